@@ -14,22 +14,23 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, get_parsing_context
 from airflow.sdk.execution_time.hitl import HITLUser
 
 from quota_ops.airflow.assets import applied_asset, drifted_asset
+from quota_ops.airflow.drift import DAG_ID as DRIFT
 from quota_ops.airflow.drift import TASKS as DRIFT_TASKS
 from quota_ops.airflow.drift import build_drift_dag
 from quota_ops.airflow.notify import News, Notify, check_notify
 from quota_ops.airflow.options import TaskOptions, check_task_options
 from quota_ops.airflow.reconcile import build_reconcile_dag, guard_params
-from quota_ops.airflow.runs import find_bundle_folder
+from quota_ops.airflow.runs import ClusterFolder, find_bundle_folder
 from quota_ops.airflow.task_group import (
     TASKS,
     QuotaReconcile,
     refuse_missing_folder,
 )
-from quota_ops.desired.files import cluster_folders
+from quota_ops.desired.files import cluster_folders, dag_id
 from quota_ops.model.errors import InvalidInput
 
 __all__ = [
@@ -55,6 +56,8 @@ def build_dags(
     approvers: Sequence[str | HITLUser] | None = None,
     default_args: Mapping[str, Any] | None = None,
     task_options: Mapping[str, TaskOptions] | None = None,
+    dag_id_prefix: str = "",
+    schedule_jitter: timedelta = timedelta(0),
 ) -> dict[str, DAG]:
     """Build one reconcile DAG for each cluster and one drift DAG for all, by DAG id.
 
@@ -71,7 +74,16 @@ def build_dags(
     everyone who may edit runs of the DAG.
 
     `default_args` are those of all DAGs. `task_options` has options of single tasks, by the name
-    of the task; the tasks describe, diff and report are in both kinds of DAG.
+    of the task; the tasks describe, diff and report are in both kinds of DAG. A pool must exist:
+    the documentation of each DAG and the log of check have the command that creates it. check
+    itself takes its slot from the default pool, unless its own options name another.
+
+    Every DAG id begins with `dag_id_prefix`. With `schedule_jitter`, the scheduled runs of each
+    cluster begin later by some minutes, at most that many, so that not all begin at the same time.
+    The name of a cluster decides how many; a run still begins in the hour that its schedule names.
+
+    When Airflow starts a task it parses the file again. Then the result has only that task's DAG,
+    so a task starts as fast with a hundred clusters as with one.
 
     Raises InvalidInput, which Airflow shows as an import error of the DAG file, where the folder
     does not exist, for an unknown event, task or option, or for invalid `approvers`.
@@ -82,20 +94,32 @@ def build_dags(
     folders = tuple(desired_state.resolve() / folder.name for folder in found)
     notifiers = check_notify(notify)
     options = check_task_options(task_options, tuple(dict.fromkeys((*TASKS, *DRIFT_TASKS))))
-    args = default_args or {}
+    args, wanted = default_args or {}, get_parsing_context().dag_id
     dags = [
         build_reconcile_dag(
             one,
             approval_timeout,
             notifiers,
             args,
+            prefix=dag_id_prefix,
+            jitter=schedule_jitter,
             run_store=run_store,
             approvers=approvers,
             task_options={name: options[name] for name in TASKS if name in options},
         )
         for one in folders
+        if wanted in {None, dag_id_prefix + dag_id(one)}
     ]
-    if folders:
-        more = {"default_args": args, "task_options": options}
-        dags.append(build_drift_dag(folders, run_store, drift_schedule, notifiers, **more))
+    if folders and wanted in {None, dag_id_prefix + DRIFT}:
+        dags.append(
+            build_drift_dag(
+                [ClusterFolder(one) for one in folders],
+                run_store,
+                drift_schedule,
+                notifiers,
+                prefix=dag_id_prefix,
+                default_args=args,
+                task_options=options,
+            )
+        )
     return {dag.dag_id: dag for dag in dags}

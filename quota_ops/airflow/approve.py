@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
@@ -13,7 +12,7 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 
 from quota_ops.airflow.errors import log_errors
 from quota_ops.airflow.notify import News, Notify, send_notification
-from quota_ops.airflow.runs import open_run
+from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class Approve(ApprovalOperator):
     def __init__(
         self,
         *,
-        cluster_folder: str,
+        cluster: ClusterFolder,
         run_store: str | None,
         planned: str,
         timeout: timedelta,
@@ -102,7 +101,7 @@ class Approve(ApprovalOperator):
             retries=RETRIES,
             **options,
         )
-        self.cluster_folder = cluster_folder
+        self.cluster = cluster
         self.run_store = run_store
         self.planned = planned
         self.timeout = timeout
@@ -119,7 +118,7 @@ class Approve(ApprovalOperator):
         )
         from quota_ops.stages.apply.approved_plan import refuse_unless_approves
 
-        with log_errors(), open_run(self.cluster_folder, self.run_store) as run:
+        with log_errors(), open_run(self.cluster, self.run_store) as run:
             plan = read_plan(run.folder)
             refuse_unless_approves(self.planned, run.folder, plan)
             if not needs_approval(plan):
@@ -135,8 +134,7 @@ class Approve(ApprovalOperator):
         try:
             super().execute(context)
         except TaskAwaitingInput as waiting:
-            cluster = Path(self.cluster_folder).name
-            news = News("waiting", cluster, self.subject, self._find_link(context))
+            news = News("waiting", self.cluster.name, self.subject, self._find_link(context))
             send_notification(self.notify, news, context)
             # Airflow keeps it in its database and passes it to execute_complete.
             raise TaskAwaitingInput(
@@ -154,7 +152,7 @@ class Approve(ApprovalOperator):
 
         del context
         decision = _read_decision(event, pending or {})
-        with log_errors(), open_run(self.cluster_folder, self.run_store) as run:
+        with log_errors(), open_run(self.cluster, self.run_store) as run:
             try:
                 record_decision(run.folder, run.approvals, decision)
             except Refused:

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, TriggerRule, get_current_context, task
 
 from quota_ops.airflow.assets import DRIFTED, emit_drifted
 from quota_ops.airflow.errors import log_errors
+from quota_ops.airflow.links import find_page_link
 from quota_ops.airflow.notify import Notify, make_drift_callback, make_overview_callback
 from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
-from quota_ops.airflow.runs import find_store, name_run, open_run, start_folder
+from quota_ops.airflow.pools import explain_pools
+from quota_ops.airflow.runs import ClusterFolder, find_store, name_run, open_run, start_folder
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import build_dag, refuse_unless_done, run_stage
 from quota_ops.model.errors import ClusterTrouble, GuardsRefused
@@ -26,27 +27,28 @@ ABOUT = """\
 Reports the differences between Git and the clusters. It never writes to a cluster or a ledger.
 
 describe reads every cluster, diff compares those that responded in one Spark job, report writes a
-page for each cluster, and overview one page for all; the last line of its log is the path.
+page for each cluster, and overview one page for all; the last line of its log is the link to it.
 
 Drift alone does not fail the run: see the reports. The run fails where a cluster could not be
 compared, because its quotas are unknown; all other clusters are reported as usual.
 """
+DAG_ID = "drift"
 TASKS = ("describe", "diff", "report", "overview")
 """The tasks of the DAG, in order."""
-CLUSTER_NAME = "{{ task.op_kwargs['cluster_folder'].rpartition('/')[2] }}"
+CLUSTER_NAME = "{{ task.op_kwargs['cluster'].name }}"
 
 
 def build_drift_dag(
-    folders: Sequence[Path],
+    clusters: Sequence[ClusterFolder],
     run_store: str | None,
     schedule: str | None,
     notify: Notify,
     *,
+    prefix: str,
     default_args: Mapping[str, Any],
     task_options: Options,
 ) -> DAG:
     """Build the DAG that reports the drift of each cluster and of all clusters together."""
-    clusters = [str(folder) for folder in folders]
     every: dict[str, Any] = {
         name: {"trigger_rule": TriggerRule.ALL_DONE, **task_options.get(name, {})} for name in TASKS
     }
@@ -56,7 +58,7 @@ def build_drift_dag(
     every["report"] |= add_callback(default_args, "on_success_callback", drifted)
     every["overview"] |= add_callback(default_args, "on_failure_callback", missed)
     with build_dag(
-        "drift",
+        prefix + DAG_ID,
         description="Reports the differences between Git and the clusters; writes to no cluster",
         doc_md=ABOUT,
         schedule=schedule,
@@ -68,26 +70,25 @@ def build_drift_dag(
         described = (
             describe.override(**mapped, **every["describe"])
             .partial(run_store=run_store)
-            .expand(cluster_folder=clusters)
+            .expand(cluster=clusters)
         )
-        diff = SparkDiff(
-            task_id="diff", cluster_folders=clusters, run_store=run_store, **every["diff"]
-        )
+        diff = SparkDiff(task_id="diff", clusters=clusters, run_store=run_store, **every["diff"])
         reports = (
             report.override(**mapped, **every["report"])
             .partial(run_store=run_store)
-            .expand(cluster_folder=clusters)
+            .expand(cluster=clusters)
         )
         last = overview.override(**every["overview"])(clusters, run_store)
         described >> diff >> reports >> last
+    dag.doc_md = f"{dag.doc_md}{explain_pools(dag)}"
     return dag
 
 
 @task
 @log_errors()
-def describe(cluster_folder: str, run_store: str | None) -> str:
+def describe(cluster: ClusterFolder, run_store: str | None) -> str:
     """Read the cluster's YAML and all stored quotas, and return the run folder."""
-    with open_run(cluster_folder, run_store, reads_files=True) as run:
+    with open_run(cluster, run_store, reads_files=True) as run:
         run_stage("check", run)
         run_stage("describe", run)
         return str(run.folder.place)
@@ -95,34 +96,35 @@ def describe(cluster_folder: str, run_store: str | None) -> str:
 
 @task(outlets=[DRIFTED])
 @log_errors()
-def report(cluster_folder: str, run_store: str | None) -> str:
-    """Write the cluster's report, even if the comparison failed; return the path of the page."""
+def report(cluster: ClusterFolder, run_store: str | None) -> str:
+    """Write the cluster's report, even if the comparison failed; return the link to the page."""
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import PAGE
 
-    with open_run(cluster_folder, run_store) as run:
+    with open_run(cluster, run_store) as run:
         if run.folder.stage_result("diff").status is StageStatus.DONE:
             with suppress(GuardsRefused):  # the report shows guards that would block a reconcile
                 run_stage("plan", run)
         run_stage("report", run)
         emit_drifted(read_report(run.folder))
-        return str(run.folder.place / PAGE)
+        return find_page_link(run.folder.place / PAGE, run.store)
 
 
 @task
 @log_errors()
-def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
+def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     """Write one page about all clusters, then fail if any could not be compared."""
     from quota_ops.report import fleet as pages
     from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
 
-    fleet = [(Path(one).name, _read_report(one, run_store)) for one in cluster_folders]
-    folder = RunFolder(find_store(run_store).overview(name_run(get_current_context())))
+    fleet = [(one.name, _read_report(one, run_store)) for one in clusters]
+    store = find_store(run_store)
+    folder = RunFolder(store.overview(name_run(get_current_context())))
     folder.write_json(ABOUT, {"run": folder.place.name, "started": iso_utc()})
     folder.write_text(PAGE, pages.as_html(fleet))
     folder.write_text("report.md", pages.as_markdown(fleet))
     folder.write_text("report.txt", pages.as_text(fleet))
-    page = folder.place / PAGE
+    page = find_page_link(folder.place / PAGE, store)
     if missed := [name for name, report in fleet if isinstance(report, str)]:
         raise ClusterTrouble(
             f"{len(missed):,} of {counted(len(fleet), 'cluster')} could not be compared: "
@@ -130,14 +132,14 @@ def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
             f"The report of all clusters is {page}",
         )
     refuse_unless_done(page)
-    return str(page)
+    return page
 
 
-def _read_report(cluster_folder: str, run_store: str | None) -> "Report | str":
+def _read_report(cluster: ClusterFolder, run_store: str | None) -> "Report | str":
     """Return the report of a cluster, or why it could not be compared."""
     from quota_ops.stages.report.run_report import read_report
 
-    folder = start_folder(cluster_folder, run_store)
+    folder = start_folder(cluster, run_store)
     for stage in ("check", "describe", "diff"):
         result = folder.stage_result(stage)
         if result.status is not StageStatus.DONE:

@@ -3,14 +3,14 @@
 import logging
 from collections.abc import Callable, Sequence
 from copy import copy
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from airflow.sdk import BaseNotifier
 
 from quota_ops.airflow.assets import has_drift
 from quota_ops.airflow.errors import NotBegun
-from quota_ops.airflow.runs import find_run_place
+from quota_ops.airflow.links import find_news_link
+from quota_ops.airflow.runs import ClusterFolder, find_run_place, find_store
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.report import STOPPED, StageStatus
 from quota_ops.store.place import Place
@@ -51,7 +51,8 @@ class News(NamedTuple):
     sentence: str
     """What happened, in one line."""
     link: str
-    """The page of the approval for `waiting`, else the path of the report."""
+    """The page of the approval for `waiting`; otherwise the report, or the page in Airflow whose
+    log names it."""
 
 
 def check_notify(notify: Notify | None) -> Notify:
@@ -75,14 +76,19 @@ def send_notification(notify: Notify, news: News, context: "Context") -> None:
             logging.getLogger(__name__).exception("notification failed: %s", news.sentence)
 
 
-def make_failure_callback(cluster_folder: str, run_store: str | None, notify: Notify) -> Callback:
+def make_failure_callback(
+    cluster: ClusterFolder, run_store: str | None, notify: Notify
+) -> Callback:
     """Make the callback for a reconcile run that did not succeed."""
 
     def notify_failure(context: "Context") -> None:
+        from quota_ops.store.run_folder import PAGE
+
         if isinstance(getattr(context.get("exception"), "error", None), NotBegun):
             return
-        run = find_run_place(context, cluster_folder, run_store)
-        news = _describe_failure(run, Path(cluster_folder).name, _find_reason(context))
+        run = find_run_place(context, cluster, run_store)
+        link = find_news_link(run / PAGE, find_store(run_store), context)
+        news = _describe_failure(run, cluster.name, _find_reason(context), link)
         send_notification(notify, news, context)
 
     return notify_failure
@@ -92,11 +98,14 @@ def make_drift_callback(run_store: str | None, notify: Notify) -> Callback:
     """Make the callback that sends `drift` when the drift DAG's report of a cluster has drift."""
 
     def notify_drift(context: "Context") -> None:
+        from quota_ops.store.run_folder import PAGE
+
         task: Any = context["task"]
-        run = find_run_place(context, task.op_kwargs["cluster_folder"], run_store)
+        run = find_run_place(context, task.op_kwargs["cluster"], run_store)
         report = _read_report(run)
         if has_drift(report):
-            send_notification(notify, _describe_report("drift", report, run), context)
+            link = find_news_link(run / PAGE, find_store(run_store), context)
+            send_notification(notify, _describe_report("drift", report, link), context)
 
     return notify_drift
 
@@ -114,7 +123,7 @@ def _find_reason(context: "Context") -> str:
     return str(context.get("exception")).partition("\n")[0]
 
 
-def _describe_failure(run: Place, cluster: str, why: str) -> News:
+def _describe_failure(run: Place, cluster: str, why: str, link: str) -> News:
     """Describe a run that did not succeed; use `why` if its cluster matches Git all the same."""
     from quota_ops.report.summary import SyncStatus, summarize
 
@@ -124,7 +133,7 @@ def _describe_failure(run: Place, cluster: str, why: str) -> News:
         return News("failed", cluster, error.message, "")
     ends = {one.status for one in report.stages}
     is_refused = ends & STOPPED == {StageStatus.REFUSED}
-    news = _describe_report("refused" if is_refused else "failed", report, run)
+    news = _describe_report("refused" if is_refused else "failed", report, link)
     summary = summarize(report)
     if summary.word is not SyncStatus.IN_SYNC:
         return news
@@ -133,11 +142,10 @@ def _describe_failure(run: Place, cluster: str, why: str) -> News:
     )
 
 
-def _describe_report(event: str, report: "Report", run: Place) -> News:
+def _describe_report(event: str, report: "Report", link: str) -> News:
     from quota_ops.report.summary import summarize
-    from quota_ops.store.run_folder import PAGE
 
-    return News(event, report.cluster, summarize(report).sentence, str(run / PAGE))
+    return News(event, report.cluster, summarize(report).sentence, link)
 
 
 def _read_report(run: Place) -> "Report":

@@ -8,8 +8,10 @@ from typing import Any
 from airflow.sdk import DAG, Param
 
 from quota_ops.airflow.notify import Notify
+from quota_ops.airflow.pools import explain_pools
 from quota_ops.airflow.task_group import QuotaReconcile
 from quota_ops.airflow.tasks import LONGEST, build_dag
+from quota_ops.desired.cron import delay_schedule
 from quota_ops.desired.files import dag_id
 from quota_ops.desired.read import read_policy
 from quota_ops.model.errors import InvalidDesiredState
@@ -47,7 +49,7 @@ _PROBLEM_LENGTH = 500
 """The most characters of a problem in a DAG's documentation; Airflow stores it per version."""
 
 ABOUT = """\
-Makes the client quotas of **{cluster}** match `{folder}`, and verifies them.
+Makes the client quotas of **{cluster}** match `{state}/{cluster}`, and verifies them.
 
 check, describe and diff find the differences, and plan applies the guards. validate has the broker
 check every change; if it rejects one, the run ends before its first write. A plan that needs
@@ -55,7 +57,7 @@ approval, as `approval` in cluster.yaml defines, then waits in approve, under Re
 form shows the changes, and what each guard means. If it is rejected, or nobody decides in time,
 nothing is written. apply writes the changes, and verify reads them back from every broker.
 
-report always runs. It writes the report, logs its path as the last line, and fails if an earlier
+report always runs. It writes the report, logs its link as the last line, and fails if an earlier
 task failed: its log names the task to look at. You can clear a task at any time: a change that the
 cluster already stores is not sent again.
 {trouble}"""
@@ -66,27 +68,36 @@ def build_reconcile_dag(
     approval_timeout: timedelta,
     notify: Notify,
     default_args: Mapping[str, Any],
+    *,
+    prefix: str,
+    jitter: timedelta,
     **group: Any,
 ) -> DAG:
     """Build the DAG that makes a cluster match its folder, on the schedule of its cluster.yaml.
 
     A plan waits `approval_timeout` for a decision. If cluster.yaml is invalid, the DAG has no
-    schedule, and its task check shows why. `group` has the other arguments of QuotaReconcile.
+    schedule, and its task check shows why. `prefix` begins its DAG id, and `jitter` is the longest
+    delay of a run behind its schedule. `group` has the other arguments of QuotaReconcile.
     """
     schedule, trouble = None, ""
     try:
         schedule = read_policy(folder).schedule
+        if schedule is not None:
+            schedule = delay_schedule(schedule, folder.name, jitter)
     except InvalidDesiredState as invalid:
-        first, *more = (shortened(str(one), _PROBLEM_LENGTH) for one in invalid.problems)
+        # Without the path of this checkout: it would make a new version of the DAG.
+        checkout = f"{folder.parent.parent}/"
+        problems = (str(one).replace(checkout, "") for one in invalid.problems)
+        first, *more = (shortened(one, _PROBLEM_LENGTH) for one in problems)
         left = len(more) + invalid.unlisted
         rest = f"\n{counted(left, 'more problem')}: run quota-ops check" if left else ""
         trouble = (
             f"\n**Not scheduled, because cluster.yaml is invalid.**\n\n```\n{first}{rest}\n```\n"
         )
     with build_dag(
-        dag_id(folder),
+        prefix + dag_id(folder),
         description=f"Makes the client quotas of {folder.name} match Git",
-        doc_md=ABOUT.format(cluster=folder.name, folder=folder, trouble=trouble),
+        doc_md=ABOUT.format(cluster=folder.name, state=folder.parent.name, trouble=trouble),
         schedule=schedule,
         longest=LONGEST + approval_timeout,
         deadline=notify.get("late"),
@@ -103,4 +114,5 @@ def build_reconcile_dag(
             prefix_group_id=False,
             **group,
         )
+    dag.doc_md = f"{dag.doc_md}{explain_pools(dag)}"
     return dag

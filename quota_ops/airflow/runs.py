@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,26 @@ if TYPE_CHECKING:
     from quota_ops.model.approval import Author
     from quota_ops.runs.run import Run
     from quota_ops.store.run_folder import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFolder:
+    """A cluster's folder on this host, as an argument of tasks: Airflow stores only its name.
+
+    Each host has its own checkout, and git-sync gives each commit its own path. With the path
+    among its arguments, a DAG would get a new version with each commit.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the cluster."""
+        return self.path.name
+
+    def __str__(self) -> str:
+        """Return the name, which is what Airflow stores and shows."""
+        return self.name
 
 
 def find_store(run_store: str | None) -> RunStore:
@@ -40,13 +61,13 @@ def name_run(context: "Context") -> str:
     return f"{context['dag'].dag_id}__{context['run_id']}"
 
 
-def find_run_place(context: "Context", cluster_folder: str, run_store: str | None) -> Place:
+def find_run_place(context: "Context", cluster: ClusterFolder, run_store: str | None) -> Place:
     """Return the place of a DAG run's folder for a cluster; create it if it does not exist."""
-    return find_store(run_store).new_run(Path(cluster_folder).name, name_run(context))
+    return find_store(run_store).new_run(cluster.name, name_run(context))
 
 
 def start_folder(
-    cluster_folder: str, run_store: str | None, *, reads_files: bool = False
+    cluster: ClusterFolder, run_store: str | None, *, reads_files: bool = False
 ) -> "RunFolder":
     """Return the folder of this DAG run for a cluster; the first task creates it.
 
@@ -54,13 +75,13 @@ def start_folder(
     """
     from quota_ops.store.run_folder import RunFolder
 
-    place = find_run_place(get_current_context(), cluster_folder, run_store)
-    return RunFolder.start(place, cluster=Path(cluster_folder).name, commit=None, redo=reads_files)
+    place = find_run_place(get_current_context(), cluster, run_store)
+    return RunFolder.start(place, cluster=cluster.name, commit=None, redo=reads_files)
 
 
 @contextmanager
 def open_run(
-    cluster_folder: str,
+    cluster: ClusterFolder,
     run_store: str | None,
     allow: Mapping[str, str] | None = None,
     approve: str | None = None,
@@ -72,18 +93,18 @@ def open_run(
     from quota_ops.airflow.connection import find_connection
     from quota_ops.runs.run import Run, connect_once
 
-    folder = start_folder(cluster_folder, run_store, reads_files=reads_files)
+    folder = start_folder(cluster, run_store, reads_files=reads_files)
     with connect_once(folder.policy, find_connection) as connect:
         yield Run(
             folder=folder,
-            cluster_folder=Path(cluster_folder),
+            cluster_folder=cluster.path,
             store=find_store(run_store),
             connect=connect,
             find_connection=find_connection,
             allow=allow or {},
             author=_find_author() if allow else None,
             approve=approve,
-            bundle=_find_bundle_version(Path(cluster_folder)) if reads_files else None,
+            bundle=_find_bundle_version(cluster.path) if reads_files else None,
             must_know_commit=must_know_commit,
         )
 

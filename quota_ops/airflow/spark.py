@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from quota_ops.airflow.connection import find_airflow_connection
 from quota_ops.airflow.errors import SparkFailed, log_errors
-from quota_ops.airflow.runs import start_folder
+from quota_ops.airflow.runs import ClusterFolder, start_folder
 from quota_ops.model.errors import MissingTool
 from quota_ops.model.report import StageStatus
 from quota_ops.store.place import Place
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SPARK = "quota_ops_spark"
 """The Airflow connection of the Spark master; without it, Spark runs on the worker."""
+JOB = "spark_jobs.diff_quotas"
+"""The module of the job; each host has its file at its own path."""
 LOCAL = '{"conn_type": "spark", "host": "local[*]"}'
 
 
@@ -36,21 +38,21 @@ class SparkDiff(SparkSubmitOperator):
     """
 
     def __init__(
-        self, *, cluster_folders: Sequence[str], run_store: str | None, **options: Any
+        self, *, clusters: Sequence[ClusterFolder], run_store: str | None, **options: Any
     ) -> None:
         super().__init__(
-            application=str(_find_file("spark_jobs.diff_quotas")),
+            application=JOB,
             conn_id=SPARK,
             name="quota-ops diff",
             **options,
         )
-        self.cluster_folders = cluster_folders
+        self.clusters = clusters
         self.run_store = run_store
 
     def execute(self, context: "Context") -> None:
         """Write differences and batches to every folder."""
         with log_errors(), ExitStack() as stages:
-            folders = [start_folder(one, self.run_store) for one in self.cluster_folders]
+            folders = [start_folder(one, self.run_store) for one in self.clusters]
             described = [
                 one for one in folders if one.stage_result("describe").status is StageStatus.DONE
             ]
@@ -59,6 +61,7 @@ class SparkDiff(SparkSubmitOperator):
             for folder in described:
                 stages.enter_context(folder.stage("diff"))
             places = [one.place for one in described]
+            self.application = str(_find_file(JOB))
             self.application_args = [one.uri for one in places]
             spark = find_airflow_connection(SPARK) or _run_on_this_worker()
             self.conf = choose_settings(spark, places)

@@ -20,7 +20,8 @@ from quota_ops.airflow.options import (
     add_callback,
     check_task_options,
 )
-from quota_ops.airflow.runs import find_bundle_folder
+from quota_ops.airflow.pools import DEFAULT_POOL
+from quota_ops.airflow.runs import ClusterFolder, find_bundle_folder
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.desired.files import cluster_folders, is_cluster
 from quota_ops.model.errors import InvalidInput
@@ -90,7 +91,7 @@ class QuotaReconcile(TaskGroup):
         # Airflow has merged in those of an outer group, but not those of the DAG.
         self.default_args = {**DEFAULT_ARGS, **self.dag.default_args, **self.default_args}
         with self:
-            self._add_tasks(str(folder), run_store, notifiers, options, approval)
+            self._add_tasks(ClusterFolder(folder), run_store, notifiers, options, approval)
 
     def _refuse_other_groups(self) -> None:
         if any(self.iter_mapped_task_groups()):
@@ -113,7 +114,7 @@ class QuotaReconcile(TaskGroup):
 
     def _add_tasks(
         self,
-        folder: str,
+        cluster: ClusterFolder,
         run_store: str | None,
         notify: Notify,
         options: Options,
@@ -129,13 +130,15 @@ class QuotaReconcile(TaskGroup):
             return {"task_id": name, "trigger_rule": rule, **options.get(name, {})}
 
         begun, always = TriggerRule.ONE_DONE, TriggerRule.ALL_DONE
-        check = tasks.check.override(**choose("check"))(folder, run_store)
-        describe = tasks.describe.override(**choose("describe"))(folder, run_store)
-        diff = SparkDiff(cluster_folders=[folder], run_store=run_store, **choose("diff"))
-        plan: Any = tasks.plan.override(**choose("plan"))(folder, run_store)
-        validate = tasks.validate.override(**choose("validate", begun))(folder, run_store)
+        # check logs which pools the others wait for, so it must not wait itself.
+        first = {"pool": DEFAULT_POOL, **choose("check")}
+        check = tasks.check.override(**first)(cluster, run_store)
+        describe = tasks.describe.override(**choose("describe"))(cluster, run_store)
+        diff = SparkDiff(clusters=[cluster], run_store=run_store, **choose("diff"))
+        plan: Any = tasks.plan.override(**choose("plan"))(cluster, run_store)
+        validate = tasks.validate.override(**choose("validate", begun))(cluster, run_store)
         approve = Approve(
-            cluster_folder=folder,
+            cluster=cluster,
             run_store=run_store,
             planned=plan,
             params=FORM,
@@ -143,11 +146,11 @@ class QuotaReconcile(TaskGroup):
             **choose("approve"),
         )
         approved: Any = approve.output
-        apply = tasks.apply.override(**choose("apply"))(folder, run_store, approved=approved)
-        verify = tasks.verify.override(**choose("verify", begun))(folder, run_store)
-        failed = make_failure_callback(folder, run_store, notify)
+        apply = tasks.apply.override(**choose("apply"))(cluster, run_store, approved=approved)
+        verify = tasks.verify.override(**choose("verify", begun))(cluster, run_store)
+        failed = make_failure_callback(cluster, run_store, notify)
         callbacks = add_callback(self.default_args, "on_failure_callback", failed)
-        report = tasks.report.override(**choose("report", always), **callbacks)(folder, run_store)
+        report = tasks.report.override(**choose("report", always), **callbacks)(cluster, run_store)
         check >> describe >> diff >> plan >> validate >> approve >> apply >> verify >> report
 
 

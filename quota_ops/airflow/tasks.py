@@ -11,12 +11,13 @@ from airflow.sdk.exceptions import AirflowSkipException
 from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
 from quota_ops.airflow.assets import emit_applied
 from quota_ops.airflow.errors import NotBegun, log_errors
-from quota_ops.airflow.runs import open_run
+from quota_ops.airflow.links import find_page_link
+from quota_ops.airflow.pools import log_pools
+from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.guard import Guard, idle_words
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.text import clean_text
-from quota_ops.store.place import Place
 
 if TYPE_CHECKING:
     from airflow.sdk import TaskGroup
@@ -26,31 +27,34 @@ if TYPE_CHECKING:
 
 @task
 @log_errors()
-def check(cluster_folder: str, run_store: str | None) -> str:
+def check(cluster: ClusterFolder, run_store: str | None) -> str:
     """Read the cluster's YAML, list every problem, and return the run folder."""
-    with open_run(cluster_folder, run_store, reads_files=True, must_know_commit=True) as run:
+    log_pools()
+    with open_run(cluster, run_store, reads_files=True, must_know_commit=True) as run:
         run_stage("check", run)
         return str(run.folder.place)
 
 
 @task
 @log_errors()
-def describe(cluster_folder: str, run_store: str | None) -> None:
+def describe(cluster: ClusterFolder, run_store: str | None) -> None:
     """Read all quotas that the cluster stores, and their rows in the ledger."""
-    with open_run(cluster_folder, run_store) as run:
+    with open_run(cluster, run_store) as run:
         run_stage("describe", run)
 
 
 @task
 @log_errors()
-def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
+def plan(
+    cluster: ClusterFolder, run_store: str | None, params: dict[str, Any] | None = None
+) -> str:
     """Make the plan and return its digest, even if a guard blocks it until a person approves."""
     from quota_ops.runs.approvals import read_plan
     from quota_ops.runs.run import STAGE_FUNCTIONS
 
     allow, reason = _read_overrides(params or {})
     allowed = dict.fromkeys(allow, reason)
-    with open_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
+    with open_run(cluster, run_store, allow=allowed) as run, run.folder.stage("plan"):
         if allow and not reason:
             raise InvalidInput(
                 f"the param allow names {', '.join(allow)}, but the param reason is empty",
@@ -87,30 +91,30 @@ def _read_overrides(params: Mapping[str, Any]) -> tuple[list[str], str]:
 
 @task
 @log_errors()
-def validate(cluster_folder: str, run_store: str | None) -> None:
+def validate(cluster: ClusterFolder, run_store: str | None) -> None:
     """Check with the broker whether it would accept every change (validate-only)."""
-    with open_run(cluster_folder, run_store) as run:
+    with open_run(cluster, run_store) as run:
         run_stage("validate", run)
 
 
 @task
 @log_errors()
-def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
+def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> None:
     """Write the approved plan; a retry after a crash resumes where the last try stopped."""
     if not approved:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
-    with open_run(cluster_folder, run_store, approve=approved) as run:
+    with open_run(cluster, run_store, approve=approved) as run:
         run_stage("apply", run)
 
 
 @task(outlets=[APPLIED_ALIAS])
 @log_errors()
-def verify(cluster_folder: str, run_store: str | None) -> None:
+def verify(cluster: ClusterFolder, run_store: str | None) -> None:
     """Read the changes back from every broker, and record them in the ledger."""
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import APPLIED
 
-    with open_run(cluster_folder, run_store) as run:
+    with open_run(cluster, run_store) as run:
         if not run.folder.has(APPLIED):
             raise AirflowSkipException("apply ended before its first write")
         run_stage("verify", run)
@@ -119,16 +123,16 @@ def verify(cluster_folder: str, run_store: str | None) -> None:
 
 @task
 @log_errors()
-def report(cluster_folder: str, run_store: str | None) -> str:
+def report(cluster: ClusterFolder, run_store: str | None) -> str:
     """Write the report however the run ended, then fail if an earlier task did."""
     from quota_ops.store.run_folder import PAGE
 
     _refuse_unless_begun()
-    with open_run(cluster_folder, run_store) as run:
+    with open_run(cluster, run_store) as run:
         run_stage("report", run)
-        page = run.folder.place / PAGE
+        page = find_page_link(run.folder.place / PAGE, run.store)
     refuse_unless_done(page)
-    return str(page)
+    return page
 
 
 def _refuse_unless_begun() -> None:
@@ -146,7 +150,7 @@ def _refuse_unless_begun() -> None:
         )
 
 
-def refuse_unless_done(page: Place) -> None:
+def refuse_unless_done(page: str) -> None:
     """Raise QuotaOpsError with the names of other tasks that did not succeed.
 
     They are those of this task's group, or of the DAG run if it is in none.

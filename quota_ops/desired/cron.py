@@ -2,13 +2,21 @@
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
+from hashlib import sha256
 
 import yaml
 
 from quota_ops.desired.yaml.scalars import Misread, read_text
 from quota_ops.model.moment import find_zone
 
-PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+PRESETS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@quarterly": "0 0 1 */3 *",
+    "@yearly": "0 0 1 1 *",
+}
 _FIELDS = (
     ("minute", 0, 59),
     ("hour", 0, 23),
@@ -38,6 +46,24 @@ def read_cron(field: str, node: yaml.Node) -> str:
     text = read_text(field, node)
     _check(text, f"{field} must be five cron fields.", field)
     return text
+
+
+def delay_schedule(schedule: str, name: str, longest: timedelta) -> str:
+    """Return a schedule whose minutes are later by at most `longest`; `name` decides by how many.
+
+    Each time stays in its hour: "0 6 * * *" may become "17 6 * * *", and "*/30 * * * *" may become
+    "7,37 * * * *". A schedule of every minute stays as it is.
+    """
+    from croniter import croniter  # noqa: PLC0415 - half as long as all of check; rarely needed
+
+    fields = PRESETS.get(schedule, schedule)
+    minutes = croniter.expand(fields)[0][0]
+    if not longest or "*" in minutes:
+        return schedule
+    choices = min(60 - max(minutes), longest // timedelta(minutes=1) + 1)
+    delay = int(sha256(name.encode()).hexdigest(), 16) % choices
+    later = ",".join(str(minute + delay) for minute in minutes)
+    return " ".join([later, *fields.split()[1:]])
 
 
 def last_start(cron: str, zone: str, now: datetime) -> datetime:

@@ -30,24 +30,38 @@ def test_nothing_is_told_of_a_run_that_did_its_work(demo: Repository) -> None:
     assert (run.state, lines(demo, run)) == ("success", [])
 
 
-def test_a_plan_that_waits_and_is_rejected(demo: Repository, quotas: Quotas) -> None:
-    """One notification when the plan needs approval, one when the run has failed."""
+def test_a_plan_that_waits_and_is_rejected(
+    demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One notification when the plan needs approval, one when the run has failed.
+
+    The second has the address of the report on the web server that shows the run store.
+    """
+    monkeypatch.setenv("QUOTA_OPS_REPORT_URL", "https://quotas.example/store/")
     quotas.set({"user=alice producer_byte_rate": 900})
     run = demo.run(RECONCILE, reject("not on a Friday"))
     digest = run.folder().read_json("plan.json")["digest"][:8]
     waiting, refused = lines(demo, run)
     assert waiting.startswith(f"waiting demo: demo: apply plan {digest} (1 change)? ")
     assert refused.startswith("refused demo: 1 change to make on demo; apply was refused")
-    assert refused.endswith(" RUN/report.html")
+    name = run.folder().place.name
+    assert refused.endswith(f" https://quotas.example/store/runs/demo/{name}/report.html")
 
 
-def test_a_run_that_failed(demo: Repository) -> None:
-    """A run that ends because of invalid YAML sends `failed`, not `refused`."""
+def test_a_run_that_failed(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends because of invalid YAML sends `failed`, not `refused`.
+
+    Without a web server, an Airflow that knows its address shows the task that names the report.
+    """
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example")
     (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
     run = demo.run(RECONCILE)
-    assert lines(demo, run) == [
-        "failed demo: check failed, so the state of demo is unknown. RUN/report.html"
-    ]
+    (failed,) = lines(demo, run)
+    page = "https://airflow.example/dags/reconcile_demo/runs/"
+    assert failed.startswith(
+        f"failed demo: check failed, so the state of demo is unknown. {page}manual__"
+    )
+    assert failed.endswith("/tasks/report?try_number=1")
 
 
 def test_a_run_that_failed_though_its_cluster_is_as_agreed(

@@ -18,6 +18,8 @@ build_dags(
     approvers: Sequence[str | HITLUser] | None=None,
     default_args: Mapping[str, Any] | None=None,
     task_options: Mapping[str, TaskOptions] | None=None,
+    dag_id_prefix: str='',
+    schedule_jitter: timedelta=timedelta(0),
 ) -> dict[str, DAG]"""
 QUOTA_RECONCILE = """\
 QuotaReconcile(

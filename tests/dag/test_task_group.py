@@ -154,6 +154,7 @@ def test_the_options_of_tasks(folder: Path) -> None:
         name: (task.owner, task.queue, task.pool, task.retries) for name, task in found.items()
     }
     assert settings == dict.fromkeys(DONE, ("dag", "outer", "kafka", 5)) | {
+        "check": ("dag", "outer", "default_pool", 5),
         "diff": ("dag", "outer", "spark", 5),
         "approve": ("platform", "outer", "kafka", 10),
     }

@@ -1,13 +1,15 @@
 """Every schedule that check accepts is valid for croniter, which Airflow uses."""
 
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import pytest
 import yaml
+from croniter import croniter
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.desired.cron import last_start, read_schedule
+from quota_ops.desired.cron import delay_schedule, last_start, read_schedule
 from quota_ops.desired.yaml.scalars import Misread
 
 FIELD = st.from_regex(r"\*(/[0-9]{1,2})?|[0-9]{1,2}(-[0-9])?(,[0-7/*-]{1,3})?", fullmatch=True)
@@ -30,3 +32,36 @@ def test_what_is_accepted_comes(fields: list[str]) -> None:
 def test_every_minute_started_with_it(now: datetime) -> None:
     """A start is never ahead of its second, not even in the last second before it."""
     assert last_start("* * * * *", "UTC", now) == now.replace(second=0, microsecond=0)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "later"),
+    [
+        ("0 6 * * *", "10 6 * * *"),
+        ("*/30 * * * mon-fri", "26,56 * * * mon-fri"),
+        ("@quarterly", "10 0 1 */3 *"),
+        ("59 * * * *", "59 * * * *"),
+        ("* * * * *", "* * * * *"),
+    ],
+)
+def test_a_delayed_schedule(schedule: str, later: str) -> None:
+    """The minutes are later, within their hour and in the same distance, each time the same."""
+    assert delay_schedule(schedule, "demo", timedelta(minutes=45)) == later
+    assert delay_schedule(schedule, "demo", timedelta(0)) == schedule
+
+
+@given(st.lists(FIELD, min_size=5, max_size=5), st.text(), st.integers(0, 90))
+def test_a_delayed_schedule_is_valid(fields: list[str], name: str, minutes: int) -> None:
+    """It names as many times in an hour, none of them earlier or more than the delay later."""
+    text = " ".join(fields)
+    with suppress(Misread):
+        read_schedule("schedule", yaml.ScalarNode("tag:yaml.org,2002:str", text))
+        delayed = delay_schedule(text, name, timedelta(minutes=minutes))
+        before, *others = croniter.expand(text)[0]
+        after, *same = croniter.expand(delayed)[0]
+        assert same == others
+        if "*" not in before:
+            (delay,) = {b - a for a, b in zip(before, after, strict=True)}
+            assert 0 <= delay <= minutes
+        else:
+            assert after == before
