@@ -1,6 +1,7 @@
 """Airflow connections of clusters, read inside the task so that no secret leaves it."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from ipaddress import IPv6Address
@@ -19,6 +20,7 @@ _LOGIN_FIELDS = {
     )
 }
 """The properties for login and password, by names that librdkafka and Java clients share."""
+_PORT = re.compile(r":\d+$")
 
 
 def find_connection(name: str) -> kafka.Connection:
@@ -37,10 +39,10 @@ def find_connection(name: str) -> kafka.Connection:
 def read_connection(found: Connection, *, name: str, source: str) -> kafka.Connection:
     """Return an Airflow connection of any type as a connection to a cluster.
 
-    Host and port are bootstrap.servers (the host may list several with their ports). Login and
-    password are those of SASL, or with OAUTHBEARER the id and the secret of the OAuth client.
-    Extra is a JSON object of any settings of a connection file, which override the fields.
-    Raises InvalidInput if it is not a connection to a cluster.
+    Host and port are bootstrap.servers: the host may list several brokers, and the port is that of
+    each that has none. Login and password are those of SASL, or with OAUTHBEARER the id and the
+    secret of the OAuth client. Extra is a JSON object of any settings of a connection file, which
+    override the fields. Raises InvalidInput if it is not a connection to a cluster.
     """
     return kafka.Connection.of(dict(_list_properties(found)), name=name, source=source)
 
@@ -69,7 +71,12 @@ def _list_properties(found: Connection) -> Iterator[tuple[str, str]]:
             yield key, value if isinstance(value, str) else json.dumps(value)
 
 
-def _join_address(host: str, port: int | None) -> str:
+def _join_address(hosts: str, port: int | None) -> str:
+    """Return bootstrap.servers: the port is that of every host that names none."""
+    return ",".join(_add_port(host.strip(), port) for host in hosts.split(","))
+
+
+def _add_port(host: str, port: int | None) -> str:
     with suppress(ValueError):  # Airflow removes the brackets of an IPv6 address in a URI
         host = f"[{IPv6Address(host)}]"
-    return f"{host}:{port}" if port else host
+    return f"{host}:{port}" if host and port and not _PORT.search(host) else host

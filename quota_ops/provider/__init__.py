@@ -20,13 +20,14 @@ def get_provider_info() -> dict[str, Any]:
                 "hook-class-name": "quota_ops.airflow.hook.QuotaOpsHook",
                 "hook-name": "quota-ops (Kafka cluster)",
                 "ui-field-behaviour": {
-                    "hidden-fields": ["schema", "port"],
+                    "hidden-fields": ["schema"],
                     "relabeling": {
                         "host": "Bootstrap servers",
-                        "login": "User name, or OAuth client id",
-                        "password": "Password, or OAuth client secret",
+                        "port": "Port, if they name none",
+                        "login": "User or client id",
+                        "password": "Password or client secret",
                     },
-                    "placeholders": {"host": "kafka-1:9094,kafka-2:9094"},
+                    "placeholders": {"host": "kafka-1,kafka-2", "port": "9094"},
                 },
                 "conn-fields": _FIELDS,
             }

@@ -99,6 +99,16 @@ def test_an_ipv6_address_keeps_its_port(host: str, monkeypatch: pytest.MonkeyPat
     assert find_connection("demo").lines["bootstrap.servers"].value == "[::1]:9094"
 
 
+def test_one_port_for_several_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The port is that of each host that names none."""
+    from quota_ops.airflow.connection import find_connection
+
+    conn = {"conn_type": "quota_ops", "host": "kafka-1, kafka-2:9095,[::1]", "port": 9094}
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(conn))
+    servers = find_connection("demo").lines["bootstrap.servers"].value
+    assert servers == "kafka-1:9094,kafka-2:9095,[::1]:9094"
+
+
 def test_a_host_that_names_its_protocol_and_port(monkeypatch: pytest.MonkeyPatch) -> None:
     """A host with protocol and port, as service consoles print it, is no IPv6 address."""
     from quota_ops.airflow.connection import find_connection

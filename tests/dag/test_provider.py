@@ -32,7 +32,7 @@ def test_airflow_shows_the_form_of_a_connection() -> None:
     assert form.hook_name == "quota-ops (Kafka cluster)"
     standard: Any = form.standard_fields
     assert standard.host.title == "Bootstrap servers"
-    assert (standard.port.hidden, standard.url_schema.hidden) == (True, True)
+    assert (standard.port.hidden, standard.url_schema.hidden) == (False, True)
     assert form.extra_fields
     assert list(form.extra_fields) == [*get_provider_info()["connection-types"][0]["conn-fields"]]
 
@@ -72,7 +72,8 @@ def test_the_button_test(
         f"Connected to cluster {cluster} as User:ANONYMOUS. 1 of 1 broker responds. Authorized to "
         "describe quotas and alter quotas."
     )
-    assert press_test(monkeypatch, host=f"{address},{address}") == (True, works)
+    host, port = address.split(":")
+    assert press_test(monkeypatch, host=f"{host},{address}", port=int(port)) == (True, works)
     login = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}
     reader = {"host": secured_broker.bootstrap("SASL"), "login": "reader", "extra": login}
     with rights(secured_broker):
@@ -88,6 +89,7 @@ def test_the_button_test(
     ok, message = press_test(monkeypatch, **reader, password="wr0ng")
     assert not ok
     assert "wr0ng" not in message
+    assert message.startswith("cluster of this connection: the broker at ")
     assert "Authentication failed" in message
 
 
