@@ -44,10 +44,12 @@ def forget(rows: dict[LedgerKey, LedgerRow], places: Iterable[Key]) -> None:
         del rows[one]
 
 
-def forget_answered(rows: dict[LedgerKey, LedgerRow], run: str, answered: Collection[Key]) -> None:
+def forget_acknowledged(
+    rows: dict[LedgerKey, LedgerRow], run: str, acknowledged: Collection[Key]
+) -> None:
     """Forget those writes of a run that a broker responded to: they can no longer arrive."""
     for one, row in list(rows.items()):
-        if (row.state, row.run) == (SUPERSEDED, run) and one[:2] in answered:
+        if (row.state, row.run) == (SUPERSEDED, run) and one[:2] in acknowledged:
             del rows[one]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.verification import BrokerAnswer
+from quota_ops.model.verification import BrokerResult
 
 
 class Progress(Protocol):
@@ -13,7 +13,7 @@ class Progress(Protocol):
     def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
         """Receive the outcomes of batch number `batch` of `batches`."""
 
-    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerResult], seconds_left: float) -> None:
         """Receive each broker's result of the last query, and the seconds until the deadline."""
 
 
@@ -21,7 +21,7 @@ class _Silent:
     def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
         pass
 
-    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerResult], seconds_left: float) -> None:
         pass
 
 

@@ -16,7 +16,7 @@ from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, HoldRow, Key
-from quota_ops.model.verification import BrokerAnswer, RowVerdict
+from quota_ops.model.verification import BrokerResult, RowVerdict
 
 
 class Origin(NamedTuple):
@@ -92,7 +92,7 @@ class Report:
     plan: Plan | None
     validated: tuple[Outcome, ...]
     applied: tuple[Outcome, ...]
-    brokers: tuple[BrokerAnswer, ...]
+    brokers: tuple[BrokerResult, ...]
     verdicts: tuple[RowVerdict, ...]
     """Only the rows that are not verified."""
     verified: int
@@ -128,7 +128,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class PastRun:
+class RunSummary:
     """A summary of one run in the run store, as far as its artefacts can be read."""
 
     cluster: str

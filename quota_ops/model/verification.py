@@ -46,7 +46,7 @@ class RowVerdict(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerAnswer:
+class BrokerResult:
     """The last result of one broker: how many rows are lagging, or why it did not respond.
 
     With `bootstrap`, only the bootstrap address was queried; `broker` is the id of the broker that

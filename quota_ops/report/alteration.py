@@ -89,7 +89,7 @@ def alter_json(report: AlterReport) -> dict[str, Any]:
             "code": outcomes[row.entity].code,
             "error": outcomes[row.entity].error,
             "message": outcomes[row.entity].message,
-            "git": report.git.remark(row) if report.git else None,
+            "git": report.git.describe_effect(row) if report.git else None,
         }
         for row in report.rows
     ]
@@ -148,9 +148,9 @@ def _row(report: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
         format_limit(row.key, row.before),
         format_limit(row.key, row.after),
     )
-    remark = report.git.remark(row) if report.git and accepted else ""
-    if remark and not report.sent:
-        remark = f"once written: {remark}"
-    below = (line(f"  {remark}", Tone.CONTEXT),) if remark else ()
+    effect = report.git.describe_effect(row) if report.git and accepted else ""
+    if effect and not report.sent:
+        effect = f"once written: {effect}"
+    below = (line(f"  {effect}", Tone.CONTEXT),) if effect else ()
     tone = Tone.OK if accepted else Tone.REFUSAL
     return Row((*map(Span, cells), Span(words, tone)), below)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from quota_ops.model.text import counted, plural
-from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
+from quota_ops.model.verification import BOOTSTRAP, BrokerResult
 
 
-def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
+def brokers_words(brokers: Sequence[BrokerResult]) -> str:
     """Return how many brokers agree (`2 of 3 brokers agree`); for bootstrap, which responded."""
     if brokers[0].bootstrap:
         return _bootstrap_words(brokers[0])
@@ -18,7 +18,7 @@ def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
     return total + skipped + "".join(absent)
 
 
-def _uncompared_words(broker: BrokerAnswer) -> str:
+def _uncompared_words(broker: BrokerResult) -> str:
     """Return the number of keys on which a broker agrees; empty if no key was skipped."""
     if not broker.left:
         return ""
@@ -27,24 +27,25 @@ def _uncompared_words(broker: BrokerAnswer) -> str:
     return f"{on} ({broker.left:,} {were} skipped)"
 
 
-def _bootstrap_words(answer: BrokerAnswer) -> str:
-    agrees = f"the bootstrap address {broker_answer(answer) if answer.agrees else 'does not agree'}"
-    if answer.behind is None:
+def _bootstrap_words(result: BrokerResult) -> str:
+    found = format_broker_result(result) if result.agrees else "does not agree"
+    agrees = f"the bootstrap address {found}"
+    if result.behind is None:
         return agrees
-    known = answer.broker != BOOTSTRAP
-    who = f"broker {answer.broker} responded, no other" if known else "not each broker"
+    known = result.broker != BOOTSTRAP
+    who = f"broker {result.broker} responded, no other" if known else "not each broker"
     return f"{agrees} ({who} was queried)"
 
 
-def broker_words(broker: BrokerAnswer) -> str:
+def broker_words(broker: BrokerResult) -> str:
     """Return a broker's result with its name: `broker 3 differs in 214 keys (queried 6 times)`."""
     if broker.bootstrap or broker.absent:
-        return f"{broker.named} {broker_answer(broker)}"
+        return f"{broker.named} {format_broker_result(broker)}"
     where = "" if broker.behind is not None else f" at {broker.address}"
-    return f"broker {broker.broker}{where} {broker_answer(broker)}"
+    return f"broker {broker.broker}{where} {format_broker_result(broker)}"
 
 
-def broker_id(broker: BrokerAnswer) -> str:
+def broker_id(broker: BrokerResult) -> str:
     """Return a broker's id, if known: `3`, `3, at the bootstrap address`."""
     if not broker.bootstrap:
         return str(broker.broker)
@@ -52,7 +53,7 @@ def broker_id(broker: BrokerAnswer) -> str:
     return where if broker.broker == BOOTSTRAP else f"{broker.broker}, {where}"
 
 
-def broker_answer(broker: BrokerAnswer) -> str:
+def format_broker_result(broker: BrokerResult) -> str:
     """Return a broker's result: `agrees`, `differs in 214 keys (queried 6 times)`."""
     if broker.agrees:
         return f"agrees{_uncompared_words(broker)}"

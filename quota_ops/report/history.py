@@ -5,7 +5,7 @@ from typing import Any
 
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.quota import format_limit
-from quota_ops.model.report import PastRun
+from quota_ops.model.report import RunSummary
 from quota_ops.report.formats import escape_text, file_size, moment, short_commit
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 from quota_ops.report.summary import SyncStatus
@@ -19,7 +19,7 @@ _TONES: Mapping[str, Tone] = {
 _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "by")
 
 
-def runs_screen(runs: Sequence[PastRun], more: int) -> Screen:
+def runs_screen(runs: Sequence[RunSummary], more: int) -> Screen:
     """Return a row for each run, the newest first, with its unreadable parts listed below it."""
     if not runs:
         return (line("No runs yet."),)
@@ -27,7 +27,7 @@ def runs_screen(runs: Sequence[PastRun], more: int) -> Screen:
     return (Table(_HEADINGS, tuple(map(_run, runs))), *older)
 
 
-def _run(run: PastRun) -> Row:
+def _run(run: RunSummary) -> Row:
     damaged = run.trouble is not None
     below = (line(f"    {run.trouble}", Tone.REFUSAL),) if damaged else ()
     cells = (
@@ -43,7 +43,7 @@ def _run(run: PastRun) -> Row:
     return Row(cells, below)
 
 
-def _tone(run: PastRun) -> Tone:
+def _tone(run: RunSummary) -> Tone:
     stopped = run.came_to.endswith(("refused", "failed", "interrupted"))
     return _TONES.get(run.came_to, Tone.REFUSAL if stopped else Tone.PLAIN)
 

@@ -8,7 +8,7 @@ from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance
 from quota_ops.model.guard import format_override
 from quota_ops.model.report import Report
-from quota_ops.report.brokers import broker_answer, broker_id, broker_words
+from quota_ops.report.brokers import broker_id, broker_words, format_broker_result
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.formats import duration, moment, stated_words, uncommitted_words
 from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, headings, page_row, style
@@ -78,7 +78,7 @@ def as_html(report: Report) -> str:
         held=rows[Section.HELD],
         holds=holds_words(report),
         broker_id=broker_id,
-        broker_answer=broker_answer,
+        format_broker_result=format_broker_result,
         findings=list(_findings(report)),
         findings_found=len(list_unsilenced(report.findings)),
         explained=EXPLAINED,

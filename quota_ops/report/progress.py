@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.progress import ConcurrentWrite
-from quota_ops.model.verification import BrokerAnswer
+from quota_ops.model.verification import BrokerResult
 from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.formats import escape_text
 from quota_ops.report.layout import GAP
@@ -33,7 +33,7 @@ class ProgressText:
             "apply", GAP.join((f"batch {batch} of {batches}", *numbers)), batch, batches
         )
 
-    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerResult], seconds_left: float) -> None:
         """Show how many brokers agree, the results of the others, and the seconds that are left."""
         agree = sum(broker.agrees for broker in brokers)
         words = [brokers_words(brokers)]

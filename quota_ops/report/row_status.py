@@ -139,14 +139,14 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     rows = []
     for difference in plan.differences:
         place = difference.id
-        answers = validated.get(place), applied.get(place), verdicts.pop(place, None)
-        status = _find_status(difference, *answers, forgets=forgets)
+        results = validated.get(place), applied.get(place), verdicts.pop(place, None)
+        status = _find_status(difference, *results, forgets=forgets)
         guarded = bool(blocking) and any(
             is_blocked_by(one, difference, strict_policy) for one in blocking
         )
         guarded |= blocks_unprotected and difference.action in WRITES and is_unprotected(difference)
         origin, effect = report.origins.get(place), report.effects.get(place)
-        rows.append(ReportRow(difference, status, *answers, guarded, origin=origin, effect=effect))
+        rows.append(ReportRow(difference, status, *results, guarded, origin=origin, effect=effect))
     return rows
 
 

@@ -13,7 +13,7 @@ from quota_ops.model.alteration import altered_keys, count_altered
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.report import STAGES, STOPPED, PastRun, StageStatus
+from quota_ops.model.report import STAGES, STOPPED, RunSummary, StageStatus
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import (
@@ -55,7 +55,9 @@ _ENDS = (
 Value = TypeVar("Value")
 
 
-def past_runs(store: RunStore, cluster: str | None, most: int) -> tuple[tuple[PastRun, ...], int]:
+def past_runs(
+    store: RunStore, cluster: str | None, most: int
+) -> tuple[tuple[RunSummary, ...], int]:
     """Return the latest `most` runs, the newest first, and the number of further runs.
 
     Raises InvalidInput if the store has no run of that cluster.
@@ -64,7 +66,7 @@ def past_runs(store: RunStore, cluster: str | None, most: int) -> tuple[tuple[Pa
     return tuple(map(past_run, runs[:most])), len(runs[most:])
 
 
-def past_run(place: Place) -> PastRun:
+def past_run(place: Place) -> RunSummary:
     """Return the summary of a run; `trouble` names the files that cannot be read."""
     folder = RunFolder(place)
     parts = _Parts(folder)
@@ -75,7 +77,7 @@ def past_run(place: Place) -> PastRun:
     end = interrupted or parts.read(REPORT, read) or _without_report(parts)
     if not folder.has(ABOUT):
         parts.troubles.append(f"{ABOUT} is missing")
-    return PastRun(
+    return RunSummary(
         cluster=about["cluster"],
         run=place.name,
         path=str(place),

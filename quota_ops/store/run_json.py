@@ -16,7 +16,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.store.json_text import without_nulls
 
 Json = dict[str, Any]
@@ -164,7 +164,7 @@ def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:
 
 
 def verification_json(
-    brokers: Iterable[BrokerAnswer],
+    brokers: Iterable[BrokerResult],
     verdicts: Iterable[RowVerdict],
     verified: int,
     applied: str | None = None,
@@ -190,12 +190,12 @@ def verification_json(
 
 def verification_from_json(
     values: Mapping[str, Any],
-) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int]:
+) -> tuple[tuple[BrokerResult, ...], tuple[RowVerdict, ...], int]:
     """Return the brokers, verdicts and count that `verification_json` wrote."""
-    names = {one.name for one in fields(BrokerAnswer)}
+    names = {one.name for one in fields(BrokerResult)}
     before: Json = {"bootstrap": False, "absent": False, "compared": 0, "left": 0}  # these fields
     brokers = [
-        BrokerAnswer(**{name: (before | one)[name] for name in names}) for one in values["brokers"]
+        BrokerResult(**{name: (before | one)[name] for name in names}) for one in values["brokers"]
     ]
     verdicts = [
         RowVerdict(

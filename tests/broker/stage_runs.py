@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.verification import BrokerAnswer
+from quota_ops.model.verification import BrokerResult
 from quota_ops.store.run_folder import APPLIED, RunFolder
 
 KEY = "producer_byte_rate"
@@ -33,5 +33,5 @@ class After:
         if batch == self.batch:
             self.act()
 
-    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerResult], seconds_left: float) -> None:
         """Do nothing while verify queries brokers."""

@@ -16,7 +16,7 @@ from quota_ops.model.errors import Refused, Unreachable
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.policy import VerifyPolicy
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.runs.chain import run_stages
 from quota_ops.stages import verify
 from quota_ops.store.run_folder import VERIFICATION, RunFolder
@@ -44,7 +44,7 @@ def _follower(three: Machine) -> RunningNode:
     return [node for node in three.nodes.values() if node.id != leader][-1]
 
 
-def brokers_of(folder: RunFolder) -> tuple[BrokerAnswer, ...]:
+def brokers_of(folder: RunFolder) -> tuple[BrokerResult, ...]:
     """Return the result of each broker."""
     return folder.read_as(VERIFICATION, verification_from_json)[0]
 
@@ -74,13 +74,13 @@ def test_a_cluster_is_found_past_a_silent_broker(
 class Heard:
     """A Progress that records the brokers' results, round by round."""
 
-    rounds: list[tuple[BrokerAnswer, ...]] = field(default_factory=list)
+    rounds: list[tuple[BrokerResult, ...]] = field(default_factory=list)
     left: list[float] = field(default_factory=list)
 
     def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
         """Record nothing of apply."""
 
-    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerResult], seconds_left: float) -> None:
         """Record the results."""
         self.rounds.append(tuple(brokers))
         self.left.append(seconds_left)

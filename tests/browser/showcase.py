@@ -7,7 +7,7 @@ from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.outcome import Status
 from quota_ops.model.plan import rank_by_risk
 from quota_ops.model.report import STAGES, StageResult, StageStatus
-from quota_ops.model.verification import BrokerAnswer
+from quota_ops.model.verification import BrokerResult
 from tests.unit.report_sample import AGREED, APPLIED, MIB, PLAN, answered, difference
 
 RAISED, REMOVED = (Kind.PENDING, Action.SET), (Kind.REMOVED, Action.CLEAR)
@@ -79,7 +79,7 @@ SHOWCASE = replace(
         *answered(Status.STALE, STALE),
         *answered(Status.ACCEPTED, *CHANGED),
     ),
-    brokers=tuple(BrokerAnswer(one, f"kafka-{one}.example:9094", 2, 0) for one in (1, 2, 3)),
+    brokers=tuple(BrokerResult(one, f"kafka-{one}.example:9094", 2, 0) for one in (1, 2, 3)),
     verified=58,
     versions=(("quota-ops", "0.1.0"), ("python", "3.11.7"), ("kafka-python", "3.0.12")),
 )  # fmt: skip

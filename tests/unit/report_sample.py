@@ -11,7 +11,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 MIB = 2.0**20
@@ -106,7 +106,7 @@ PLANNED = Report(
 )
 """A plan that a guard holds back."""
 
-BROKERS = tuple(BrokerAnswer(number, f"kafka-{number}:9094", 2, 0) for number in (1, 2, 3))
+BROKERS = tuple(BrokerResult(number, f"kafka-{number}:9094", 2, 0) for number in (1, 2, 3))
 APPLIED = replace(
     PLANNED,
     stages=stages(),
@@ -135,8 +135,8 @@ TROUBLED = replace(
     ),
     brokers=(
         *BROKERS[:2],
-        BrokerAnswer(3, "kafka-3:9094", 6, 1),
-        BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out"),
+        BrokerResult(3, "kafka-3:9094", 6, 1),
+        BrokerResult(4, "kafka-4:9094", 6, None, "timed out"),
     ),
     verdicts=(
         RowVerdict(

@@ -19,7 +19,7 @@ from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.registration import Absent
 from quota_ops.model.rows import LedgerRow
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.layout import line, plain
 from quota_ops.runs.chain import run_stages
 from quota_ops.runs.run import Run
@@ -81,7 +81,7 @@ AS_A_BROKER_LEFT_THEM = {
     VALIDATED: outcomes_json([Outcome(1, "user=alice", ("producer_byte_rate",), Status.ACCEPTED)]),
     APPLIED: outcomes_json([Outcome(1, "user=alice", ("producer_byte_rate",), Status.UNKNOWN)]),
     VERIFICATION: verification_json(
-        [BrokerAnswer(1, "kafka-1:9092", 2, 1)],
+        [BrokerResult(1, "kafka-1:9092", 2, 1)],
         [RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS, ((1, None),))],
         1,
     ),

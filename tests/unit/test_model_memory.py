@@ -12,7 +12,7 @@ from quota_ops.model.memory import (
     LedgerKey,
     drop_expired,
     forget,
-    forget_answered,
+    forget_acknowledged,
     forget_values,
     ledger_key,
     remember,
@@ -64,7 +64,7 @@ def test_an_answered_write_is_not_remembered() -> None:
     kept = [row("user=a", 1.0, run="run-2"), row("user=b", 1.0), row("user=a", 1.0, CLEARED)]
     known = rows(*kept, row("user=a", 2.0), row("user=a", None))
 
-    forget_answered(known, "run-1", {Key("user=a", KEY)})
+    forget_acknowledged(known, "run-1", {Key("user=a", KEY)})
 
     assert known == rows(*kept)
 

@@ -38,7 +38,7 @@ from quota_ops.model.tables import (
     TEXT,
     Column,
 )
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED
 from tests.unit.report_sample import PLANNED
 
@@ -165,7 +165,7 @@ def test_a_broker_agrees_when_it_answered_and_lags_in_nothing(
     lag: int | None, *, agrees: bool
 ) -> None:
     """A broker that did not respond does not agree."""
-    assert BrokerAnswer(1, "127.0.0.1:9092", 2, lag).agrees is agrees
+    assert BrokerResult(1, "127.0.0.1:9092", 2, lag).agrees is agrees
 
 
 def test_nobody_is_told() -> None:

@@ -1,15 +1,15 @@
 """The description of the brokers that verify queried."""
 
 from quota_ops.model.registration import Absent
-from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
+from quota_ops.model.verification import BOOTSTRAP, BrokerResult
 
 
 def test_who_was_asked() -> None:
     """A broker has its id and address; the broker of a bootstrap address may be unknown."""
-    assert BrokerAnswer(3, "kafka-3:9094", 1, 0).named == "broker 3 at kafka-3:9094"
-    answer = BrokerAnswer(3, "link:9094", 1, 0, bootstrap=True)
+    assert BrokerResult(3, "kafka-3:9094", 1, 0).named == "broker 3 at kafka-3:9094"
+    answer = BrokerResult(3, "link:9094", 1, 0, bootstrap=True)
     assert answer.named == "the bootstrap address link:9094 (broker 3)"
-    answer = BrokerAnswer(BOOTSTRAP, "link:9094", 1, 0, bootstrap=True)
+    answer = BrokerResult(BOOTSTRAP, "link:9094", 1, 0, bootstrap=True)
     assert answer.named == "the bootstrap address link:9094"
-    answer = BrokerAnswer.of_absent(Absent(3, None, "is missing"))
+    answer = BrokerResult.of_absent(Absent(3, None, "is missing"))
     assert (answer.named, answer.agrees, answer.error) == ("broker 3", False, "is missing")

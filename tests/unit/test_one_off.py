@@ -87,7 +87,7 @@ def test_when_git_will_set_it_back(case: Any) -> None:
         policy = policy | {"drift": DriftPolicy(policy["drift"])}
     change = BatchRow("id", 1, case["entity"], case["key"], 1.0, case["after"])
 
-    assert git(**policy).remark(change) == case["words"]
+    assert git(**policy).describe_effect(change) == case["words"]
 
 
 @pytest.mark.parametrize("case", cases("keep"))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BOOTSTRAP, BrokerResult, RowVerdict, Verdict
 from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.cells import result
 from quota_ops.report.layout import plain
@@ -14,8 +14,8 @@ from quota_ops.report.screens import finished_line, verified_line
 from quota_ops.report.summary import summarize
 from tests.unit.report_sample import APPLIED
 
-AGREES = BrokerAnswer(2, "link:9092", 3, 0, bootstrap=True)
-SILENT = BrokerAnswer(BOOTSTRAP, "link:9092", 3, None, "timed out", bootstrap=True)
+AGREES = BrokerResult(2, "link:9092", 3, 0, bootstrap=True)
+SILENT = BrokerResult(BOOTSTRAP, "link:9092", 3, None, "timed out", bootstrap=True)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ SILENT = BrokerAnswer(BOOTSTRAP, "link:9092", 3, None, "timed out", bootstrap=Tr
         ),
     ],
 )
-def test_words_of_the_bootstrap_address(said: BrokerAnswer, one: str, whole: str) -> None:
+def test_words_of_the_bootstrap_address(said: BrokerResult, one: str, whole: str) -> None:
     """No text makes a claim about a broker that was not queried."""
     assert (broker_words(said), brokers_words((said,))) == (one, whole)
 

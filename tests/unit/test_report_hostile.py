@@ -21,7 +21,7 @@ from quota_ops.model.guard import GuardFinding
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import Report
 from quota_ops.model.rollback import Rollback, Undone
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report import approval_form, fleet
 from quota_ops.report.formats import escape_text
 from quota_ops.report.json_report import as_json
@@ -105,7 +105,7 @@ def report_of(name: str) -> Report:
             ledger=name,
         ),
         applied=(Outcome(1, rows[0].entity, (name,), Status.REFUSED, 44, name, name),),
-        brokers=(BrokerAnswer(1, name, 2, 1), BrokerAnswer(2, name, 2, None, name)),
+        brokers=(BrokerResult(1, name, 2, 1), BrokerResult(2, name, 2, None, name)),
         verdicts=(
             RowVerdict(
                 Entity.of({"user": name}).text, f"{name} key", 1.0, Verdict.DIFFERS, ((1, None),)

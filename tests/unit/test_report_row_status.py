@@ -10,7 +10,7 @@ from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Status
 from quota_ops.model.registration import Absent
 from quota_ops.model.report import Report, StageStatus
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.row_status import RowStatus, Section, count_statuses, report_rows
 from quota_ops.report.summary import summarize
 from tests.unit.report_sample import (
@@ -136,7 +136,7 @@ VERIFY_ONLY = replace(
     PLANNED, plan=None, validated=(), brokers=BROKERS, verified=412, stages=stages()
 )
 WRITTEN = answered(Status.ACCEPTED, SET)
-SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
+SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
 
 
 @pytest.mark.parametrize(

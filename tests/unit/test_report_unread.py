@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from quota_ops.model.outcome import Status
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.json_report import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
@@ -17,7 +17,7 @@ NOBODY_ANSWERED = replace(
     PLANNED,
     plan=replace(PLAN, differences=(ALICE_RAISED,)),
     applied=answered(Status.ACCEPTED, ALICE_RAISED),
-    brokers=(BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out"),),
+    brokers=(BrokerResult(4, "kafka-4:9094", 6, None, "timed out"),),
     stages=stages(verify="failed"),
     verdicts=tuple(
         RowVerdict(entity, ALICE_RAISED.key, 1.0, Verdict.UNANSWERED)

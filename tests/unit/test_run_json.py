@@ -16,7 +16,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.store.run_json import (
     about_from_json,
     outcomes_from_json,
@@ -78,7 +78,7 @@ verdicts = st.builds(
     st.sampled_from(Verdict),
     st.lists(st.tuples(counts, numbers), max_size=3).map(tuple),
 )
-answers = st.builds(BrokerAnswer, counts, texts, counts, st.none() | counts, maybe_text)
+answers = st.builds(BrokerResult, counts, texts, counts, st.none() | counts, maybe_text)
 
 
 def through_json(value: Mapping[str, Any]) -> Any:
@@ -132,7 +132,7 @@ def test_outcomes_come_back(given_ones: tuple[Outcome, ...]) -> None:
 
 @given(st.lists(answers, max_size=2).map(tuple), st.lists(verdicts, max_size=2).map(tuple), counts)
 def test_a_verification_comes_back(
-    brokers: tuple[BrokerAnswer, ...], rows: tuple[RowVerdict, ...], verified: int
+    brokers: tuple[BrokerResult, ...], rows: tuple[RowVerdict, ...], verified: int
 ) -> None:
     """What brokers responded and store is read as it was written."""
     found = verification_from_json(through_json(verification_json(brokers, rows, verified)))

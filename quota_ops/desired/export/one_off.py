@@ -30,7 +30,7 @@ class OneOff:
         self._policy, self._holds, self._standstill = desired.policy, holds, standstill
         self._rows = {row.id: row for row in desired.rows}
 
-    def remark(self, row: BatchRow) -> str:
+    def describe_effect(self, row: BatchRow) -> str:
         """Describe what the next reconcile does to a changed row, and what prevents it."""
         declared = self._rows.get(row.id)
         if declared is not None:

@@ -13,7 +13,7 @@ from quota_ops.model.report import STAGES, Record, Report, StageResult, StageSta
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS
-from quota_ops.model.verification import BrokerAnswer, RowVerdict
+from quota_ops.model.verification import BrokerResult, RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.effects import EFFECTS, read_effects
 from quota_ops.stages.report.command_report import read_record
@@ -130,7 +130,7 @@ def _read_time(folder: RunFolder, name: str, key: str) -> str | None:
 
 def _parse_verification(
     folder: RunFolder, kept: Mapping[str, Any]
-) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int] | None:
+) -> tuple[tuple[BrokerResult, ...], tuple[RowVerdict, ...], int] | None:
     """Return the result of the last verify; None if it failed, or apply has run again since."""
     is_earlier = kept.get("earlier") or kept.get("applied") not in {
         None,

@@ -8,7 +8,7 @@ from quota_ops.kafka.outcomes import find_unwritten
 from quota_ops.model.errors import Refused
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS
-from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict
+from quota_ops.model.verification import BOOTSTRAP, BrokerResult, RowVerdict
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.verify.brokers import (
     find_wrong_rows,
@@ -78,7 +78,7 @@ def verify_cluster(
         BOOTSTRAP if responder.bootstrap else responder.broker,
     )
     if not responder.bootstrap:
-        brokers = (*brokers, *map(BrokerAnswer.of_absent, metadata.missed))
+        brokers = (*brokers, *map(BrokerResult.of_absent, metadata.missed))
     wrong_rows = tuple(find_wrong_rows(targets, stored))
     overtaken = None
     if has_applied and stored:

@@ -15,7 +15,7 @@ from quota_ops.model.verification import (
     BACK_OR_GONE,
     BOOTSTRAP,
     ONLY_BOOTSTRAP,
-    BrokerAnswer,
+    BrokerResult,
     RowVerdict,
     Verdict,
 )
@@ -36,7 +36,7 @@ def query_brokers(
     *,
     is_overtaken: Callable[[], bool] = lambda: False,
     skipped: int = 0,
-) -> tuple[dict[int, Stored], tuple[BrokerAnswer, ...]]:
+) -> tuple[dict[int, Stored], tuple[BrokerResult, ...]]:
     """Query each broker until it stores every target, the time is up, or a later run applies.
 
     Returns the values and one result of each broker. `written` is the last entity that was
@@ -47,8 +47,8 @@ def query_brokers(
     """
     until = monotonic() + seconds
     stored: dict[int, Stored] = {}
-    answers = {
-        one.id: BrokerAnswer(
+    results = {
+        one.id: BrokerResult(
             *(one.id, one.address, 0, None),
             bootstrap=one.id == BOOTSTRAP,
             compared=len(targets),
@@ -59,30 +59,30 @@ def query_brokers(
     wait = FIRST_WAIT
     while True:
         last = monotonic() >= until
-        for broker, answer in answers.items():
+        for broker, result in results.items():
             # An unreachable broker uses up time, so the last round queries only the others.
-            if not answer.agrees and not (last and answer.error):
-                answers[broker] = _query_broker(cluster, answer, targets, stored, written)
+            if not result.agrees and not (last and result.error):
+                results[broker] = _query_broker(cluster, result, targets, stored, written)
         remaining = max(until - monotonic(), 0.0)
-        progress.report_brokers(tuple(answers.values()), remaining)
-        if last or all(answer.agrees for answer in answers.values()) or is_overtaken():
+        progress.report_brokers(tuple(results.values()), remaining)
+        if last or all(result.agrees for result in results.values()) or is_overtaken():
             break
         sleep(min(wait, remaining))
         wait = min(wait * 2, LONGEST_WAIT)
     if BOOTSTRAP in stored:
         responder = cluster.identify_broker()
-        answers[BOOTSTRAP] = replace(answers[BOOTSTRAP], broker=responder)
+        results[BOOTSTRAP] = replace(results[BOOTSTRAP], broker=responder)
         stored = {responder: stored[BOOTSTRAP]}
-    return stored, tuple(answers.values())
+    return stored, tuple(results.values())
 
 
 def _query_broker(
     cluster: Cluster,
-    last: BrokerAnswer,
+    last: BrokerResult,
     targets: Targets,
     stored: dict[int, Stored],
     written: str | None,
-) -> BrokerAnswer:
+) -> BrokerResult:
     query = replace(last, asked=last.asked + 1)
     try:
         if written is not None and last.asked == 0:
@@ -121,7 +121,7 @@ def find_wrong_rows(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[
 
 
 def raise_unless_agreed(
-    brokers: Sequence[BrokerAnswer],
+    brokers: Sequence[BrokerResult],
     wrong_rows: Sequence[RowVerdict],
     *,
     late_writes: str,
@@ -164,7 +164,7 @@ def raise_unless_agreed(
     raise Refused(f"{_describe_trouble(brokers)}: {message}", remedy)
 
 
-def _describe_trouble(brokers: Sequence[BrokerAnswer]) -> str:
+def _describe_trouble(brokers: Sequence[BrokerResult]) -> str:
     if brokers[0].bootstrap:
         return "the bootstrap address does not store the desired values"
     if all(one.agrees or one.absent for one in brokers):

@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 from quota_ops.kafka.outcomes import find_acknowledged, find_unacknowledged
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import Action, Difference
-from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, forget_answered, remember
+from quota_ops.model.memory import (
+    CLEARED,
+    SUPERSEDED,
+    LedgerKey,
+    forget,
+    forget_acknowledged,
+    remember,
+)
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
@@ -58,7 +65,7 @@ def update_ledger(
     given_back = {row.id for row in rows} & foreign
     reported = {row.id: row for row in run.differences if row.action is Action.REPORT}
     unarrived = _find_unarrived(folder.read_rows(LEDGER), reported) if reported else frozenset()
-    unanswered = find_unacknowledged(run.outcomes)
+    unacknowledged = find_unacknowledged(run.outcomes)
     known = ledger.read(ledger_folder)
     overtaken = why_overtaken(folder, known, ledger_folder)
     follows_git = overtaken is None and why_lost(folder, known, ledger_folder) is None
@@ -68,12 +75,12 @@ def update_ledger(
             row
             for row in known.values()
             if (row.state, row.run) == (ledger_edits.INTENDED, run.about["run"])
-            if row.id in unanswered
+            if row.id in unacknowledged
         ]
         ledger_edits.confirm(known, rows)
         still = unarrived.intersection(known.values())
         ledger_edits.withdraw(known, (row.id for row in still))
-        forget_answered(known, run.about["run"], find_acknowledged(run.outcomes))
+        forget_acknowledged(known, run.about["run"], find_acknowledged(run.outcomes))
         remember(known, (*late, *still), SUPERSEDED)
         remember(known, cleared, CLEARED)
         forget(known, given_back)
