@@ -8,7 +8,7 @@ from airflow.sdk import DAG, TriggerRule, get_current_context, task
 
 from quota_ops.airflow.assets import DRIFTED, emit_drifted
 from quota_ops.airflow.errors import log_errors
-from quota_ops.airflow.links import find_page_link
+from quota_ops.airflow.links import add_report_button, find_page_link, offer_link
 from quota_ops.airflow.notify import Notify, make_drift_callback, make_overview_callback
 from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
 from quota_ops.airflow.pools import explain_pools
@@ -79,6 +79,7 @@ def build_drift_dag(
             .expand(cluster=clusters)
         )
         last = overview.override(**every["overview"])(clusters, run_store)
+        add_report_button(last)
         described >> diff >> reports >> last
     dag.doc_md = f"{dag.doc_md}{explain_pools(dag)}"
     return dag
@@ -125,6 +126,7 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     folder.write_text("report.md", pages.as_markdown(fleet))
     folder.write_text("report.txt", pages.as_text(fleet))
     page = find_page_link(folder.place / PAGE, store)
+    offer_link(page)
     if missed := [name for name, report in fleet if isinstance(report, str)]:
         raise ClusterTrouble(
             f"{len(missed):,} of {counted(len(fleet), 'cluster')} could not be compared: "

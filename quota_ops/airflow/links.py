@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from airflow.sdk import BaseOperatorLink, get_current_context
 from airflow.sdk.configuration import conf
 
 from quota_ops.store.place import Place
@@ -16,6 +17,8 @@ from quota_ops.store.run_store import RunStore
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+_KEY = "report_link"
+"""The XCom of a task's own link."""
 ENVIRONMENT = "QUOTA_OPS_REPORT_URL"
 """The address at which a web server shows the files of the run store."""
 
@@ -39,3 +42,27 @@ def find_news_link(page: Place, store: RunStore, context: "Context") -> str:
         task: Any = context["ti"]
         return str(task.log_url)
     return find_page_link(page, store)
+
+
+class ReportLink(BaseOperatorLink):
+    """The button Report on the page of a task, if a web server shows the run store."""
+
+    name = "Report"
+    xcom_key = _KEY
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the link of `offer_link`; empty if the task has no report, or no web server."""
+        del operator
+        return str(ti_key.xcom_pull(task_ids=ti_key.task_id, key=_KEY) or "")
+
+
+def offer_link(page: str) -> None:
+    """Make the button Report of the running task open a page, if `page` is a link."""
+    if page.startswith(("http://", "https://")):
+        task: Any = get_current_context()["ti"]
+        task.xcom_push(_KEY, page)
+
+
+def add_report_button(task: Any) -> None:
+    """Add the button Report to a task that calls `offer_link`."""
+    task.operator.operator_extra_links = (ReportLink(),)

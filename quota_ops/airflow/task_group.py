@@ -12,6 +12,7 @@ from airflow.sdk.execution_time.hitl import HITLUser
 from quota_ops.airflow import tasks
 from quota_ops.airflow.approve import PARAMS as FORM
 from quota_ops.airflow.approve import Approve, list_assigned_users
+from quota_ops.airflow.links import add_report_button
 from quota_ops.airflow.notify import Notify, check_notify, make_failure_callback
 from quota_ops.airflow.options import (
     DEFAULT_ARGS,
@@ -151,6 +152,7 @@ class QuotaReconcile(TaskGroup):
         failed = make_failure_callback(cluster, run_store, notify)
         callbacks = add_callback(self.default_args, "on_failure_callback", failed)
         report = tasks.report.override(**choose("report", always), **callbacks)(cluster, run_store)
+        add_report_button(report)
         check >> describe >> diff >> plan >> validate >> approve >> apply >> verify >> report
 
 

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
 from quota_ops.airflow.assets import emit_applied
 from quota_ops.airflow.errors import NotBegun, log_errors
-from quota_ops.airflow.links import find_page_link
+from quota_ops.airflow.links import find_page_link, offer_link
 from quota_ops.airflow.pools import log_pools
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
@@ -131,6 +131,7 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
     with open_run(cluster, run_store) as run:
         run_stage("report", run)
         page = find_page_link(run.folder.place / PAGE, run.store)
+    offer_link(page)
     refuse_unless_done(page)
     return page
 

@@ -24,6 +24,21 @@ def lines(repository: Repository, run: DagRun) -> list[str]:
     return text.splitlines()
 
 
+def list_buttons(task_id: str) -> dict[str, str | None]:
+    """Return the buttons on the page of a task of the newest run, and where they lead."""
+    from airflow.api_fastapi.core_api.routes.public.extra_links import get_extra_links
+    from airflow.models.dagbag import DBDagBag
+    from airflow.models.dagrun import DagRun as Run
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        runs = select(Run).where(Run.dag_id == RECONCILE).order_by(Run.id.desc())
+        run_id = session.scalars(runs.limit(1)).one().run_id
+        links = get_extra_links(RECONCILE, run_id, task_id, session, DBDagBag())
+        return dict(links.extra_links)
+
+
 def test_nothing_is_told_of_a_run_that_did_its_work(demo: Repository) -> None:
     """A run that succeeds without drift sends no notification."""
     run = demo.run(RECONCILE)
@@ -35,7 +50,8 @@ def test_a_plan_that_waits_and_is_rejected(
 ) -> None:
     """One notification when the plan needs approval, one when the run has failed.
 
-    The second has the address of the report on the web server that shows the run store.
+    The second has the address of the report on the web server that shows the run store. So has the
+    button Report of the task report.
     """
     monkeypatch.setenv("QUOTA_OPS_REPORT_URL", "https://quotas.example/store/")
     quotas.set({"user=alice producer_byte_rate": 900})
@@ -45,7 +61,9 @@ def test_a_plan_that_waits_and_is_rejected(
     assert waiting.startswith(f"waiting demo: demo: apply plan {digest} (1 change)? ")
     assert refused.startswith("refused demo: 1 change to make on demo; apply was refused")
     name = run.folder().place.name
-    assert refused.endswith(f" https://quotas.example/store/runs/demo/{name}/report.html")
+    page = f"https://quotas.example/store/runs/demo/{name}/report.html"
+    assert refused.endswith(f" {page}")
+    assert list_buttons("report") == {"Report": page}
 
 
 def test_a_run_that_failed(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +80,7 @@ def test_a_run_that_failed(demo: Repository, monkeypatch: pytest.MonkeyPatch) ->
         f"failed demo: check failed, so the state of demo is unknown. {page}manual__"
     )
     assert failed.endswith("/tasks/report?try_number=1")
+    assert list_buttons("report") == {"Report": None}
 
 
 def test_a_run_that_failed_though_its_cluster_is_as_agreed(
