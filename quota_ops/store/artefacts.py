@@ -23,6 +23,8 @@ class ArtefactFolder:
     place: Place
     kept: dict[str | Table[Any], Any] | None = field(default=None, compare=False, repr=False)
     """The parsed artefacts that this process wrote or read, by name; None to remember nothing."""
+    names: frozenset[str] | None = field(default=None, compare=False, repr=False)
+    """The names of the artefacts, if they were listed and do not change; None to look up each."""
 
     def with_cache(self) -> Self:
         """Return the same folder, for a process that runs several stages.
@@ -42,7 +44,7 @@ class ArtefactFolder:
 
     def has(self, name: str) -> bool:
         """Return whether the artefact exists; InvalidInput if this process cannot find out."""
-        return (self.place / name).exists()
+        return (self.place / name).exists() if self.names is None else name in self.names
 
     def size(self) -> int:
         """Return the bytes of all artefacts; InvalidInput if the folder cannot be listed."""

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import count, takewhile
-from typing import Any, NamedTuple, TypeVar
+from itertools import count, islice, takewhile
+from typing import Any, NamedTuple, Self, TypeVar
 
 from quota_ops.model.alteration import altered_keys, count_altered
 from quota_ops.model.errors import InvalidInput
@@ -33,6 +34,7 @@ from quota_ops.store.run_folder import (
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_marks import Life, find_liveness
 from quota_ops.store.run_names import latest_first
+from quota_ops.store.run_numbers import AT_ONCE
 from quota_ops.store.run_store import RunStore
 
 PRUNED = "pruned.json"
@@ -62,14 +64,16 @@ def past_runs(
 
     Raises InvalidInput if the store has no run of that cluster.
     """
-    runs = latest_first(store.runs(cluster))
-    return tuple(map(past_run, runs[:most])), len(runs[most:])
+    runs = store.runs(cluster)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = tuple(pool.map(past_run, islice(latest_first(store, runs), most)))
+    return found, len(runs) - len(found)
 
 
 def past_run(place: Place) -> RunSummary:
     """Return the summary of a run; `trouble` names the files that cannot be read."""
-    folder = RunFolder(place)
-    parts = _Parts(folder)
+    parts = _Parts.of(place)
+    folder = parts.folder
     about = parts.read(ABOUT, folder.about) or {"cluster": place.parent.name, "commit": None}
     read = partial(folder.read_as, REPORT, _reported, before="rows")
     pruned = parts.read(PRUNED, partial(folder.read_as, PRUNED, _pruned))
@@ -85,7 +89,7 @@ def past_run(place: Place) -> RunSummary:
         commit=about["commit"],
         decisions=parts.read(APPROVAL, folder.decisions) or (),
         by=_read_author(folder) or about.get("by"),
-        size=parts.measure(),
+        size=parts.size,
         trouble="; ".join(dict.fromkeys(parts.troubles)) or None,
         **end._asdict(),
     )
@@ -119,7 +123,19 @@ class _Parts:
     """Reads a run's artefacts, and remembers which of them cannot be read."""
 
     folder: RunFolder
+    size: int = 0
+    """The bytes of the run; 0 if its folder cannot be listed."""
     troubles: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, place: Place) -> Self:
+        """List the folder once; a request for each name would take long in an object store."""
+        try:
+            leaves = place.walk()
+        except InvalidInput:
+            return cls(RunFolder(place), troubles=["its folder cannot be listed"])
+        names = frozenset(leaf.path for leaf in leaves)
+        return cls(RunFolder(place, names=names), sum(leaf.size for leaf in leaves))
 
     def read(self, name: str, read: Callable[[], Value]) -> Value | None:
         """Return the content of an artefact; None if it is missing or damaged."""
@@ -130,14 +146,6 @@ class _Parts:
         except InvalidInput:
             self.troubles.append(f"{name} is damaged")
             return None
-
-    def measure(self) -> int:
-        """Return the bytes of the run; 0 if its folder cannot be listed."""
-        try:
-            return self.folder.size()
-        except InvalidInput:
-            self.troubles.append("its folder cannot be listed")
-            return 0
 
 
 def _started(folder: RunFolder) -> str | None:

@@ -1,13 +1,15 @@
 """Find a run by the name that a person gives, and order runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from quota_ops.model.alteration import altered_keys
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ABOUT, ALTER, APPLIED, RunFolder, batch_file
+from quota_ops.store.run_numbers import runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 
 LAST = "last"
@@ -26,8 +28,8 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
     cluster, _, name = wanted.strip("/").rpartition("/")
     paths = store.runs(cluster or None)
     if name == LAST and paths:
-        ordered = latest_first(paths)
-        if found := next(filter(_has_written, ordered), None) if last_write else ordered[0]:
+        ordered = latest_first(store, paths)
+        if found := next(filter(_has_written, ordered) if last_write else ordered, None):
             return RunFolder(found)
     for meant in (
         [one for one in paths if one.name == name],
@@ -54,9 +56,16 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
     )
 
 
-def latest_first(paths: Sequence[Place]) -> list[Place]:
-    """Order runs by number, the newest first; runs of versions without numbers come last."""
-    return sorted(paths, key=lambda path: (_number(path), path.name), reverse=True)
+def latest_first(store: RunStore, paths: Sequence[Place]) -> Iterator[Place]:
+    """Yield runs by number, the newest first; runs of versions without numbers come last.
+
+    Numbers are read from the store's sequence, so that a few runs are found without reading all.
+    """
+    left = {f"{one.parent.name}/{one.name}": one for one in paths}
+    for run in islice(runs_latest_first(store.sequence), len(paths)):
+        if run in left:
+            yield left.pop(run)
+    yield from sorted(left.values(), key=lambda path: (_number(path), path.name), reverse=True)
 
 
 def _number(path: Place) -> int:

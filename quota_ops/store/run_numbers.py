@@ -1,6 +1,8 @@
 """The order of runs: each takes a number when it begins, larger than all before."""
 
 import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from quota_ops.store.numbered_files import LAST, create_next, file_name, numbers
@@ -8,6 +10,8 @@ from quota_ops.store.place import Place
 
 _KIND = "json"
 _GROUPS = "runs"
+AT_ONCE = 20
+"""How many small files are read at once, because each request to an object store takes a while."""
 _EACH = 1000
 """The most numbers in one folder, so that finding the last one stays fast with many runs."""
 
@@ -44,6 +48,28 @@ def newest_runs(folder: Place, most: int) -> list[str]:
         with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
             runs[str(json.loads(_place(folder, number).read())["run"])] = None
     return list(runs)
+
+
+def runs_latest_first(folder: Place) -> Iterator[str]:
+    """Yield each run, as CLUSTER/RUN, once, the one with the largest number first.
+
+    A number whose file is damaged is skipped. Few numbers are read beyond those that are used.
+    """
+    seen: set[str] = set()
+    for group in reversed(numbers(folder, _GROUPS)):
+        place = folder / file_name(group, _GROUPS)
+        taken = [place / file_name(one, _KIND) for one in reversed(numbers(place, _KIND))]
+        for start in range(0, len(taken), AT_ONCE):
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                runs = list(pool.map(_read_run, taken[start : start + AT_ONCE]))
+            yield from (one for one in dict.fromkeys(runs) if one is not None and one not in seen)
+            seen.update(one for one in runs if one is not None)
+
+
+def _read_run(place: Place) -> str | None:
+    with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
+        return str(json.loads(place.read())["run"])
+    return None
 
 
 def _place(folder: Place, number: int) -> Place:

@@ -13,6 +13,7 @@ ROOT/sequence/              the number of each run, in the order in which they b
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -78,7 +79,11 @@ class RunStore:
         """
         clusters = (self.root / "runs").folders()
         wanted = None if cluster is None else safe_name(cluster)
-        found = [run for one in clusters if wanted in {None, one.name} for run in one.folders()]
+        with ThreadPoolExecutor() as pool:  # a listing of an object store takes a while
+            of_each = pool.map(
+                Place.folders, (one for one in clusters if wanted in {None, one.name})
+            )
+            found = [run for runs in of_each for run in runs]
         if cluster and not found:
             names = ", ".join(one.name for one in clusters)
             raise InvalidInput(

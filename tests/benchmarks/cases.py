@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.benchmarks import bulk, inputs
 from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile, remembered
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
+from tests.benchmarks.buckets import buckets
 from tests.benchmarks.measure import Spread, pair
 
 
@@ -104,6 +105,7 @@ CASES = {
     "start": start_up,
     "one_off": one_off,
     "plan": plan,
+    "buckets": buckets,
     "reconcile": reconcile,
     "remembered": remembered,
     "large": large,

@@ -13,4 +13,6 @@ if __name__ == "__main__":
     os.environ["FAULTS"] = "all"
     here = Path(__file__).parent
     killed = here.parent / "broker" / "test_stages_killed.py"
-    sys.exit(pytest.main([str(here), str(killed), *sys.argv[1:]]))
+    objects = here.parent / "objects"
+    stores = [str(objects / f"test_object_{name}.py") for name in ("place", "losses")]
+    sys.exit(pytest.main([str(here), str(killed), *stores, *sys.argv[1:]]))

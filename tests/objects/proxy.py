@@ -17,8 +17,18 @@ class Faults:
 
     address: str = ""
     plan: list[int] = field(default_factory=list)
+    lose_every: int = 0
+    """The responses of each so manieth put are lost; 0 loses none of them."""
+    puts: int = 0
     removed: tuple[str, ...] = ()
     """Headers that no request to the server has, in lower case."""
+
+    def next_fault(self) -> int | None:
+        """Return the fault of the next put; None for none."""
+        self.puts += 1
+        if self.lose_every and self.puts % self.lose_every == 0:
+            return LOST
+        return self.plan.pop(0) if self.plan else None
 
 
 @contextmanager
@@ -33,7 +43,7 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
 
         def _forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            fault = faults.plan.pop(0) if self.command == "PUT" and faults.plan else None
+            fault = faults.next_fault() if self.command == "PUT" else None
             if fault:
                 self.send_response(fault)
                 self.send_header("Content-Length", "0")

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -12,6 +13,7 @@ from quota_ops.store import object_client
 from quota_ops.store.object_client import open_client
 from quota_ops.store.run_numbers import take_number
 from quota_ops.store.run_store import RunStore, find_run_store, open_place
+from tests.docs.markdown import ROOT
 from tests.objects.proxy import LOST, Faults
 
 CONFLICT, BUSY = 409, 503
@@ -159,15 +161,34 @@ def test_addresses_of_one_bucket(address: str) -> None:
     assert not open_place(f"{address}/{uuid4()}").exists()
 
 
-def test_a_local_store_loads_no_client() -> None:
-    """The library of object stores is loaded for an address of one, and for nothing else."""
-    script = """
-import sys
-from quota_ops.store.history import past_runs
-from quota_ops.store.run_store import find_run_store
-find_run_store("/tmp/never")
-sys.exit("obstore" in sys.modules or "quota_ops.store.objects" in sys.modules)
-"""
-    ran = subprocess.run([sys.executable, "-c", script], check=False)
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("check",), ("plan", "demo", "--actual", "actual.jsonl")]
+)
+def test_a_local_store_loads_no_client(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """Without a bucket, no command imports the library for object stores."""
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(
+        "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: nowhere\n"
+    )
+    (folder / "team.yaml").write_text(
+        "owner: team\nquotas:\n  - {user: bob, limits: {producer_byte_rate: 10 MiB}}\n"
+    )
+    (tmp_path / "actual.jsonl").write_text(
+        '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1024.0}\n'
+    )
 
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "quota_ops", *arguments],
+        env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    imported = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
     assert ran.returncode == 0
+    assert "click" in imported
+    found = [one for one in imported if one.startswith(("obstore", "boto3", "botocore"))]
+    assert [*found, *(imported & {"quota_ops.store.objects"})] == []

@@ -6,6 +6,7 @@ import pytest
 
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import open_place
+from tests.faults.table import ALL
 from tests.objects.racing import create_numbers
 from tests.unit import test_place as contract
 
@@ -14,7 +15,7 @@ _FORKING = {
     "test_a_lock_is_seen_where_the_store_can_tell",
 }
 """A client of an object store does not survive a fork; these have a twin below."""
-RACERS, ROUNDS = 4, 25
+RACERS, ROUNDS = (32, 200) if ALL else (4, 25)
 
 globals().update(
     {
@@ -30,6 +31,7 @@ def _root(address: str) -> Place:
     return open_place(f"{address}/odd prefix/with + and ~")
 
 
+@pytest.mark.timeout(3600)
 def test_each_number_has_one_winner(root: Place) -> None:
     """Of processes that race for each number, one wins, and all others see its bytes."""
     with get_context("spawn").Pool(RACERS) as racers:

@@ -1,0 +1,59 @@
+"""Runs whose store loses a tenth of its responses, after it has done what they confirm."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.model.outcome import DONE
+from quota_ops.store.history import past_run
+from quota_ops.store.run_folder import APPLIED
+from tests.cli.test_screens import KEY
+from tests.faults.table import ALL
+from tests.lab import Lab, open_lab
+from tests.objects.proxy import Faults
+
+RUNS = 40 if ALL else 2
+EVERY = 10
+
+
+@pytest.fixture(name="lab")
+def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    with open_lab(broker, tmp_path) as lab:
+        yield lab
+
+
+def play(lab: Lab) -> Counter[str]:
+    """Reconcile several times; return the names of what is stored then, and how often each is.
+
+    Each run must have done what its report shows, and the ledger must have every row.
+    """
+    for number in range(1, RUNS + 1):
+        state = {f"user=u{one}": {KEY: 1000.0 * number + one} for one in range(number, number + 3)}
+        lab.desire(state)
+        folder = lab.run("reconcile")
+
+        assert lab.stored() == lab.known() == state
+        assert folder.about()["sequence"] == number
+        outcomes = folder.outcomes(APPLIED)
+        assert {one.status for one in outcomes} <= DONE
+        assert len({one.entity for one in outcomes}) == len(outcomes) == (3 if number == 1 else 4)
+        assert past_run(folder.place).came_to == "In sync"
+    leaves = lab.store.root.walk()
+    assert [leaf for leaf in leaves if leaf.path.startswith("at_work/")] == []
+    return Counter(re.sub(r"/2[^/]*/", "/RUN/", leaf.path) for leaf in leaves)
+
+
+@pytest.mark.timeout(1800)
+def test_no_row_is_lost_and_nothing_is_done_twice(lab: Lab, address: str, faults: Faults) -> None:
+    """With a tenth of the responses lost, runs store exactly what they store without losses."""
+    expected = play(replace(lab, address=f"{address}/calm"))
+    lab.put({f"user=u{one}": {KEY: None} for one in range(RUNS + 3)})
+    faults.puts, faults.lose_every = 0, EVERY
+
+    assert play(replace(lab, address=f"{address}/lossy")) == expected
+    assert faults.puts > EVERY * RUNS
