@@ -59,6 +59,11 @@ RETRIES: dict[str, Any] = {
 """The arguments of every task: its error decides whether it is retried; each wait is longer."""
 
 
+def is_retryable(error: QuotaOpsError) -> bool:
+    """Return whether an error may not occur at the next try."""
+    return isinstance(error, RETRYABLE) or find_limit(error) is not None
+
+
 @contextmanager
 def log_errors() -> Iterator[None]:
     """Log a QuotaOpsError line by line and end the task; also a decorator of a task's function."""
@@ -67,5 +72,4 @@ def log_errors() -> Iterator[None]:
     except QuotaOpsError as error:
         for line in str(error).splitlines():
             logging.getLogger(__name__).error("%s", line)  # noqa: TRY400 - for people
-        is_retryable = isinstance(error, RETRYABLE) or find_limit(error) is not None
-        raise (TaskFailedForNow if is_retryable else TaskFailed)(error) from None
+        raise (TaskFailedForNow if is_retryable(error) else TaskFailed)(error) from None

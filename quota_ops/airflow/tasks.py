@@ -181,6 +181,14 @@ def _find_group() -> "TaskGroup":
     return cast("TaskGroup", task.task_group)
 
 
+def is_retry() -> bool:
+    """Return whether an earlier try of this task failed, and nobody cleared the task since."""
+    context: Any = get_current_context()
+    ti = context["ti"]
+    # Airflow adds the number of retries to max_tries when a task is cleared.
+    return bool(ti.try_number > ti.max_tries - context["task"].retries + 1)
+
+
 def run_stage(name: str, run: "Run") -> None:
     """Run a stage, and record how it ended."""
     from quota_ops.runs import run as one_run
