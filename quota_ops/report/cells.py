@@ -138,11 +138,11 @@ def _declared_at(difference: Difference) -> str:
     return f"(was {escape_text(source)}{until})"
 
 
-def format_affected(difference: Difference) -> str:
-    """Return the clients that a default entity affects: `touches every user`; else empty."""
-    if not difference.has_default:
+def format_affected(row: ReportRow) -> str:
+    """Return the clients of a default entity, `touches every user`, unless its effect says it."""
+    if row.section is Section.REST or row.effect or not row.difference.has_default:
         return ""
-    named = list_entity_names(Entity.parse(difference.entity))
+    named = list_entity_names(Entity.parse(row.difference.entity))
     return f"touches {', '.join(f'{noun} {name}'.rstrip() for noun, name in named)}"
 
 

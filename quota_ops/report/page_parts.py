@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from quota_ops.report import cells
 from quota_ops.report.effects import effect
-from quota_ops.report.row_status import ReportRow, RowStatus, Section
+from quota_ops.report.row_status import ReportRow, RowStatus
 
 
 class BarPart(NamedTuple):
@@ -81,7 +81,7 @@ def headings(*, applied: bool) -> tuple[str, ...]:
 def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
     """Return the cells of one row."""
     difference = row.difference
-    touches = "" if row.section is Section.REST else cells.format_affected(difference)
+    touches = cells.format_affected(row)
     return PageRow(
         style=style(row.status),
         sign=cells.sign(row),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from quota_ops.report import cells
 from quota_ops.report.effects import effect
 from quota_ops.report.layout import Line, Row, Span, Table, Tone, line
-from quota_ops.report.row_status import ReportRow, RowStatus, Section
+from quota_ops.report.row_status import ReportRow, RowStatus
 
 Columns = dict[str, Callable[[ReportRow], Span]]
 
@@ -30,7 +30,7 @@ def _mark(row: ReportRow) -> Span:
 
 
 def _source(row: ReportRow) -> Span:
-    touches = "" if row.section is Section.REST else cells.format_affected(row.difference)
+    touches = cells.format_affected(row)
     note = f"({touches})" if touches else ""
     return Span("  ".join(filter(None, (cells.source(row), note))), Tone.CONTEXT)
 
