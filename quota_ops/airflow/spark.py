@@ -4,8 +4,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,15 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from quota_ops.airflow.connection import find_airflow_connection
 from quota_ops.airflow.errors import SparkFailed, log_errors
 from quota_ops.airflow.runs import ClusterFolder, start_folder
-from quota_ops.model.errors import MissingTool
+from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.report import StageStatus
+from quota_ops.model.text import counted
 from quota_ops.store.place import Place
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from quota_ops.store.run_folder import RunFolder
 
 SPARK = "quota_ops_spark"
 """The Airflow connection of the Spark master; without it, Spark runs on the worker."""
@@ -50,8 +53,13 @@ class SparkDiff(SparkSubmitOperator):
         self.run_store = run_store
 
     def execute(self, context: "Context") -> None:
-        """Write differences and batches to every folder."""
-        with log_errors(), ExitStack() as stages:
+        """Write differences and batches to every folder, and fail if one could not be compared.
+
+        The job records in each folder how its diff ended.
+        """
+        from quota_ops.store.run_folder import stage_file
+
+        with log_errors():
             folders = [start_folder(one, self.run_store) for one in self.clusters]
             described = [
                 one for one in folders if one.stage_result("describe").status is StageStatus.DONE
@@ -59,17 +67,44 @@ class SparkDiff(SparkSubmitOperator):
             if not described:
                 raise AirflowSkipException("no cluster was described")
             for folder in described:
-                stages.enter_context(folder.stage("diff"))
-            places = [one.place for one in described]
-            self.application = str(_find_file(JOB))
-            self.application_args = [one.uri for one in places]
-            spark = find_airflow_connection(SPARK) or _run_on_this_worker()
-            self.conf = choose_settings(spark, places)
-            prepare_process(spark)
-            try:
-                super().execute(context)
-            except AirflowException as error:
-                raise SparkFailed("the Spark job failed; see its output above") from error
+                (folder.place / stage_file("diff")).delete()
+            with _record_missing_ends(described):
+                self._submit(context, [one.place for one in described])
+
+    def _submit(self, context: "Context", places: Sequence[Place]) -> None:
+        self.application = str(_find_file(JOB))
+        self.application_args = [one.uri for one in places]
+        spark = find_airflow_connection(SPARK) or _run_on_this_worker()
+        self.conf = choose_settings(spark, places)
+        prepare_process(spark)
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            raise SparkFailed("the Spark job failed; see its output above") from error
+
+
+@contextmanager
+def _record_missing_ends(folders: Sequence["RunFolder"]) -> Iterator[None]:
+    """Record the end of diff in the folders in which the job did not.
+
+    Raises InvalidInput instead of SparkFailed if the job recorded all ends: the input of some is
+    damaged, and another try would find it so again.
+    """
+    try:
+        yield
+    except BaseException as error:
+        ends = [one.stage_result("diff").status for one in folders]
+        for folder, end in zip(folders, ends, strict=True):
+            if end is StageStatus.NOT_RUN:
+                with suppress(type(error)), folder.stage("diff"):
+                    raise
+        damaged = [end for end in ends if end is StageStatus.FAILED]
+        if isinstance(error, SparkFailed) and damaged and StageStatus.NOT_RUN not in ends:
+            raise InvalidInput(
+                f"{len(damaged):,} of {counted(len(folders), 'cluster')} could not be compared; "
+                "the output above has the reasons"
+            ) from error
+        raise
 
 
 def _find_file(module: str) -> Path:

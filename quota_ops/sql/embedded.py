@@ -14,6 +14,7 @@ from quota_ops.model.moment import timed
 from quota_ops.model.tables import Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
+from quota_ops.sql.job import RESULTS, SIDES, ComparedRun
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
 
@@ -23,6 +24,15 @@ _INTERRUPTED = "Query interrupted"
 
 class EmbeddedEngine:
     """Runs the SQL on DuckDB; starts in milliseconds and needs no Java."""
+
+    def diff(self, runs: Sequence[ComparedRun]) -> None:
+        """Write differences.parquet and batches.parquet to each run folder."""
+        sides = {table: [run.folder / table.file for run in runs] for table in SIDES}
+        for table, rows in zip(RESULTS, self.decide(sides), strict=True):
+            conformed = parquet.conform(table, rows, table.name)
+            for run in runs:
+                own = conformed if len(runs) == 1 else _select_rows(run.cluster, conformed)
+                (run.folder / table.file).replace(parquet.to_bytes(table, own))
 
     def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
         """Return the tables DIFFERENCES and BATCHES, computed from all files of each side."""
@@ -60,6 +70,12 @@ class EmbeddedEngine:
             except duckdb.Error as error:
                 why = " ".join(str(error).split("\n")[:3])
                 raise InvalidInput(f"{clients} cannot be resolved: {why}") from error
+
+
+def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:
+    from pyarrow import compute  # noqa: PLC0415 - 50 ms that a single run need not wait
+
+    return rows.filter(compute.equal(rows["cluster"], cluster))
 
 
 def number_batches(differences: pa.Table) -> pa.Table:

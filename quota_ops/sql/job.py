@@ -1,11 +1,13 @@
-"""The diff of one or many runs: check the input tables, run an engine and write the results."""
+"""The diff of one or many runs: check the input tables, run an engine, name what is damaged."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
 
-import pyarrow as pa
-
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import ClusterTrouble, InvalidInput
+from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.tables import (
     ACTUAL,
     BATCHES,
@@ -16,44 +18,144 @@ from quota_ops.model.tables import (
     LEDGER,
     Table,
 )
+from quota_ops.model.text import counted
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
 
 SIDES: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
 RESULTS: tuple[Table[Any], ...] = (DIFFERENCES, BATCHES)
+_READERS = 16
+"""How many run folders are checked at the same time, each with a few small reads."""
+
+
+class ComparedRun(NamedTuple):
+    """A run folder with the five tables of one cluster, by its Kafka cluster id."""
+
+    cluster: str
+    folder: Place
 
 
 class Engine(Protocol):
     """An engine that runs diff.sql and batches.sql over Parquet files."""
 
-    def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
-        """Return the tables DIFFERENCES and BATCHES, computed from all files of each side."""
+    def diff(self, runs: Sequence[ComparedRun]) -> None:
+        """Write differences.parquet and batches.parquet to each run folder.
+
+        Raises EngineFailed, or InvalidInput, if that is not possible for all of them.
+        """
         ...
+
+
+class EngineFailed(ClusterTrouble):
+    """The engine could not run the SQL; a damaged input may be the reason."""
+
+
+class SomeDamaged(InvalidInput):
+    """Some of many runs cannot be compared; all others have their results."""
+
+    def __init__(self, failures: Mapping[Place, InvalidInput], count: int) -> None:
+        lines = [f"{place.parent.name}: {error.message}" for place, error in failures.items()]
+        how_many = f"{len(failures):,} of {counted(count, 'cluster')}"
+        super().__init__(
+            f"{how_many} cannot be compared:\n  " + "\n  ".join(lines),
+            "Run describe again for these clusters. The others have their results.",
+        )
+        self.failures = failures
 
 
 def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
     """Write differences.parquet and batches.parquet to each run folder, computed by one job.
 
-    Each folder has the tables desired, actual, ledger, holds and clusters of one cluster. Raises
-    InvalidInput when a table is missing, has other columns or rows of another cluster, and when
-    two folders belong to the same cluster.
+    Each folder has the tables desired, actual, ledger, holds and clusters of one cluster. A table
+    that is missing, damaged, has other columns or rows of another cluster costs its run alone:
+    raises SomeDamaged after the others are written, or InvalidInput for a single run. Raises
+    InvalidInput when two folders belong to the same cluster, and EngineFailed.
     """
-    clusters = [_read_cluster(folder) for folder in folders]
-    if len(set(clusters)) != len(clusters):
+    runs, failures = _check_all(folders)
+    if len({run.cluster for run in runs}) != len(runs):
         raise InvalidInput("two of the runs are of the same cluster; diff them one by one")
-    sides = {table: [folder / table.file for folder in folders] for table in SIDES}
-    results = engine.decide(sides)
-    for table, rows in zip(RESULTS, results, strict=True):
-        conformed = parquet.conform(table, rows, table.name)
-        for folder, cluster in zip(folders, clusters, strict=True):
-            own = conformed if len(folders) == 1 else _select_rows(cluster, conformed)
-            (folder / table.file).replace(parquet.to_bytes(table, own))
+    while runs:
+        try:
+            engine.diff(runs)
+            break
+        except (EngineFailed, InvalidInput):
+            damaged = _find_damaged(runs)
+            if not damaged:
+                raise
+            failures |= damaged
+            runs = [run for run in runs if run.folder not in damaged]
+    if failures and len(folders) == 1:
+        raise failures[folders[0]]
+    if failures:
+        raise SomeDamaged(failures, len(folders))
 
 
-def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:
-    from pyarrow import compute  # noqa: PLC0415 - 50 ms that a single run need not wait
+def diff_and_record(engine: Engine, folders: Sequence[Place]) -> None:
+    """Diff runs, and record in the folder of each how its stage diff ended.
 
-    return rows.filter(compute.equal(rows["cluster"], cluster))
+    Records nothing for a run without a result whose input is not at fault. Raises as `diff_runs`.
+    """
+    from quota_ops.store.run_folder import RunFolder  # noqa: PLC0415 - a command has it already
+
+    began, failures = time.monotonic(), dict[Place, InvalidInput]()
+    done: Iterable[Place] = ()
+    try:
+        diff_runs(engine, folders)
+        done = folders
+    except SomeDamaged as error:
+        failures |= error.failures
+        done = [place for place in folders if place not in failures]
+        raise
+    except InvalidInput as error:
+        failures = dict.fromkeys(folders, error)
+        raise
+    finally:
+        seconds = round(time.monotonic() - began, 3)
+        for place in done:
+            RunFolder(place).keep_end(StageResult("diff", StageStatus.DONE, seconds))
+        for place, failure in failures.items():
+            with suppress(InvalidInput):  # a failing store must not hide the error
+                RunFolder(place).keep_end(
+                    StageResult("diff", StageStatus.FAILED, seconds, str(failure))
+                )
+
+
+def _check_all(
+    folders: Sequence[Place],
+) -> tuple[list[ComparedRun], dict[Place, InvalidInput]]:
+    if len(folders) == 1:
+        return [ComparedRun(_read_cluster(folders[0]), folders[0])], {}
+    with ThreadPoolExecutor(_READERS) as readers:
+        found = list(readers.map(_try_to_read_cluster, folders))
+    runs, failures = [], {}
+    for folder, cluster in zip(folders, found, strict=True):
+        if isinstance(cluster, InvalidInput):
+            failures[folder] = cluster
+        else:
+            runs.append(ComparedRun(cluster, folder))
+    return runs, failures
+
+
+def _try_to_read_cluster(folder: Place) -> str | InvalidInput:
+    try:
+        return _read_cluster(folder)
+    except InvalidInput as error:
+        return error
+
+
+def _find_damaged(runs: Sequence[ComparedRun]) -> dict[Place, InvalidInput]:
+    """Return why a run cannot be compared, for each that has a table that cannot be read."""
+    damaged = {}
+    for run in runs:
+        for table in SIDES:
+            place = run.folder / table.file
+            try:
+                parquet.from_bytes(table, place.read(), str(place))
+            except InvalidInput as error:
+                damaged[run.folder] = error
+            except OSError as error:
+                damaged[run.folder] = InvalidInput(f"{place} cannot be read: {error.strerror}")
+    return damaged
 
 
 def _read_cluster(folder: Place) -> str:

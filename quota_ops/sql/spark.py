@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
@@ -12,18 +13,23 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import broadcast
 
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.moment import timed
-from quota_ops.model.tables import Table
+from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, HOLDS, Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
-from quota_ops.sql.job import SIDES
+from quota_ops.sql.attempt import Attempt
+from quota_ops.sql.job import SIDES, ComparedRun, EngineFailed
 from quota_ops.sql.resolve import QUOTA_KEYS
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
+from quota_ops.store import parquet
 from quota_ops.store.place import Place
 
 _log = logging.getLogger(__name__)
+SMALL_SIDES = (HOLDS, CLUSTERS)
+"""What the driver reads through the store: few rows for each cluster."""
 LARGE_JVM = "-XX:+UseSerialGC"
 LARGE_BYTES = 4_000_000
 """Bytes of Parquet, about 200,000 rows, above which the full compiler is faster."""
@@ -35,20 +41,65 @@ class SparkEngine:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
-        """Return the tables DIFFERENCES and BATCHES, computed from all files of each side.
+    def diff(self, runs: Sequence[ComparedRun]) -> None:
+        """Write differences.parquet and batches.parquet to each run folder.
 
-        Only rows that differ are collected on the driver.
+        Executors read the large sides and write the results. Raises EngineFailed, and InvalidInput
+        if another attempt for one of the runs ended first.
         """
-        for table, places in sides.items():
-            self._spark.read.parquet(*(one.uri for one in places)).createOrReplaceTempView(
-                table.name
-            )
-        with timed(_log, logging.DEBUG, "diff.sql in Spark"):
-            differences = self._spark.sql(text.diff_text()).toArrow()
-        self._spark.createDataFrame(differences).createOrReplaceTempView("differences")
-        with timed(_log, logging.DEBUG, "batches.sql in Spark"):
-            return differences, self._spark.sql(text.batches_text()).toArrow()
+        sides = {table: [run.folder / table.file for run in runs] for table in SIDES}
+        with Attempt.begin(runs) as attempt:
+            folders = {run.cluster: str(number) for number, run in enumerate(runs)}
+            self.write_results(sides, folders, attempt.place)
+            attempt.publish()
+
+    def write_results(
+        self, sides: Mapping[Table[Any], Sequence[Place]], folders: Mapping[str, str], to: Place
+    ) -> None:
+        """Write DIFFERENCES and BATCHES to `to`/TABLE/folder=NAME; `folders` has names by cluster.
+
+        Each folder has one file, in the order of the tables. A cluster without rows gets none.
+        """
+        # Spark collects what it broadcasts on the driver, and it judges the size of rows by that of
+        # compressed files. Only the small sides are broadcast, by a hint.
+        self._spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+        try:
+            for table, places in sides.items():
+                self._read_side(table, places).createOrReplaceTempView(table.name)
+            names = pa.table({"cluster": list(folders), "folder": list(folders.values())})
+            by_cluster = broadcast(self._spark.createDataFrame(names))
+            with timed(_log, logging.DEBUG, "diff.sql in Spark"):
+                found = self._spark.sql(text.diff_text()).join(by_cluster, "cluster")
+                self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
+            # What is batched is what is stored, and is not computed twice.
+            written = self._read_parquet(DIFFERENCES, to / DIFFERENCES.name)
+            written.createOrReplaceTempView(DIFFERENCES.name)
+            with timed(_log, logging.DEBUG, "batches.sql in Spark"):
+                found = self._spark.sql(text.batches_text()).join(by_cluster, "cluster")
+                self._write(found, BATCHES, ("cluster", "batch", "entity", "key"), to)
+        except (PySparkException, Py4JJavaError) as error:
+            why = str(error).strip().partition("\n")[0]
+            raise EngineFailed(f"Spark cannot compare the runs: {why}") from error
+
+    def _read_side(self, table: Table[Any], places: Sequence[Place]) -> DataFrame:
+        """Return a side: a small one through the store, a large one read by the executors."""
+        if table in SMALL_SIDES:
+            rows = [parquet.from_bytes(table, one.read(), str(one)) for one in places]
+            plain = [one.cast(parquet.arrow_schema(table)) for one in rows]
+            # Spark loses rows of a table in which some chunks are empty.
+            return broadcast(self._spark.createDataFrame(pa.concat_tables(plain).combine_chunks()))
+        return self._read_parquet(table, *places)
+
+    def _read_parquet(self, table: Table[Any], *places: Place) -> DataFrame:
+        """Read files that must all exist and be undamaged, whatever the session's settings."""
+        read = self._spark.read.schema(_spark_schema(table))
+        read = read.option("ignoreCorruptFiles", False).option("ignoreMissingFiles", False)
+        return read.parquet(*map(_hadoop_uri, places))
+
+    def _write(self, rows: DataFrame, table: Table[Any], order: Sequence[str], to: Place) -> None:
+        rows = rows.select("folder", *table.names).repartition("folder")
+        write = rows.sortWithinPartitions("folder", *order).write.partitionBy("folder")
+        write.option("maxRecordsPerFile", 0).parquet(_hadoop_uri(to / table.name))
 
     def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
         """Write RESOLVED to a folder of parts, from a .csv, .jsonl or .parquet file of CLIENTS."""
@@ -80,6 +131,16 @@ class SparkEngine:
         else:
             rows = read.parquet(place)
         return rows.select(*(rows[f"`{name}`"].cast("string") for name in CLIENTS.names))
+
+
+def _spark_schema(table: Table[Any]) -> str:
+    """Return a table's columns as Spark's DDL; Spark reads a column that a file lacks as null."""
+    return ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
+
+
+def _hadoop_uri(place: Place) -> str:
+    """Return the address by which Hadoop's file systems, and so Spark, know a place."""
+    return re.sub("^s3://", "s3a://", place.uri)
 
 
 def jvm_options(folders: Sequence[Place]) -> str:

@@ -83,6 +83,14 @@ class LocalStore:
             if durable:
                 _sync(draft.parent)
 
+    def move(self, key: str, to: str) -> None:
+        """Rename a file that another program wrote, such as Spark, and make it private."""
+        with _draft(Path(f"/{to}"), b"") as draft:
+            Path(f"/{key}").replace(draft)
+            with suppress(PermissionError):  # a file of another user keeps its mode
+                draft.chmod(0o600)
+            draft.replace(f"/{to}")
+
     def exists(self, key: str) -> bool:
         """Return whether a file or folder exists; InvalidInput without permission to look."""
         try:

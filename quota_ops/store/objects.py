@@ -100,6 +100,14 @@ class ObjectStore:
         except client_errors() as error:
             raise self._refused(key, error, "written") from None
 
+    def move(self, key: str, to: str) -> None:
+        """Let the store copy an object over another one, and delete the first."""
+        try:
+            open_client(self.bucket).copy(key, to)
+            open_client(self.bucket).delete(key)
+        except client_errors() as error:
+            raise self._refused(to, error, "written") from None
+
     def exists(self, key: str) -> bool:
         """Return whether an object exists."""
         try:

@@ -65,6 +65,10 @@ class Store(Protocol):
         """
         ...
 
+    def move(self, key: str, to: str) -> None:
+        """Move a file over another one; the bytes do not pass through this process."""
+        ...
+
     def exists(self, key: str) -> bool:
         """Return whether a file is at a key; for a folder, a store may return either."""
         ...
@@ -170,6 +174,10 @@ class Place:
     def replace(self, content: bytes, *, durable: bool = False) -> None:
         """Create or overwrite the file, completely or not at all."""
         self.store.replace(self.key, content, durable=durable)
+
+    def move(self, to: "Place") -> None:
+        """Move the file over another one of the same store."""
+        self.store.move(self.key, to.key)
 
     def exists(self) -> bool:
         """Return whether the file exists; InvalidInput if this process cannot find out."""

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import diff_runs
+from quota_ops.sql.job import diff_and_record
 from quota_ops.store.run_store import open_place
 
 OPERATOR = "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator"
@@ -13,8 +14,12 @@ OPERATOR = "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOpe
 
 def compare_embedded(patch: pytest.MonkeyPatch) -> None:
     """Run the task diff without Spark."""
+    from airflow.sdk.exceptions import AirflowException
 
     def execute(self: Any, _context: Any) -> None:
-        diff_runs(EmbeddedEngine(), [open_place(folder) for folder in self.application_args])
+        try:
+            diff_and_record(EmbeddedEngine(), [open_place(one) for one in self.application_args])
+        except InvalidInput as error:
+            raise AirflowException(str(error)) from error
 
     patch.setattr(f"{OPERATOR}.execute", execute)

@@ -3,13 +3,26 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, Table
+from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.job import RESULTS
+from quota_ops.store import parquet
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.engines.oracle import FROM
+
+if TYPE_CHECKING:
+    from quota_ops.sql.spark import SparkEngine
+
+    AnyEngine = EmbeddedEngine | SparkEngine
 
 
 def put(
@@ -33,6 +46,26 @@ def put(
     folder.write_table(HOLDS, [(cluster, entity, text) for entity, text in held.items()])
     folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged, *remembered_from.values())])
     return path
+
+
+def decide_all(
+    engine: "EmbeddedEngine | SparkEngine",
+    path: Path,
+    sides: Mapping[Table[Any], Path],
+    clusters: Iterable[str],
+) -> list[pa.Table]:
+    """Return DIFFERENCES and BATCHES of files with the rows of many clusters, all in order."""
+    places = {table: [open_place(file)] for table, file in sides.items()}
+    if isinstance(engine, EmbeddedEngine):
+        return list(engine.decide(places))
+    written = path / f"written-{uuid4().hex}"
+    engine.write_results(places, dict.fromkeys(clusters, "all"), open_place(written))
+    found = []
+    for table in RESULTS:
+        files = list((written / table.name / "folder=all").glob("*.parquet"))
+        assert len(files) <= 1
+        found.append(pq.read_table(files[0]) if files else parquet.from_rows(table, []))
+    return found
 
 
 def differences(path: Path) -> tuple[Difference, ...]:

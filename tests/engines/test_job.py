@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, Table
+from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import diff_runs
+from quota_ops.sql.job import ComparedRun, Engine, SomeDamaged, diff_runs
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
@@ -34,7 +36,7 @@ def put_elsewhere(path: Path, side: str) -> Path:
     )
 
 
-class Broken:
+class Broken(EmbeddedEngine):
     """An engine whose results lack columns."""
 
     def decide(self, _sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
@@ -97,3 +99,60 @@ def test_what_an_earlier_diff_left_is_written_anew(tmp_path: Path) -> None:
     diff_runs(EmbeddedEngine(), [open_place(folder)])
 
     assert differences(folder) == ()
+
+
+def put_damaged_fleet(root: Path) -> list[Path]:
+    """Create four runs with one row each: one is whole, three are damaged."""
+    row = DesiredRow("", *ROW, None, None, "f", 1)
+    names = ("whole", "missing", "types", "pages")
+    fleet = {
+        name: put(root / name / "run", name, desired=[row._replace(cluster=name)]) for name in names
+    }
+    (fleet["missing"] / "ledger.parquet").unlink()
+    other = pa.table({"cluster": ["types"], "entity": [1], "key": ["k"]})
+    pq.write_table(other, fleet["types"] / "holds.parquet")
+    pages = fleet["pages"] / "desired.parquet"
+    content = pages.read_bytes()
+    at = content.index(b"user=a")
+    pages.write_bytes(content[: at - 12] + b"\xff" * 24 + content[at + 12 :])
+    return list(fleet.values())
+
+
+def test_damaged_input_costs_its_run_alone(engine: Engine, tmp_path: Path) -> None:
+    """Each run that cannot be compared is named with its file and reason; the others are written.
+
+    Damage in the middle of a file shows only when an engine reads it.
+    """
+    whole, missing, types, pages = put_damaged_fleet(tmp_path)
+
+    with pytest.raises(SomeDamaged) as refused:
+        diff_runs(engine, list(map(open_place, (whole, missing, types, pages))))
+
+    wrong = "entity is int64, must be string; held is missing, must be string; key is not one of"
+    assert refused.value.message.split("\n  ")[:3] == [
+        "3 of 4 clusters cannot be compared:",
+        f"missing: {missing}/ledger.parquet is missing: the stage that writes it has not run",
+        f"types: {types}/holds.parquet is not a holds table: {wrong} its columns",
+    ]
+    assert f"\n  pages: {pages}/desired.parquet is not a Parquet file" in refused.value.message
+    assert [row.entity for row in differences(whole)] == ["user=a"]
+    assert not any((one / DIFFERENCES.file).exists() for one in (missing, types, pages))
+    assert [one.name for one in whole.iterdir() if one.is_dir()] == []
+
+
+def test_an_attempt_that_ended_later_is_no_result(tmp_path: Path) -> None:
+    """Of two attempts to compare a run at the same time, the first to end is the result."""
+    folder = open_place(put(tmp_path, "c"))
+    run = ComparedRun("c", folder)
+    with Attempt.begin([run]) as first, Attempt.begin([run]) as second:
+        first.publish()
+        (folder / DIFFERENCES.file).replace(b"the result of the first")
+        with pytest.raises(InvalidInput, match="another attempt to compare this run ended first"):
+            second.publish()
+
+    assert (folder / DIFFERENCES.file).read() == b"the result of the first"
+    with Attempt.begin([run]) as third:
+        third.publish()
+    assert differences(tmp_path) == ()
+    manifests = [name for name in folder.list() if name.startswith("diff-")]
+    assert manifests == ["diff-0001.json", "diff-0002.json"]

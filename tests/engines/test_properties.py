@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -15,11 +15,14 @@ from quota_ops.model.plan import exact
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER, Table
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import Engine
 from quota_ops.store import parquet
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.engines.oracle import decide
+from tests.engines.runs import decide_all
+
+if TYPE_CHECKING:
+    from tests.engines.runs import AnyEngine
 
 LEFT_ALONE = {Action.REPORT, Action.HELD}
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -117,7 +120,9 @@ def _named(value: float | None) -> float | None:
     return -1.0 if value is not None and isnan(value) else value
 
 
-def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
+def by_engine(
+    engine: "AnyEngine", path: Path, fleet: Fleet
+) -> tuple[list[Difference], list[BatchRow]]:
     """Return an engine's result for a fleet, with one file for each side."""
     folder = RunFolder(open_place(path))
     sides = [cluster.sides(name) for name, cluster in fleet.items()]
@@ -129,7 +134,7 @@ def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference
     holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
     folder.write_table(HOLDS, holds)
     tables = (*compared, HOLDS, CLUSTERS)
-    found, batches = engine.decide({table: [open_place(path / table.file)] for table in tables})
+    found, batches = decide_all(engine, path, {table: path / table.file for table in tables}, fleet)
     differences = [
         Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4]))
         for row in parquet.to_rows(parquet.conform(DIFFERENCES, found))
@@ -166,7 +171,7 @@ def test_any_names_texts_and_numbers(
     assert comparable(*by_engine(embedded, tmp_path, fleet)) == comparable(*by_oracle(fleet))
 
 
-def test_hundreds_of_examples_in_one_job(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
+def test_hundreds_of_examples_in_one_job(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> None:
     """Either engine gives the rows and the batch of the reference, complete and in order."""
     assert comparable(*by_engine(engine, tmp_path, fleet)) == comparable(*by_oracle(fleet))
 
@@ -188,7 +193,7 @@ def moved(cluster: Cluster, *, back: bool) -> Cluster:
     return cluster._replace(rows=rows, holds=None)
 
 
-def test_there_and_back(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
+def test_there_and_back(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> None:
     """The plan back undoes exactly the writes of a plan: the same rows with the values swapped."""
     there, back = (
         {
@@ -204,7 +209,7 @@ def test_there_and_back(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
     assert back == {key: (after, before) for key, (before, after) in there.items()}
 
 
-def test_a_run_leaves_nothing_to_do(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
+def test_a_run_leaves_nothing_to_do(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> None:
     """Once the writes are done and read back, only rows that are left alone are reported."""
     ended = {name: one._replace(rows=dict(one.rows)) for name, one in fleet.items()}
     for row in by_engine(engine, tmp_path, fleet)[0]:

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.difference import Difference
+from quota_ops.model.report import StageStatus
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark_archive import driver_options, make_archive
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.engines.runs import batches, differences, put
 from tests.engines.submitting import standalone_cluster, submit, workers_used
@@ -52,20 +54,26 @@ def _expected(tmp_path: Path) -> list[Said]:
 
 
 def test_a_run_that_is_none(tmp_path: Path) -> None:
-    """The error that ends the job is one line and an exit code, without a traceback.
+    """A damaged run ends the job with its name, the reason and a code; the others have results.
 
     The class path does not fit the class archive, which costs time and nothing else.
     """
+    whole, broken = (put(tmp_path / name / "run", name) for name in ("whole", "broken"))
+    (broken / "actual.parquet").write_text("broken")
     extra = {"spark_driver_extraClassPath": str(tmp_path / "other.jar")}
-    broken = submit("local[1]", tmp_path / "missing", **extra)
+    job = submit("local[1]", whole, broken, **extra)
 
-    refusal, noise = broken.communicate()
+    refusal, noise = job.communicate()
 
-    assert (broken.returncode, refusal) == (
+    assert (job.returncode, refusal.splitlines()[:1]) == (
         2,
-        f"{tmp_path}/missing/desired.parquet is missing: the stage that writes it has not run\n",
+        ["1 of 2 clusters cannot be compared:"],
     )
+    assert f"  broken: {broken}/actual.parquet is not a Parquet file" in refusal
     assert "Traceback" not in noise
+    ends = [RunFolder(open_place(one)).stage_result("diff").status for one in (whole, broken)]
+    assert ends == [StageStatus.DONE, StageStatus.FAILED]
+    assert differences(whole) == ()
 
 
 @pytest.mark.matrix

@@ -150,3 +150,13 @@ def test_a_lock_is_seen_where_the_store_can_tell(root: Place) -> None:
         held = other.apply(mark.is_locked)
     assert (free, held, mark.is_locked()) in {(False, True, False), (None, None, None)}
     assert (root.store.machine() is None) is (free is None)
+
+
+def test_a_file_moves_over_another(root: Place) -> None:
+    """A moved file has its bytes at the new place alone, whatever was there."""
+    (root / "old").replace(b"old")
+    (root / "new").replace(b"new")
+
+    (root / "new").move(root / "old")
+
+    assert ((root / "old").read(), root.list()) == (b"new", ("old",))
