@@ -26,6 +26,7 @@ from quota_ops.airflow.options import TaskOptions, check_task_options
 from quota_ops.airflow.reconcile import build_reconcile_dag, guard_params
 from quota_ops.airflow.runs import ClusterFolder, find_bundle_folder
 from quota_ops.airflow.task_group import (
+    ENGINES,
     TASKS,
     QuotaReconcile,
     refuse_missing_folder,
@@ -56,6 +57,7 @@ def build_dags(
     approvers: Sequence[str | HITLUser] | None = None,
     default_args: Mapping[str, Any] | None = None,
     task_options: Mapping[str, TaskOptions] | None = None,
+    engine: str = ENGINES[0],
     dag_id_prefix: str = "",
     schedule_jitter: timedelta = timedelta(0),
 ) -> dict[str, DAG]:
@@ -78,6 +80,9 @@ def build_dags(
     the documentation of each DAG and the log of check have the command that creates it. check
     itself takes its slot from the default pool, unless its own options name another.
 
+    `engine` runs the diff of a reconcile DAG: "spark", or "embedded", which compares one small
+    cluster in the task itself, without Java. The drift DAG compares all clusters on Spark.
+
     Every DAG id begins with `dag_id_prefix`. With `schedule_jitter`, the scheduled runs of each
     cluster begin later by some minutes, at most that many, so that not all begin at the same time.
     The name of a cluster decides how many; a run still begins in the hour that its schedule names.
@@ -86,7 +91,7 @@ def build_dags(
     so a task starts as fast with a hundred clusters as with one.
 
     Raises InvalidInput, which Airflow shows as an import error of the DAG file, where the folder
-    does not exist, for an unknown event, task or option, or for invalid `approvers`.
+    does not exist, for an unknown event, task, option or engine, or for invalid `approvers`.
     """
     refuse_missing_folder(desired_state)
     # Rejects a link that a commit may have made.
@@ -105,6 +110,7 @@ def build_dags(
             jitter=schedule_jitter,
             run_store=run_store,
             approvers=approvers,
+            engine=engine,
             task_options={name: options[name] for name in TASKS if name in options},
         )
         for one in folders

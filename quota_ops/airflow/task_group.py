@@ -39,6 +39,8 @@ TASKS = (
     "report",
 )
 """The tasks of the group, in order."""
+ENGINES = ("spark", "embedded")
+"""What can run the diff of one cluster; the first is the default."""
 
 
 class QuotaReconcile(TaskGroup):
@@ -49,8 +51,9 @@ class QuotaReconcile(TaskGroup):
     A DAG can contain several groups, one for each cluster.
 
     `cluster` is the name of a folder of `desired_state`. Its schedule has no effect here: the DAG
-    has its own. `run_store`, `approval_timeout`, `approvers` and `notify` are as in `build_dags`.
-    `default_args` apply to the tasks of the group, and take precedence over those of the DAG.
+    has its own. `run_store`, `approval_timeout`, `approvers`, `notify` and `engine` are as in
+    `build_dags`. `default_args` apply to the tasks of the group, and take precedence over those of
+    the DAG.
     `task_options` has options of single tasks, by the name of the task: check, describe, diff,
     plan, validate, approve, apply, verify, report. `group_id` is reconcile_CLUSTER by default; all
     other arguments are those of Airflow's TaskGroup.
@@ -71,6 +74,7 @@ class QuotaReconcile(TaskGroup):
         notify: Notify | None = None,
         default_args: Mapping[str, Any] | None = None,
         task_options: Mapping[str, TaskOptions] | None = None,
+        engine: str = ENGINES[0],
         group_id: str | None = None,
         **group: Any,
     ) -> None:
@@ -78,6 +82,10 @@ class QuotaReconcile(TaskGroup):
         options = check_task_options(task_options, TASKS)
         notifiers = check_notify(notify)
         users = list_assigned_users(approvers)
+        if engine not in ENGINES:
+            raise InvalidInput(
+                f"there is no engine {engine!r}", f"The engines are {' and '.join(ENGINES)}."
+            )
         approval = {"timeout": approval_timeout, "assigned_users": users, "notify": notifiers}
         super().__init__(
             group_id=group_id or "reconcile_" + re.sub(r"[^A-Za-z0-9_-]", "_", cluster),
@@ -88,6 +96,7 @@ class QuotaReconcile(TaskGroup):
             },
         )
         self.cluster = cluster
+        self.engine = engine
         self._refuse_other_groups()
         # Airflow has merged in those of an outer group, but not those of the DAG.
         self.default_args = {**DEFAULT_ARGS, **self.dag.default_args, **self.default_args}
@@ -135,7 +144,11 @@ class QuotaReconcile(TaskGroup):
         first = {"pool": DEFAULT_POOL, **choose("check")}
         check = tasks.check.override(**first)(cluster, run_store)
         describe = tasks.describe.override(**choose("describe"))(cluster, run_store)
-        diff = SparkDiff(clusters=[cluster], run_store=run_store, **choose("diff"))
+        diff: Any
+        if self.engine == "spark":
+            diff = SparkDiff(clusters=[cluster], run_store=run_store, **choose("diff"))
+        else:
+            diff = tasks.diff.override(**choose("diff"))(cluster, run_store)
         plan: Any = tasks.plan.override(**choose("plan"))(cluster, run_store)
         validate = tasks.validate.override(**choose("validate", begun))(cluster, run_store)
         approve = Approve(

@@ -45,6 +45,14 @@ def describe(cluster: ClusterFolder, run_store: str | None) -> None:
 
 @task
 @log_errors()
+def diff(cluster: ClusterFolder, run_store: str | None) -> None:
+    """Find the differences in this process, without Spark."""
+    with open_run(cluster, run_store) as run:
+        run_stage("diff", run)
+
+
+@task
+@log_errors()
 def plan(
     cluster: ClusterFolder, run_store: str | None, params: dict[str, Any] | None = None
 ) -> str:

@@ -13,7 +13,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store.run_folder import RunFolder
 from tests.dag.asset_events import list_events
-from tests.dag.repository import ALICE, DagRun, Quotas, Repository
+from tests.dag.repository import ALICE, DAG_FILE, DagRun, Quotas, Repository
 
 STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
 DONE = dict.fromkeys((*STAGES, "approve"), "success")
@@ -33,6 +33,14 @@ def test_done(demo: Repository, quotas: Quotas) -> None:
     assert (run.state, run.tasks) == ("success", DONE)
     assert quotas.stored() == ALICE_HAS_1000
     assert list((demo.store / "ledger").iterdir())
+
+
+def test_without_spark(demo: Repository, quotas: Quotas) -> None:
+    """With `engine="embedded"` a run makes the broker match Git without starting Java."""
+    without = replace(demo, dag_file=DAG_FILE.replace("notify=", 'engine="embedded", notify='))
+    run = without.run("reconcile_demo")
+    assert (run.state, run.tasks) == ("success", DONE)
+    assert quotas.stored() == ALICE_HAS_1000
 
 
 @pytest.mark.usefixtures("embedded")

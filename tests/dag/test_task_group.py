@@ -195,6 +195,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no approver": ({"approvers": []}, "approvers is [], which is not a list of users"),
     "one approver": ({"approvers": "olga"}, "approvers is 'olga', which is not a list of users"),
     "a number": ({"approvers": ["olga", 3]}, "approvers has 3, which is not a user"),
+    "engine": ({"engine": "duckdb"}, "no engine 'duckdb'\n  The engines are spark and embedded."),
     "event": ({"notify": {"late night": []}}, "notify has unknown events: late night"),
 }
 
