@@ -78,7 +78,8 @@ class SparkEngine:
                 found = self._spark.sql(text.batches_text()).join(by_cluster, "cluster")
                 self._write(found, BATCHES, ("cluster", "batch", "entity", "key"), to)
         except (PySparkException, Py4JJavaError) as error:
-            why = str(error).strip().partition("\n")[0]
+            # The first line of an error in Java names the call, the second one the error.
+            why = " ".join(str(error).strip().splitlines()[:2])
             raise EngineFailed(f"Spark cannot compare the runs: {why}") from error
 
     def _read_side(self, table: Table[Any], places: Sequence[Place]) -> DataFrame:
