@@ -40,7 +40,7 @@ test: setup ## run the suite: real brokers of every pinned Kafka, Spark and Airf
 	@$(BIN)/python -m quota_ops.lab.kafka.jars $(notdir $(wildcard quota_ops/lab/kafka/versions/*.*.*))
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --no-loadscope-reorder
 
-matrix: setup ## run the tests that `make test` leaves out: a Spark cluster, Airflow in a browser
+matrix: setup ## run the tests that `make test` leaves out: a Spark cluster, Airflow in a browser, a bucket
 	@$(BIN)/python -m pytest -m matrix --numprocesses 0 tests/engines tests/browser tests/objects
 
 dist: setup ## build wheel and source archive, and plan with the wheel in an empty environment without Java

@@ -46,10 +46,6 @@ class ArtefactFolder:
         """Return whether the artefact exists; InvalidInput if this process cannot find out."""
         return (self.place / name).exists() if self.names is None else name in self.names
 
-    def size(self) -> int:
-        """Return the bytes of all artefacts; InvalidInput if the folder cannot be listed."""
-        return sum(leaf.size for leaf in self.place.walk())
-
     def write_table(self, table: Table[Any], rows: Sequence[Sequence[Any]]) -> None:
         """Write a table's rows to NAME.parquet."""
         self.write_arrow(table, parquet.from_rows(table, rows))
