@@ -9,6 +9,7 @@ from quota_ops.store.run_store import safe_name
 
 if TYPE_CHECKING:
     from quota_ops.model.report import Report
+    from quota_ops.store.run_folder import RunFolder
 
 APPLIED = AssetAlias("quota_ops_applied")
 """What verify emits for any cluster. An outlet that is an alias has no event by default."""
@@ -34,15 +35,21 @@ def drifted_asset(cluster: str) -> Asset:
     return _make_asset(cluster, "drifted")
 
 
-def emit_applied(report: "Report") -> None:
+def emit_applied(folder: "RunFolder") -> None:
     """Emit the event of `applied_asset` if the run changed anything."""
-    if any(outcome.was_written for outcome in report.applied):
+    from quota_ops.stages.report.run_report import read_report
+    from quota_ops.store.run_folder import APPLIED as OUTCOMES
+
+    if any(outcome.was_written for outcome in folder.outcomes(OUTCOMES)):
+        report = read_report(folder)
         _emit(APPLIED, applied_asset(report.cluster), report)
 
 
-def emit_drifted(report: "Report") -> None:
-    """Emit the event of `drifted_asset` if a report has drift."""
-    if has_drift(report):
+def emit_drifted(folder: "RunFolder") -> None:
+    """Emit the event of `drifted_asset` if the report of a run has drift."""
+    from quota_ops.stages.report.run_report import read_report
+
+    if has_drift(report := read_report(folder)):
         _emit(DRIFTED, drifted_asset(report.cluster), report)
 
 

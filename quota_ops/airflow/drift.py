@@ -132,7 +132,6 @@ def _describe(
 @log_errors()
 def report(cluster: ClusterFolder, run_store: str | None) -> str:
     """Write the cluster's report, even if the comparison failed; return the link to the page."""
-    from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import PAGE
 
     with open_run(cluster, run_store) as run:
@@ -140,7 +139,7 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
             with suppress(GuardsRefused):  # the report shows guards that would block a reconcile
                 run_stage("plan", run)
         run_stage("report", run)
-        emit_drifted(read_report(run.folder))
+        emit_drifted(run.folder)
         return find_page_link(run.folder.place / PAGE, run.store)
 
 

@@ -119,14 +119,13 @@ def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> None:
 @log_errors()
 def verify(cluster: ClusterFolder, run_store: str | None) -> None:
     """Read the changes back from every broker, and record them in the ledger."""
-    from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import APPLIED
 
     with open_run(cluster, run_store) as run:
         if not run.folder.has(APPLIED):
             raise AirflowSkipException("apply ended before its first write")
         run_stage("verify", run)
-        emit_applied(read_report(run.folder))
+        emit_applied(run.folder)
 
 
 @task
