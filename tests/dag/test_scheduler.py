@@ -26,6 +26,7 @@ from quota_ops.store.run_folder import APPLIED, RunFolder
 from quota_ops.store.run_store import RunStore, find_run_store
 from tests.dag.hosts import HOSTS, INSTALLED, KILLED
 from tests.dag.repository import ALICE, Quotas
+from tests.looking import seen_in_time
 from tests.objects.server import S3Server
 
 ROOT = Path(__file__).parents[2]
@@ -174,7 +175,12 @@ def test_a_host_that_dies_in_the_middle_of_apply(
     (follower,) = api.wait_for_runs(FOLLOW)
     assert api.wait_for_run(FOLLOW, follower) == "success"
     announced = f"1 quota changed on demo by {run.place.name}"
-    assert announced in api.read_log(FOLLOW, follower, "announce")
+
+    def is_announced() -> bool:
+        return announced in api.read_log(FOLLOW, follower, "announce")
+
+    # The log of a host is collected when its process has ended, a moment after its task.
+    assert seen_in_time(is_announced, expected=True, seconds=60.0)
 
 
 def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quotas: Quotas) -> None:
