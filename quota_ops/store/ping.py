@@ -37,7 +37,7 @@ def ping_store(store: RunStore) -> StorePing:
     written: list[Place] = []
     listed = _try("list", [folder.list] * _TIMES)
     if listed.error is not None and listed.error not in _NOT_PERMITTED:
-        folder.list()
+        store.root.list()  # raises the error with its remedy
     try:
         created = _try("create", [partial(one.create, _CONTENT) for one in timed])
         replaced = _try("replace", [partial(one.replace, _CONTENT) for one in timed])

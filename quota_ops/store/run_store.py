@@ -130,6 +130,11 @@ def open_place(address: str | PathLike[str]) -> Place:
     """
     scheme, is_address, rest = str(address).partition("://")
     if not is_address:
+        if scheme.partition(":/")[0] in _SCHEMES and ":/" in scheme:
+            raise InvalidInput(
+                f"{scheme} is neither a folder nor the address of a run store",
+                "An address has two slashes after the colon, for example s3://BUCKET/PREFIX.",
+            )
         return Place(LocalStore(), find_key(address))
     bucket, _, key = rest.rstrip("/").partition("/")
     if scheme not in _SCHEMES:
@@ -137,7 +142,8 @@ def open_place(address: str | PathLike[str]) -> Place:
             f"{scheme}:// is not the address of a run store",
             f"Give a local folder, or an address that begins with {', '.join(_SCHEMES)}.",
         )
-    if not bucket or ":" in bucket or {"", ".", ".."} & {*key.split("/")} - {key}:
+    names = key.split("/") if key else []
+    if not bucket or ":" in bucket or {"", ".", ".."} & {*names} or not key.isprintable():
         raise InvalidInput(
             f"the run store address {scheme}://... does not have the form {scheme}://BUCKET/PREFIX",
             "Give a bucket and the names of folders. Credentials belong in the environment.",

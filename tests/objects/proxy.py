@@ -20,6 +20,8 @@ class Faults:
     lose_every: int = 0
     """The responses of each so manieth put are lost; 0 loses none of them."""
     puts: int = 0
+    refusal: tuple[int, str] | None = None
+    """The status and the error code of S3 with which every request is refused."""
     removed: tuple[str, ...] = ()
     """Headers that no request to the server has, in lower case."""
 
@@ -43,6 +45,14 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
 
         def _forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if faults.refusal is not None:
+                status, code = faults.refusal
+                error = f"<Error><Code>{code}</Code><Message>AKIASECRET</Message></Error>".encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(error)))
+                self.end_headers()
+                self.wfile.write(error)
+                return
             fault = faults.next_fault() if self.command == "PUT" else None
             if fault:
                 self.send_response(fault)

@@ -10,7 +10,7 @@ from quota_ops.lab import s3_server
 ACTIONS = {
     "writer": ["Admin", "Read", "Write", "List"],
     "reader": ["Read", "List"],
-    "anonymous": ["Read", "Write", "List"],
+    "anonymous": ["Admin", "Read", "Write", "List"],
 }
 """What each identity may do; a request without a signature is of `anonymous`."""
 

@@ -3,18 +3,20 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import object_client
+from quota_ops.store import object_client, ping
 from quota_ops.store.object_client import open_client
 from quota_ops.store.run_numbers import take_number
 from quota_ops.store.run_store import RunStore, find_run_store, open_place
 from tests.docs.markdown import ROOT
 from tests.objects.proxy import LOST, Faults
+from tests.objects.server import S3Server
 
 CONFLICT, BUSY = 409, 503
 
@@ -132,6 +134,9 @@ def test_an_object_of_many_parts_is_read_in_parts(address: str) -> None:
             "s3://key:secret@bucket/a",
             "the run store address s3://... does not have the form s3://BUCKET/",
         ),
+        ("s3:/bucket/a", "s3:/bucket/a is neither a folder nor the address of a run store"),
+        ("s3://bucket/.", "the run store address s3://... does not have the form s3://"),
+        ("s3://bucket/a\nb", "the run store address s3://... does not have the form s3://"),
         (
             "s3://bucket/a/../b",
             "the run store address s3://... does not have the form s3://BUCKET/PREFIX",
@@ -192,3 +197,53 @@ def test_a_local_store_loads_no_client(arguments: tuple[str, ...], tmp_path: Pat
     assert "click" in imported
     found = [one for one in imported if one.startswith(("obstore", "boto3", "botocore"))]
     assert [*found, *(imported & {"quota_ops.store.objects"})] == []
+
+
+@pytest.mark.parametrize(
+    ("refusal", "why", "remedy"),
+    [
+        ((403, "RequestTimeTooSkewed"), "the clock of this machine is wrong", "Synchronize the"),
+        ((400, "ExpiredToken"), "the credentials have expired", "Renew them and run the command"),
+        ((403, "AccessDenied"), DENIED, "Grant them permission to read, write, delete and list"),
+        ((501, "NotImplemented"), "the store responds 501 NotImplemented", "None"),
+    ],
+    ids=["clock", "expired", "denied", "unknown"],
+)
+def test_a_store_that_refuses(
+    refusal: tuple[int, str], why: str, remedy: str, faults: Faults, address: str
+) -> None:
+    """An error code of S3 becomes a cause and a remedy; the rest of the response is not shown."""
+    faults.refusal = refusal
+
+    with pytest.raises(InvalidInput) as refused:
+        find_run_store(address).new_run("demo")
+
+    cause = refused.value.__cause__
+    assert isinstance(cause, InvalidInput)
+    assert cause.message == f"{address} cannot be listed: {why}"
+    assert str(cause.remedy).startswith(remedy)
+    assert "AKIASECRET" not in f"{refused.value}{cause}"
+
+
+def test_a_bucket_with_versioning(
+    s3: S3Server, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a bucket that keeps old versions, a file is created once, and a deleted one is gone."""
+    del address
+    s3.create_bucket("versioned")
+    body = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+    connection = HTTPConnection(s3.endpoint.removeprefix("http://"))
+    connection.request("PUT", "/versioned?versioning", body)
+    assert connection.getresponse().status == 200
+    connection.close()
+    store = RunStore(open_place("s3://versioned/quota-ops"))
+    monkeypatch.setattr(ping, "NUMBERS", 2)
+
+    store.new_run("demo")
+    assert ping.ping_store(store).exit_code == 0
+    place = store.root / "ledger" / "1"
+    assert (place.create(b"1"), place.create(b"2"), place.read()) == (True, False, b"1")
+    place.replace(b"3")
+    assert (place.read(), place.parent.list()) == (b"3", ("1",))
+    place.delete()
+    assert (place.exists(), place.parent.list(), place.create(b"4")) == (False, (), True)
