@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import pytest
@@ -101,17 +101,23 @@ def write_repository(folder: Path, cluster_id: str) -> Path:
 
 
 @pytest.fixture(scope="module")
+def shared() -> Iterator[Path]:
+    """Yield a folder that the users of all hosts can read; those of pytest are private."""
+    with TemporaryDirectory(prefix="quota-ops-company-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
 def company(
-    broker: RunningBroker, s3: S3Server, tmp_path_factory: pytest.TempPathFactory
+    broker: RunningBroker, s3: S3Server, shared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Company]:
     """Yield one Airflow for this module, whose run store is in a bucket."""
-    folder = Path(mkdtemp(prefix="quota-ops-company-"))
-    folder.chmod(0o755)  # of all the users of its hosts
-    repository = write_repository(folder / "repository", broker.config.cluster_id)
-    hosts = folder / "hosts"
+    repository = write_repository(shared / "repository", broker.config.cluster_id)
+    hosts = shared / "hosts"
     hosts.mkdir()
     home = tmp_path_factory.mktemp("airflow")
-    (folder / "gitconfig").write_text(f"[safe]\n\tdirectory = {repository}/.git\n")
+    (shared / "gitconfig").write_text(f"[safe]\n\tdirectory = {repository}/.git\n")
     host, port = broker.bootstrap().split(":")
     connection = json.dumps({"conn_type": "kafka", "host": host, "port": int(port)})
     address = f"s3://runs/{uuid4().hex}"
@@ -119,9 +125,9 @@ def company(
         **s3.environment(),
         "AIRFLOW__CORE__EXECUTOR": "tests.dag.hosts.HostExecutor",
         "AIRFLOW_CONN_QUOTA_OPS_DEMO": connection,
-        "GIT_CONFIG_GLOBAL": str(folder / "gitconfig"),
+        "GIT_CONFIG_GLOBAL": str(shared / "gitconfig"),
         HOSTS: str(hosts),
-        INSTALLED: str(install(folder / "wheel")),
+        INSTALLED: str(install(shared / "wheel")),
         "QUOTA_OPS_RUN_STORE": address,
     }
     with pytest.MonkeyPatch.context() as patch:
@@ -135,7 +141,6 @@ def company(
             yield Company(repository, hosts, find_run_store(address), airflow)
         assert not airflow.running
     open_client.cache_clear()
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
