@@ -92,9 +92,10 @@ def _next_manifest(run: ComparedRun) -> Place:
 
 
 def _delete(place: Place) -> None:
-    """Delete all files below a place; a local folder is empty only when its folders are gone."""
-    for _ in range(4):
-        for leaf in place.walk():
-            found = place.below(leaf.path)
-            (found.delete_folder if leaf.is_folder else found.delete)()
+    """Delete a folder with everything below; some object stores list folders that are empty."""
+    for entry in place.entries():
+        if entry.is_folder:
+            _delete(place / entry.name)
+        else:
+            (place / entry.name).delete()
     place.delete_folder()
