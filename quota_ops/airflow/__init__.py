@@ -26,7 +26,6 @@ from quota_ops.airflow.options import TaskOptions, check_task_options
 from quota_ops.airflow.reconcile import build_reconcile_dag, guard_params
 from quota_ops.airflow.runs import ClusterFolder, find_bundle_folder
 from quota_ops.airflow.task_group import (
-    ENGINES,
     TASKS,
     QuotaReconcile,
     refuse_missing_folder,
@@ -57,7 +56,7 @@ def build_dags(
     approvers: Sequence[str | HITLUser] | None = None,
     default_args: Mapping[str, Any] | None = None,
     task_options: Mapping[str, TaskOptions] | None = None,
-    engine: str = ENGINES[0],
+    engine: str = "spark",
     dag_id_prefix: str = "",
     schedule_jitter: timedelta = timedelta(0),
 ) -> dict[str, DAG]:

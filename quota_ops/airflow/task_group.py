@@ -74,7 +74,7 @@ class QuotaReconcile(TaskGroup):
         notify: Notify | None = None,
         default_args: Mapping[str, Any] | None = None,
         task_options: Mapping[str, TaskOptions] | None = None,
-        engine: str = ENGINES[0],
+        engine: str = "spark",
         group_id: str | None = None,
         **group: Any,
     ) -> None:

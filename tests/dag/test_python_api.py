@@ -18,6 +18,7 @@ build_dags(
     approvers: Sequence[str | HITLUser] | None=None,
     default_args: Mapping[str, Any] | None=None,
     task_options: Mapping[str, TaskOptions] | None=None,
+    engine: str='spark',
     dag_id_prefix: str='',
     schedule_jitter: timedelta=timedelta(0),
 ) -> dict[str, DAG]"""
@@ -32,6 +33,7 @@ QuotaReconcile(
     notify: Notify | None=None,
     default_args: Mapping[str, Any] | None=None,
     task_options: Mapping[str, TaskOptions] | None=None,
+    engine: str='spark',
     group_id: str | None=None,
     **group: Any,
 )"""
