@@ -2,24 +2,28 @@
 
 import gc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.store.object_client import open_client
 from tests.docs.markdown import Page
 from tests.faults.every import EVERY
 from tests.faults.machine import Machine, start_machine
 from tests.faults.scene import Scene
-from tests.faults.table import ALL, PAGE, SEEN, on_the_page, section
+from tests.faults.table import ALL, IN_BUCKET, PAGE, SEEN, on_the_page, section
 from tests.lab import open_lab
+from tests.objects.server import S3Server, start_s3
 
 
 @pytest.fixture(scope="session", autouse=True)
 def page() -> Iterator[None]:
     """Write the results to the page; rows that were not played stay."""
     yield
-    if ALL:
+    if ALL and not IN_BUCKET:
         fresh = Page(PAGE).replace_section("faults", section(EVERY, on_the_page() | SEEN))
         PAGE.write_text(fresh, encoding="utf-8")
 
@@ -35,6 +39,17 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Return a broker that may be killed."""
     with start_machine(1, tmp_path_factory.mktemp("mortal")) as machine:
         yield machine
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """Start an S3 server with the bucket `runs`, and use it in this process."""
+    with start_s3(tmp_path_factory.mktemp("s3")) as server, pytest.MonkeyPatch.context() as patch:
+        server.create_bucket("runs")
+        for name, value in server.environment().items():
+            patch.setenv(name, value)
+        yield server
+        open_client.cache_clear()
 
 
 @pytest.fixture
@@ -59,6 +74,9 @@ def scene(
         open_lab(machine.broker, tmp_path, timeout=request.param.timeout) as lab,
         machine.healed(),
     ):
+        if IN_BUCKET:
+            request.getfixturevalue("s3")
+            lab = replace(lab, address=f"s3://runs/{uuid4().hex}")  # noqa: PLW2901 - its twin
         scene = Scene(lab, machine, monkeypatch)
         scene.begin()
         yield scene

@@ -12,6 +12,9 @@ from tests.faults.scene import Scene
 ALL = os.environ.get("FAULTS") == "all"
 """Whether every fault is played and the page is written; else the quick ones, held against it."""
 
+IN_BUCKET = os.environ.get("FAULTS_STORE") == "s3"
+"""Whether the run store is in a bucket; the results are those of a local folder, on the page."""
+
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "reliability.md"
 HEAD = (
     "stage",

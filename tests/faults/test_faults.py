@@ -8,11 +8,17 @@ import pytest
 
 from tests.faults.every import EVERY
 from tests.faults.scene import Scene
-from tests.faults.table import ALL, SEEN, Fault, Ground, on_the_page
+from tests.faults.table import ALL, IN_BUCKET, SEEN, Fault, Ground, on_the_page
 from tests.faults.weather import FEW, RUNS, play
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
-PLAYED = [one for one in EVERY if ALL or one.quick]
+OF_A_DISK = {"damaged_ledger", "store_restored", "full_in_plan", "full_in_intent"}
+"""Faults of a local folder: no bucket has them."""
+PLAYED = [
+    one
+    for one in EVERY
+    if (ALL or one.quick) and not (IN_BUCKET and one.play.__name__ in OF_A_DISK)
+]
 
 
 @pytest.mark.parametrize(
@@ -23,7 +29,8 @@ PLAYED = [one for one in EVERY if ALL or one.quick]
 def test_fault(scene: Scene, fault: Fault) -> None:
     """The results are those on the page, word for word."""
     seen = SEEN[fault.stage, fault.what] = fault.play(scene)
-    assert ALL or on_the_page()[fault.stage, fault.what] == seen
+    if IN_BUCKET or not ALL:
+        assert on_the_page()[fault.stage, fault.what] == seen
 
 
 @pytest.mark.timeout(900)

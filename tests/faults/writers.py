@@ -14,7 +14,6 @@ from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, KEY, Scene
 from tests.faults.table import Seen, fault
 from tests.faults.workers import COMMAND
-from tests.places import on_disk
 from tests.writing import State, wait_until_shown
 
 THEIRS: State = {"user=u7": {KEY: 7.0}}
@@ -77,7 +76,7 @@ def by_kafka_configs(scene: Scene) -> None:
 
 def reported(run: Run) -> str:
     """Return the lines of a run's report about the row."""
-    lines = (on_disk(run.folder) / "report.txt").read_text("utf-8").splitlines()
+    lines = (run.folder.place / "report.txt").read().decode().splitlines()
     return "\n".join(line for line in lines if "user=u7" in line)
 
 
