@@ -1,4 +1,4 @@
-"""The class archive of Spark, which saves almost half of the CPU time of a job's start.
+"""The class archive of Spark, which saves about a third of the CPU time of a job's start.
 
 `python -m quota_ops.sql.spark_archive` makes it, once per version of Java and Spark. It is in the
 environment of the Python that has pyspark, because it works only for the jars at that place: an
@@ -51,7 +51,7 @@ def driver_options() -> str:
     options = _archive().options()
     if not options:
         _log.warning(
-            "Spark starts without an archive of its classes, which takes twice the CPU time; "
+            "Spark starts without an archive of its classes, which would save a third of its CPU; "
             "python -m quota_ops.sql.spark_archive makes one"
         )
     return shlex.join(options)

@@ -1,5 +1,6 @@
 """The documentation besides commands: files, links, YAML and connections."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
 
 CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
-LANGUAGES = {"", "console", "properties", "python", "sh", "text", "yaml"}
+LANGUAGES = {"", "console", "json", "properties", "python", "sh", "text", "yaml"}
 EVERY = [Page(path) for path in PAGES]
 PLACES = ("", "quota_ops/", "docs/")
 FILE = re.compile(r"[a-z_.][a-z_0-9.*/-]*(?:/|\.(?:json|lock|md|py|sh|sql|toml|yaml|yml|css|js))")
@@ -52,6 +53,12 @@ def excerpt(text: str, stale: str) -> str:
     old = stale.splitlines(keepends=True)
     first = lines.index(old[0]) if old else 0
     return "".join(lines[first : first + len(old)] if old else lines)
+
+
+@pytest.mark.parametrize(("page", "block"), blocks("json"))
+def test_json_can_be_read(page: Page, block: Block) -> None:
+    """A block of JSON can be copied as it is."""
+    assert isinstance(json.loads(block.text), dict), page.name
 
 
 @pytest.mark.parametrize(("page", "block"), blocks("yaml"))
