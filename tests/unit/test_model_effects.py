@@ -74,6 +74,15 @@ def test_the_words_of_an_effect(case: Any) -> None:
     } == case["says"]
 
 
+def test_the_effect_on_a_key_of_a_newer_kafka_is_not_guessed() -> None:
+    """How a broker looks up a key that quota-ops does not know is not known either."""
+    unknown, known = Key("user=alice", "new_rate"), Key("user=alice", KEY)
+    change = Change(None, 5.0)
+
+    assert find_effects([], {unknown: change, known: change}).keys() == {known}
+    assert find_effects([], {unknown: change}) == {}
+
+
 def test_a_user_is_compared_with_the_largest_groups_of_defaults() -> None:
     """Users times client ids would be too many: the smaller groups are only counted."""
     ids = {f"client-id=c{number},user=<default>": float(number) for number in range(1, 31)}
