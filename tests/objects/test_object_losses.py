@@ -17,7 +17,7 @@ from tests.faults.table import ALL
 from tests.lab import Lab, open_lab
 from tests.objects.proxy import Faults
 
-RUNS = 40 if ALL else 2
+RUNS = 40 if ALL else 1
 EVERY = 10
 
 
