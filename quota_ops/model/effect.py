@@ -74,7 +74,7 @@ class Effect(NamedTuple):
             return False
         one = self.classes[0]
         is_named = not one.nameless and (one.user or one.address) is not None
-        return is_named and bool(one.before and one.after and one.before.entity == one.after.entity)
+        return is_named and len({limit.entity for limit in one[:2] if limit}) == 1
 
     def as_json(self, key: str) -> dict[str, Any]:
         """Return the effect on limits of `key` as JSON values; each class has its `change` too."""

@@ -92,7 +92,6 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
         "result\n"
         "  pending  user=alice  producer_byte_rate  none    10 B/s   new     team.yaml:4         "
         "accepted, verified\n"
-        "     newly limited: user alice\n"
         "\n"
         "Brokers\n"
         "broker 1 agrees\n"
