@@ -1,6 +1,6 @@
 """Links to reports that people can open: on a web server of yours, or in Airflow.
 
-None of them is a presigned address of an object store: whoever gets one can read the report, and
+None of them is a presigned address of an object store: anyone who gets one can read the report, and
 it expires.
 """
 

@@ -105,10 +105,7 @@ class _Quotas:
         self._own_addresses += is_kept and parts.get(IP) is not None
 
     def find_effect(self, entity: str) -> Effect | None:
-        """Return the effect of an added quota; None if a type of its entity is not Apache Kafka's.
-
-        The parts of the entity that are defaults are those with None.
-        """
+        """Return the effect of an added quota; None if a type of its entity is unknown."""
         parts = _split(entity)
         if parts is None:
             return None
@@ -181,7 +178,11 @@ class _Quotas:
                 yield next(one for one in group if one not in but), count
 
     def _decide(self, clients: _Clients) -> _Sides:
-        """Return the limit of a class on each side: that of the first level with one."""
+        """Return the limit of a class on each side: that of the first level with one.
+
+        `Limits.resolve` lists all levels of one client; a plan needs thousands of answers, so this
+        only looks up texts. A property test compares the two.
+        """
         names = {USER: clients.user, CLIENT_ID: clients.client_id}
         before = after = None
         for needs_client_id, parts in _LEVELS:
@@ -199,7 +200,7 @@ class _Quotas:
 def _split(entity: str) -> dict[str, str | None] | None:
     """Return the parts of an entity's text by type, and None for a default.
 
-    None if a type is not Apache Kafka's, or if the only client id is empty, which no client has.
+    None if a type is not Apache Kafka's.
     """
     parts = entity.split(",")
     if '"' in entity:

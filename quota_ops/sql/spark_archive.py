@@ -2,7 +2,7 @@
 
 `python -m quota_ops.sql.spark_archive` makes it, once per version of Java and Spark. It is in the
 environment of the Python that has pyspark, because it works only for the jars at that place: an
-image that has the environment has it too, and whoever removes the environment removes it.
+image that has the environment has it too, and it is removed with the environment.
 """
 
 import logging
