@@ -100,7 +100,7 @@ def open_run(
             cluster_folder=cluster.path,
             store=find_store(run_store),
             connect=connect,
-            find_connection=find_connection,
+            find_audit=find_connection,
             allow=allow or {},
             author=_find_author() if allow else None,
             approve=approve,

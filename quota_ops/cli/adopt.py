@@ -69,7 +69,7 @@ def adopt(
     connection = session.find_connection()
     run = OwnershipRun.start(session, Attribution(by, reason, find_login()), commit)
     writes = run.find_writes(who)
-    stoppable = record_command_if_stopped(run.folder, Verb.ADOPT, ADOPTED)
+    stoppable = record_command_if_stopped(run.folder, Verb.ADOPT, ADOPTED, connection_file)
     opening = open_run_cluster(run.folder, "adopt", session.policy, connection)
     with stoppable, opening as opened:
         rows = adopt_quotas(

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,7 @@ def alter(
     from quota_ops.runs.alter import alter_quotas, refuse_protected
     from quota_ops.runs.command_record import open_run_cluster, start_command_run
     from quota_ops.runs.ownership import Attribution
+    from quota_ops.stages.report.end_record import find_audit_connection
     from quota_ops.store.run_folder import ALTER, APPLIED
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
@@ -116,7 +118,7 @@ def alter(
     run = start_command_run(session.store, session.policy, provenance)
     entities = {one.entity for one in wanted}
     writes = session.find_writes(entities.__contains__)
-    stoppable = record_command_if_stopped(run, Verb.ALTER, APPLIED)
+    stoppable = record_command_if_stopped(run, Verb.ALTER, APPLIED, connection_file)
     opening = open_run_cluster(run, "validate", session.policy, connection)
     with stoppable, opening as opened:
         done = alter_quotas(
@@ -128,6 +130,7 @@ def alter(
             policy=session.policy,
             allow=overridden,
             validate_only=validate_only,
+            find_audit=partial(find_audit_connection, file=connection_file),
         )
     sent = done.refusal is None and not validate_only
     try:
@@ -150,7 +153,7 @@ def alter(
             warn_of_writes((*writes, *session.find_writes(entities.__contains__)))
     finally:
         if not validate_only:
-            record_command(run, Verb.ALTER)
+            record_command(run, Verb.ALTER, connection_file)
     if done.refusal is not None:
         raise done.refusal
     if left := [one for one in done.outcomes if one.status is not Status.ACCEPTED]:

@@ -62,7 +62,7 @@ class OwnershipRun:
             else:
                 click.echo(json.dumps({"run": path, "rows": rows}, ensure_ascii=False, indent=1))
         finally:
-            record_command(self.folder, verb)
+            record_command(self.folder, verb, self.session.connection_file)
 
 
 def parse_wanted(

@@ -115,7 +115,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     kept = holds_now(session.holds)
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     writes = run.find_writes(who)
-    with record_command_if_stopped(run.folder, Verb.RELEASE, RELEASED):
+    with record_command_if_stopped(run.folder, Verb.RELEASE, RELEASED, None):
         released = release_quotas(run.folder, session.ledger, who, run.attribution)
     rows = [
         (

@@ -2,12 +2,12 @@
 
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 
 import click
 
 from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.interrupt import report_run_if_stopped
-from quota_ops.kafka.connection import find_connection
 from quota_ops.model.approval import approve_command, needs_approval
 from quota_ops.model.report import Report
 from quota_ops.report import screens
@@ -17,7 +17,7 @@ from quota_ops.report.layout import Screen, Tone, line
 from quota_ops.report.rollback import list_next_steps, rollback_screen
 from quota_ops.report.sentences import is_accepted
 from quota_ops.runs.command_record import record_command_end
-from quota_ops.stages.report.end_record import record_end
+from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
 
@@ -83,27 +83,29 @@ def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
     return (line(f"next: {approve_command(str(folder.place), plan)}"),)
 
 
-def record_run(folder: RunFolder, report: Report) -> None:
+def record_run(folder: RunFolder, report: Report, connection_file: Path | None) -> None:
     """Record the end of a run that wrote but has no report; warn if the audit topic lacks it.
 
     Raises InvalidInput if the run store cannot be written.
     """
-    _warn_missed(record_end(folder, partial(audit_record, report), find_connection))
+    find_audit = partial(find_audit_connection, file=connection_file)
+    _warn_missed(record_end(folder, partial(audit_record, report), find_audit))
 
 
-def record_command(folder: RunFolder, verb: Verb) -> None:
+def record_command(folder: RunFolder, verb: Verb, connection_file: Path | None) -> None:
     """Record the end of an alter, adopt or release in the same way."""
-    _warn_missed(record_command_end(folder, verb))
+    find_audit = partial(find_audit_connection, file=connection_file)
+    _warn_missed(record_command_end(folder, verb, find_audit))
 
 
 def record_command_if_stopped(
-    folder: RunFolder, verb: Verb, artefact: str
+    folder: RunFolder, verb: Verb, artefact: str, connection_file: Path | None
 ) -> AbstractContextManager[None]:
     """Record the end of a verb if a signal ends the block after its artefact was written."""
 
     def keep() -> None:
         if folder.has(artefact):
-            record_command(folder, verb)
+            record_command(folder, verb, connection_file)
 
     return report_run_if_stopped(folder.place, keep)
 

@@ -26,6 +26,7 @@ from quota_ops.report.summary import unseen_words
 from quota_ops.runs.chain import CHAINS, RESUMED, SNAPSHOT_STAGES, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
+from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.store.retention import refuse_pruned
 from quota_ops.store.run_folder import (
     ABOUT,
@@ -94,7 +95,7 @@ def run_command(name: str, typed: StageOptions) -> None:
     try:
         shown = _show(name, folder, typed.output, error)
     finally:
-        _keep_end(stages, folder, reported="report" in stages)
+        _record_end(stages, folder, typed, reported="report" in stages)
     warn_idle(approval.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
         _show_offline(typed.actual, folder, shown, typed.output)
@@ -141,7 +142,9 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
     folder, stages = begun.folder, begun.stages
     is_new_plan = typed.run_folder is None or bool(approval.allow)
     with (
-        report_run_if_stopped(folder.place, partial(_keep_end, stages, folder, reported=False)),
+        report_run_if_stopped(
+            folder.place, partial(_record_end, stages, folder, typed, reported=False)
+        ),
         connect_once(
             folder.policy, partial(find_connection, file=typed.connection_file)
         ) as connect,
@@ -153,6 +156,7 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
             store=begun.store,
             connect=connect,
             engine=typed.engine,
+            find_audit=partial(find_audit_connection, file=typed.connection_file),
             allow=approval.allow,
             author=approval.author,
             approve=approval.approve,
@@ -189,11 +193,13 @@ def _refuse_unseen(report: Report) -> None:
         raise Refused(missed, BACK_OR_GONE)
 
 
-def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> None:
+def _record_end(
+    stages: Sequence[str], folder: RunFolder, typed: StageOptions, *, reported: bool
+) -> None:
     """Record the end of a run that writes, unless the stage report has already recorded it."""
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
     if writes and not reported:
-        record_run(folder, load_report(folder))
+        record_run(folder, load_report(folder), typed.connection_file)
 
 
 def open_run(path: str) -> RunFolder:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.connection import find_connection
+from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.delivery import write_rows
 from quota_ops.kafka.outcomes import build_outcomes, list_interrupted
 from quota_ops.model.alteration import Alteration
@@ -32,6 +32,7 @@ from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
 from quota_ops.runs.dead_runs import settle_dead_runs
 from quota_ops.runs.ownership import Attribution
+from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.validate import validate_batches
 from quota_ops.store import ledger
 from quota_ops.store.parquet import from_rows, read_rows
@@ -78,6 +79,7 @@ def alter_quotas(
     policy: Policy,
     allow: Sequence[str] = (),
     validate_only: bool,
+    find_audit: Callable[[str], Connection] = find_audit_connection,
 ) -> Altered:
     """Validate the changes and, unless `validate_only`, send them if the broker accepts them all.
 
@@ -94,7 +96,7 @@ def alter_quotas(
         if refusal is None:
             _record_overrides(folder, attribution, guards)
             with at_work(folder.place):
-                settle_dead_runs(folder, cluster, find_connection)
+                settle_dead_runs(folder, cluster, find_audit)
             outcomes = send_batches(folder, cluster, batches)
             end_memory(ledger_folder, rows, outcomes)
         else:

@@ -5,14 +5,14 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from quota_ops.kafka.cluster import Cluster, open_policy
-from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.kafka.connection import Connection
 from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageStatus
 from quota_ops.report.audit_command import CommandEnd, Verb, format_command_end
-from quota_ops.stages.report.end_record import record_end
+from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, POLICY, RELEASED, RunFolder
 from quota_ops.store.run_store import RunStore
 
@@ -48,7 +48,7 @@ def open_run_cluster(
 
 
 def record_command_end(
-    folder: RunFolder, verb: Verb, find_connection: Callable[[str], Connection] = find_connection
+    folder: RunFolder, verb: Verb, find_audit: Callable[[str], Connection] = find_audit_connection
 ) -> str | None:
     """Write the record of a command's end; return why the audit topic does not have it."""
     name, stages = _ARTEFACTS[verb]
@@ -63,4 +63,4 @@ def record_command_end(
         folder.outcomes(APPLIED),
         folder.decisions(),
     )
-    return record_end(folder, partial(format_command_end, end), find_connection)
+    return record_end(folder, partial(format_command_end, end), find_audit)

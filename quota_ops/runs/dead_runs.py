@@ -30,7 +30,7 @@ from quota_ops.store.run_store import store_of
 
 
 def settle_dead_runs(
-    by: RunFolder, cluster: Cluster, find_connection: Callable[[str], Connection]
+    by: RunFolder, cluster: Cluster, find_audit: Callable[[str], Connection]
 ) -> None:
     """Record the end of every run that died on this cluster, before the run `by` writes.
 
@@ -49,7 +49,7 @@ def settle_dead_runs(
                 if one.policy().cluster_id == cluster.cluster_id and _claim_settlement(
                     one, by.place, runs
                 ):
-                    _settle(one, about["run"], stored, find_connection)
+                    _settle(one, about["run"], stored, find_audit)
 
 
 def _is_dead(run: RunFolder) -> bool:
@@ -92,7 +92,7 @@ def _has_not_ended(run: RunFolder) -> bool:
 
 
 def _settle(
-    run: RunFolder, by: str, stored: Stored, find_connection: Callable[[str], Connection]
+    run: RunFolder, by: str, stored: Stored, find_audit: Callable[[str], Connection]
 ) -> None:
     if _has_not_ended(run):
         _write_settled(run, outcomes_so_far(run), stored, by)
@@ -101,11 +101,11 @@ def _settle(
     else:
         _settle_ended(run, by, stored)
     if run.has(ALTER):
-        record_command_end(run, Verb.ALTER, find_connection)
+        record_command_end(run, Verb.ALTER, find_audit)
     else:
         from quota_ops.stages.report import write_reports  # noqa: PLC0415 - templates, rarely needed here
 
-        write_reports(run, find_connection)
+        write_reports(run, find_audit)
     unmark(run.place)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion
-from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.kafka.connection import Connection
 from quota_ops.model.approval import Author, Decision, needs_approval
 from quota_ops.model.errors import GitFailed, GuardsRefused
 from quota_ops.model.plan import Plan
@@ -20,6 +20,7 @@ from quota_ops.stages.apply.approved_plan import build_approval_error
 from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.diff import EMBEDDED, find_differences
 from quota_ops.stages.plan import plan_changes
+from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.verify.record import mark_superseded
 from quota_ops.store.earlier_attempts import begin
 from quota_ops.store.place import Place
@@ -41,7 +42,7 @@ class Run:
     store: RunStore
     connect: Callable[[], "Cluster"]
     engine: str = EMBEDDED
-    find_connection: Callable[[str], Connection] = find_connection
+    find_audit: Callable[[str], Connection] = find_audit_connection
     """Looks up the connection to the audit topic by its name."""
     allow: Mapping[str, str] = field(default_factory=dict)
     author: Author | None = None
@@ -149,7 +150,7 @@ def _apply(run: Run) -> None:
     _refuse_unknown_commit(run.folder)
     with at_work(run.folder.place):
         approved = _find_approved(run)
-        settle_dead_runs(run.folder, run.connect(), run.find_connection)
+        settle_dead_runs(run.folder, run.connect(), run.find_audit)
         apply_plan(
             run.folder,
             run.connect(),
@@ -189,7 +190,7 @@ def _verify(run: Run) -> None:
 def _report(run: Run) -> None:
     from quota_ops.stages.report import write_reports  # noqa: PLC0415 - templates, which other stages do not need
 
-    write_reports(run.folder, run.find_connection)
+    write_reports(run.folder, run.find_audit)
 
 
 STAGE_FUNCTIONS: Mapping[str, Callable[[Run], None]] = {

@@ -17,6 +17,7 @@ from quota_ops.report.audit import audit_schema
 from quota_ops.runs.chain import run_stages
 from quota_ops.stages.report import end_record
 from quota_ops.store.run_folder import RunFolder
+from tests.calling import call_cli
 from tests.lab import Lab
 from tests.places import on_disk
 
@@ -205,3 +206,25 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
     ends = [json.loads((one / END).read_text("utf-8"))["changes"] for one in runs]
     assert [(len(one), one[0]["outcome"]) for one in ends].count((1, "accepted")) == 3
     assert len(ends) == 4
+
+
+def test_a_topic_of_a_cluster_named_by_its_file(lab: Lab, topic: str) -> None:
+    """The audit topic is reached by the file of --connection when no connection has the name."""
+    lab.desire({"user=a": {KEY: 2.0**20}})
+    environment = lab.environment | {end_record.TOPIC: topic}
+    del environment["QUOTA_OPS_CONNECTION_DEMO"]
+    file = ("--connection", str(lab.connection_file))
+    for command in (
+        ("alter", "demo", "--names", "user=b", "--add", f"{KEY}=2 MiB"),
+        ("reconcile", "demo"),
+        ("adopt", "demo", "--names", "user=b", "--by", "anna", "--reason", "INC-7"),
+    ):
+        ran = call_cli((*command, *file), environment, lab.root)
+        assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+
+    ends = [json.dumps(end) for _, end in consumed(lab, topic, 3)]
+    assert [["user=b" in end, "user=a" in end] for end in ends] == [
+        [True, False],
+        [False, True],
+        [True, False],
+    ]

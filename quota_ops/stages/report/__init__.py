@@ -6,14 +6,14 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 
-from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.kafka.connection import Connection
 from quota_ops.model.report import Report
 from quota_ops.report.audit import audit_record
 from quota_ops.report.json_report import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.text_report import as_text
-from quota_ops.stages.report.end_record import record_end
+from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
 
@@ -26,14 +26,14 @@ FORMS = {
 
 
 def write_reports(
-    folder: RunFolder, find_connection: Callable[[str], Connection] = find_connection
+    folder: RunFolder, find_audit: Callable[[str], Connection] = find_audit_connection
 ) -> Report:
     """Write the record of the run's end, and report.json, .md, .txt and .html, for any outcome.
 
-    `find_connection` looks up the connection to the audit topic by its name.
+    `find_audit` looks up the connection to the audit topic by its name.
     """
     read = read_report(folder, _versions())
-    missed = record_end(folder, partial(audit_record, read), find_connection)
+    missed = record_end(folder, partial(audit_record, read), find_audit)
     report = read if missed == read.audit else replace(read, audit=missed)
     for name, form in FORMS.items():
         folder.write_text(name, form(report))

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
-from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.model.report import StageStatus
@@ -19,15 +20,25 @@ CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
 """The variables with the topic's name and its cluster's connection (default: the run's own)."""
 
 
+def find_audit_connection(name: str, *, file: Path | None = None) -> Connection:
+    """Find the connection to the audit topic by its name.
+
+    `file` is the connection file of the run's own cluster, which is read instead unless the
+    variable CONNECTION names another connection. Raises InvalidInput as the other lookups do.
+    """
+    return find_connection(name, file=None if os.environ.get(CONNECTION) else file)
+
+
 def record_end(
     folder: RunFolder,
     record_of: Callable[[int], Json],
-    find_connection: Callable[[str], Connection],
+    find_audit: Callable[[str], Connection] = find_audit_connection,
 ) -> str | None:
     """Write end-0001.json, or the next number, and produce it to the audit topic if one is set.
 
     `record_of` builds the record of an end from its number. Returns why the record is not in the
-    topic, or None; an error of the topic never fails the run.
+    topic, or None; an error of the topic never fails the run. `find_audit` looks up the connection
+    to the topic's cluster by its name.
     """
     record = record_of(1)
     number = create_next(
@@ -46,8 +57,8 @@ def record_end(
     try:
         from quota_ops.kafka.audit_topic import produce  # noqa: PLC0415 - only with a topic
 
-        connection = find_connection(os.environ.get(CONNECTION) or folder.policy().connection)
-        failure = produce(connection, topic, record["cluster_id"] or record["cluster"], sent)
+        found = find_audit(os.environ.get(CONNECTION) or folder.policy().connection)
+        failure = produce(found, topic, record["cluster_id"] or record["cluster"], sent)
     except Exception as error:  # noqa: BLE001 - an error of the topic never fails a run
         failure = " ".join(str(error).split())  # reports show it as one line
     words = failure and f"the end of this run is not in the audit topic {topic}: {failure}"
