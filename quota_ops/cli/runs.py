@@ -33,11 +33,11 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     import json
 
     from quota_ops.cli.console import TEXT, show_screen
-    from quota_ops.report.history import runs_screen
-    from quota_ops.store.history import past_runs
+    from quota_ops.report.run_list import runs_screen
+    from quota_ops.store.run_list import list_runs
     from quota_ops.store.run_store import find_run_store
 
-    found, more = past_runs(find_run_store(run_store), cluster, most)
+    found, more = list_runs(find_run_store(run_store), cluster, most)
     if output == TEXT:
         show_screen(runs_screen(found, more))
     else:

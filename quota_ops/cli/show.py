@@ -63,8 +63,8 @@ def show(run: str, run_store: str | None, output: str) -> None:
 def _records(folder: "RunFolder", report: "Report") -> "Screen":
     """Return what an alter, adopt or release recorded; such runs have no plan."""
     from quota_ops.report.alteration import result_words
-    from quota_ops.report.history import record_screen
     from quota_ops.report.layout import Tone, line
+    from quota_ops.report.run_list import record_screen
     from quota_ops.store.run_folder import ADOPTED, ALTER, RELEASED
 
     sent = bool(report.applied)

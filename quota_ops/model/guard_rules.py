@@ -57,7 +57,7 @@ def judge(
         *_late_and_returned(writes, thresholds),
         *_unprotected(writes, policy, earlier.policy),
         *_defaults(writes),
-        *_history(writes, policy, commit, earlier),
+        *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
         *_empty(clears, desired),
     )
@@ -168,7 +168,7 @@ def _defaults(writes: Sequence[Difference]) -> Findings:
         yield make_finding(Guard.DEFAULT_TOUCHED, message, touched)
 
 
-def _history(
+def _commits_and_policy(
     writes: Sequence[Difference], policy: Policy, commit: str | None, earlier: EarlierRuns
 ) -> Findings:
     now = policy.decisive_fields()

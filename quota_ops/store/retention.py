@@ -17,7 +17,6 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import STAGES, StageStatus
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store import claims, ledger
-from quota_ops.store.history import PRUNED, past_run
 from quota_ops.store.ledger_end import KIND
 from quota_ops.store.numbered_files import is_file_name
 from quota_ops.store.place import Place
@@ -35,6 +34,7 @@ from quota_ops.store.run_folder import (
     RunFolder,
 )
 from quota_ops.store.run_json import typed
+from quota_ops.store.run_list import PRUNED, summarize_run
 from quota_ops.store.run_store import RunStore
 
 
@@ -103,7 +103,7 @@ def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
     for one in expired:
         try:
             if one.stays and one.what == "run":
-                folder, run = RunFolder(one.place), past_run(one.place).as_json()
+                folder, run = RunFolder(one.place), summarize_run(one.place).as_json()
                 folder.write_json(PRUNED, {"at": iso_utc(now)} | {name: run[name] for name in ENDS})
             _remove(one)
         except (OSError, InvalidInput) as error:

@@ -10,8 +10,8 @@ import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.outcome import DONE
-from quota_ops.store.history import past_run
 from quota_ops.store.run_folder import APPLIED
+from quota_ops.store.run_list import summarize_run
 from tests.cli.test_screens import KEY
 from tests.faults.table import ALL
 from tests.lab import Lab, open_lab
@@ -42,7 +42,7 @@ def play(lab: Lab) -> Counter[str]:
         outcomes = folder.outcomes(APPLIED)
         assert {one.status for one in outcomes} <= DONE
         assert len({one.entity for one in outcomes}) == len(outcomes) == (3 if number == 1 else 4)
-        assert past_run(folder.place).came_to == "In sync"
+        assert summarize_run(folder.place).came_to == "In sync"
     leaves = lab.store.root.walk()
     assert [leaf for leaf in leaves if leaf.path.startswith("at_work/")] == []
     return Counter(re.sub(r"/2[^/]*/", "/RUN/", leaf.path) for leaf in leaves)

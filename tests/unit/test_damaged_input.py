@@ -26,7 +26,6 @@ from quota_ops.runs.run import Run
 from quota_ops.stages.apply.approved_plan import load_approved_plan
 from quota_ops.stages.report import write_reports
 from quota_ops.store import ledger
-from quota_ops.store.history import past_run
 from quota_ops.store.origins import ORIGINS, read_origins
 from quota_ops.store.run_folder import (
     APPLIED,
@@ -39,6 +38,7 @@ from quota_ops.store.run_folder import (
     RunFolder,
 )
 from quota_ops.store.run_json import outcomes_json, verification_json
+from quota_ops.store.run_list import summarize_run
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
 
@@ -211,7 +211,7 @@ def test_artefacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
     for name in (FACTS, REPORT, VALIDATED):
         (on_disk(folder) / name).write_text(nested)
 
-    assert str(past_run(folder.place).trouble).startswith(f"{REPORT} is ")
+    assert str(summarize_run(folder.place).trouble).startswith(f"{REPORT} is ")
     assert outcome(
         lambda: load_approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals)
     )

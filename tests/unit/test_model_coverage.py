@@ -11,11 +11,11 @@ TESTS = sorted(
     path
     for pattern in (
         "model_*",
-        "history",
         "limits",
         "one_off",
         "resolution",
         "retention",
+        "run_list",
         "snapshots",
         "specification",
     )

@@ -10,8 +10,8 @@ from quota_ops.cli import main
 from quota_ops.model.approval import DecisionKind
 from quota_ops.store import claims, decisions, holds, ledger, ledger_end
 from quota_ops.store.earlier_attempts import move_attempt
-from quota_ops.store.history import past_runs
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_list import list_runs
 from quota_ops.store.run_marks import Life, find_liveness, find_marked_runs
 from quota_ops.store.run_numbers import newest_runs
 from quota_ops.store.run_store import RunStore, open_place
@@ -36,7 +36,7 @@ def files(folder: Path) -> set[str]:
 
 def test_an_old_store_is_read(store: RunStore) -> None:
     """Run, ledger, its end, claim, hold, approval, number and mark are read unchanged."""
-    ((run,), more), place = past_runs(store, "demo", 9), store.ledger(CLUSTER_ID)
+    ((run,), more), place = list_runs(store, "demo", 9), store.ledger(CLUSTER_ID)
     (row,), folder = ledger.read(place).rows, RunFolder(store.runs("demo")[0])
     (hold,), plan = holds.read(store.holds(CLUSTER_ID)), folder.plan()[0]
     (said,) = decisions.find_valid_decisions(folder, store.approvals(CLUSTER_ID), plan)

@@ -14,10 +14,10 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.tables import Table
 from quota_ops.store import claims, ledger, retention
-from quota_ops.store.history import past_run
 from quota_ops.store.place import Place
 from quota_ops.store.retention import LEDGER_FILES, find_expired, remove
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_list import summarize_run
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
 from tests.unit.test_ledger import add, row
@@ -75,13 +75,13 @@ def test_a_run_that_failed_stays_in_the_list(store: RunStore) -> None:
         leave(store, "3-applied", OLD, 3, plan={"digest": "abc"}, applied={"outcomes": []}),
     ]
     leave(store, "4-refused", OLD, 4, plan={"digest": "abc"}, stage_plan=refused)
-    before = [past_run(path).as_json() for path in paths]
+    before = [summarize_run(path).as_json() for path in paths]
 
     prune(store)
 
     assert names(store.root / "runs" / "demo") == [path.name for path in paths]
     assert [names(path) for path in paths] == [["pruned.json", "run.json"]] * 3
-    after = [past_run(path).as_json() for path in paths]
+    after = [summarize_run(path).as_json() for path in paths]
     assert after == [one | {"size": two["size"]} for one, two in zip(before, after, strict=True)]
     assert [one["came_to"] for one in after[:2]] == ["describe failed", "unfinished"]
     assert find_expired(store, BEFORE) == ()
@@ -93,12 +93,12 @@ def test_how_a_run_ended_stays(store: RunStore) -> None:
         store, "old", OLD, 1, report=REPORT, end_0001=END, approval={"decisions": []}, batch_0001={}
     )
     on_disk(path / "attempt-0001").mkdir()
-    before = past_run(path).as_json()
+    before = summarize_run(path).as_json()
 
     prune(store)
 
     assert names(path) == ["approval.json", "end-0001.json", "pruned.json", "run.json"]
-    after = past_run(path).as_json()
+    after = summarize_run(path).as_json()
     assert after == before | {"size": after["size"]}
     shown = CliRunner().invoke(cli.main, ["show", "old", "--run-store", str(store.root)])
     assert shown.exit_code == 2

@@ -57,7 +57,7 @@ _ENDS = (
 Value = TypeVar("Value")
 
 
-def past_runs(
+def list_runs(
     store: RunStore, cluster: str | None, most: int
 ) -> tuple[tuple[RunSummary, ...], int]:
     """Return the latest `most` runs, the newest first, and the number of further runs.
@@ -66,11 +66,11 @@ def past_runs(
     """
     runs = store.runs(cluster)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = tuple(pool.map(past_run, islice(latest_first(store, runs), most)))
+        found = tuple(pool.map(summarize_run, islice(latest_first(store, runs), most)))
     return found, len(runs) - len(found)
 
 
-def past_run(place: Place) -> RunSummary:
+def summarize_run(place: Place) -> RunSummary:
     """Return the summary of a run; `trouble` names the files that cannot be read."""
     parts = _Parts.of(place)
     folder = parts.folder

@@ -12,14 +12,14 @@ import yaml
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.stages.report.run_report import read_end_time
-from quota_ops.store.history import past_run, past_runs
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_list import list_runs, summarize_run
 from quota_ops.store.run_names import find_run
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
 
 CASES = yaml.safe_load(
-    (Path(__file__).parents[1] / "cases" / "history" / "runs.yaml").read_text("utf-8")
+    (Path(__file__).parents[1] / "cases" / "run_list" / "runs.yaml").read_text("utf-8")
 )
 ABOUT = {"run": "one", "cluster": "demo", "commit": "c1", "started": "2026-11-21T10:00:00Z"}
 ACCEPTED = {"batch": 1, "entity": "user=a", "keys": ["k"], "status": "accepted"}
@@ -49,7 +49,7 @@ def test_what_is_told_of_a_run(case: dict[str, Any], tmp_path: Path) -> None:
     """A run is summarised from its files; damage is named, and never hides the rest."""
     path = leave(tmp_path / "demo" / "one", {"run.json": ABOUT} | case["files"])
 
-    told = json.loads(json.dumps(past_run(open_place(path)).as_json()))
+    told = json.loads(json.dumps(summarize_run(open_place(path)).as_json()))
 
     size = sum(one.stat().st_size for one in path.iterdir())
     assert told == {**ABOUT, "path": str(path), **NOTHING, "size": size, **case["run"]}
@@ -59,7 +59,7 @@ def test_when_a_damaged_run_started(tmp_path: Path) -> None:
     """The start of a run without a readable run.json is taken from the run's name."""
     path = leave(tmp_path / "demo" / "2026-11-22T10-11-12Z-beef", {"run.json": "{"})
 
-    assert past_run(open_place(path)).started == "2026-11-22T10:11:12Z"
+    assert summarize_run(open_place(path)).started == "2026-11-22T10:11:12Z"
 
 
 def test_when_a_run_ended(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_runs_from_before_there_were_numbers(tmp_path: Path) -> None:
     assert on_disk(find_run(RunStore(open_place(tmp_path)), "last")).name == "b"
 
     RunFolder.start(open_place(tmp_path / "runs" / "demo" / "0"), cluster="demo", commit=None)
-    assert [one.run for one in past_runs(RunStore(open_place(tmp_path)), "demo", 3)[0]] == [
+    assert [one.run for one in list_runs(RunStore(open_place(tmp_path)), "demo", 3)[0]] == [
         "0",
         "b",
         "a",
@@ -110,9 +110,9 @@ def test_a_copied_store_orders_its_runs_alike(tmp_path: Path) -> None:
         ):
             os.utime(path, (1e9 - age, 1e9 - age))
 
-    copied, _ = past_runs(RunStore(open_place(tmp_path / "two")), None, 9)
+    copied, _ = list_runs(RunStore(open_place(tmp_path / "two")), None, 9)
     assert [one.run for one in copied] == ["a", "c", "b", "scheduled__9"]
-    assert [one.run for one in past_runs(store, None, 9)[0]] == [one.run for one in copied]
+    assert [one.run for one in list_runs(store, None, 9)[0]] == [one.run for one in copied]
     assert on_disk(find_run(RunStore(open_place(tmp_path / "two")), "demo/last")).name == "a"
 
 
@@ -142,13 +142,13 @@ def test_the_last_runs(tmp_path: Path) -> None:
     """The last ones come first, whatever their names, with the number of the others."""
     store = store_of(tmp_path, "demo/scheduled__9", "other/b", "demo/c", "demo/a")
 
-    runs, more = past_runs(store, None, 3)
+    runs, more = list_runs(store, None, 3)
     assert ([one.run for one in runs], more) == (["a", "c", "b"], 1)
-    runs, more = past_runs(store, "demo", 3)
+    runs, more = list_runs(store, "demo", 3)
     assert ([one.run for one in runs], more) == (["a", "c", "scheduled__9"], 0)
-    assert past_runs(RunStore(open_place(tmp_path / "new")), None, 3) == ((), 0)
+    assert list_runs(RunStore(open_place(tmp_path / "new")), None, 3) == ((), 0)
     with pytest.raises(InvalidInput, match="no run of a cluster 'nowhere'"):
-        past_runs(store, "nowhere", 3)
+        list_runs(store, "nowhere", 3)
 
 
 @pytest.mark.parametrize(
