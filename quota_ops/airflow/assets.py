@@ -1,5 +1,6 @@
 """Assets of each cluster, whose events start the DAGs that follow a change or drift."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias, get_current_context
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from quota_ops.model.report import Report
     from quota_ops.store.run_folder import RunFolder
 
+Event = Mapping[str, Any]
+"""The extra of an event."""
 APPLIED = AssetAlias("quota_ops_applied")
 """What verify emits for any cluster. An outlet that is an alias has no event by default."""
 DRIFTED = AssetAlias("quota_ops_drifted")
@@ -41,16 +44,13 @@ def emit_applied(folder: "RunFolder") -> None:
     from quota_ops.store.run_folder import APPLIED as OUTCOMES
 
     if any(outcome.was_written for outcome in folder.outcomes(OUTCOMES)):
-        report = read_report(folder)
-        _emit(APPLIED, applied_asset(report.cluster), report)
+        event = make_event(read_report(folder))
+        _emit(APPLIED, applied_asset(event["cluster"]), event)
 
 
-def emit_drifted(folder: "RunFolder") -> None:
-    """Emit the event of `drifted_asset` if the report of a run has drift."""
-    from quota_ops.stages.report.run_report import read_report
-
-    if has_drift(report := read_report(folder)):
-        _emit(DRIFTED, drifted_asset(report.cluster), report)
+def emit_drifted(event: Event) -> None:
+    """Emit the event of `drifted_asset`."""
+    _emit(DRIFTED, drifted_asset(event["cluster"]), event)
 
 
 def has_drift(report: "Report") -> bool:
@@ -65,13 +65,17 @@ def _make_asset(cluster: str, event: str) -> Asset:
     return Asset(name=f"quota_ops_{name}_{event}", uri=f"x-quota-ops://{name}/{event}")
 
 
-def _emit(alias: AssetAlias, asset: Asset, report: "Report") -> None:
+def make_event(report: "Report") -> Event:
+    """Return the extra of an event."""
     from quota_ops.report.json_report import count_rows
 
-    extra: dict[str, Any] = {
+    return {
         "cluster": report.cluster,
         "run": report.run,
         "commit": report.commit,
         "counts": count_rows(report),
     }
-    get_current_context()["outlet_events"][alias].add(asset, extra)
+
+
+def _emit(alias: AssetAlias, asset: Asset, event: Event) -> None:
+    get_current_context()["outlet_events"][alias].add(asset, dict(event))

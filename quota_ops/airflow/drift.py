@@ -2,28 +2,37 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.sdk import DAG, TriggerRule, get_current_context, task
 
-from quota_ops.airflow.assets import DRIFTED, emit_drifted
+from quota_ops.airflow.assets import DRIFTED, Event, emit_drifted, has_drift, make_event
+from quota_ops.airflow.each_cluster import work_on_each
 from quota_ops.airflow.errors import is_retryable, log_errors
-from quota_ops.airflow.links import add_report_button, find_page_link, offer_link
-from quota_ops.airflow.notify import Notify, make_drift_callback, make_overview_callback
+from quota_ops.airflow.links import add_report_button, find_news_link, find_page_link, offer_link
+from quota_ops.airflow.notify import (
+    News,
+    Notify,
+    describe_report,
+    make_overview_callback,
+    send_notification,
+)
 from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
 from quota_ops.airflow.pools import explain_pools
 from quota_ops.airflow.runs import ClusterFolder, find_store, name_run, open_run, start_folder
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import build_dag, is_retry, refuse_unless_done, run_stage
-from quota_ops.model.errors import ClusterTrouble, GuardsRefused, QuotaOpsError, Unreachable
+from quota_ops.model.errors import ClusterTrouble, GuardsRefused, Unreachable
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import StageStatus
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+
     from quota_ops.model.report import Report
 
 _log = logging.getLogger(__name__)
@@ -31,8 +40,8 @@ ABOUT = """\
 Reports the differences between Git and the clusters. It never writes to a cluster or a ledger.
 
 describe reads every cluster, eight at the same time; a retry reads those that are missing. diff
-compares all that responded in one Spark job, report writes a page for each cluster, and overview
-one page for all; the last line of its log is the link to it.
+compares all that responded in one Spark job. report writes a page for each cluster, and its log has
+the link to each. overview writes one page for all; the last line of its log is the link to it.
 
 Drift alone does not fail the run: see the reports. The run fails where a cluster could not be
 compared, because its quotas are unknown; all other clusters are reported as usual.
@@ -40,9 +49,13 @@ compared, because its quotas are unknown; all other clusters are reported as usu
 DAG_ID = "drift"
 TASKS = ("describe", "diff", "report", "overview")
 """The tasks of the DAG, in order."""
-AT_ONCE = 8
-"""How many clusters describe reads at the same time: it mostly waits for brokers."""
-CLUSTER_NAME = "{{ task.op_kwargs['cluster'].name }}"
+
+
+class _Drift(NamedTuple):
+    """What the task report announces about a cluster that has drift."""
+
+    event: Event
+    news: News
 
 
 def build_drift_dag(
@@ -59,10 +72,8 @@ def build_drift_dag(
     every: dict[str, Any] = {
         name: {"trigger_rule": TriggerRule.ALL_DONE, **task_options.get(name, {})} for name in TASKS
     }
-    drifted = make_drift_callback(run_store, notify)
     missed = make_overview_callback(notify)
     every["describe"]["trigger_rule"] = TriggerRule.ALL_SUCCESS
-    every["report"] |= add_callback(default_args, "on_success_callback", drifted)
     every["overview"] |= add_callback(default_args, "on_failure_callback", missed)
     with build_dag(
         prefix + DAG_ID,
@@ -73,17 +84,12 @@ def build_drift_dag(
         tags={"quota-ops"},
         default_args={**DEFAULT_ARGS, **default_args},
     ) as dag:
-        mapped = {"map_index_template": CLUSTER_NAME}
         described = describe.override(**every["describe"])(clusters, run_store)
         diff = SparkDiff(task_id="diff", clusters=clusters, run_store=run_store, **every["diff"])
-        reports = (
-            report.override(**mapped, **every["report"])
-            .partial(run_store=run_store)
-            .expand(cluster=clusters)
-        )
+        reported = _make_report_task(notify).override(**every["report"])(clusters, run_store)
         last = overview.override(**every["overview"])(clusters, run_store)
         add_report_button(last)
-        described >> diff >> reports >> last
+        described >> diff >> reported >> last
     dag.doc_md = f"{dag.doc_md}{explain_pools(dag)}"
     return dag
 
@@ -96,9 +102,7 @@ def describe(clusters: Sequence[ClusterFolder], run_store: str | None) -> None:
     A retry reads only the clusters that were not described before.
     """
     describe_one = partial(_describe, run_store=run_store, is_retry=is_retry())
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        results = zip(clusters, threads.map(describe_one, clusters), strict=True)
-        errors = {cluster.name: error for cluster, error in results if error is not None}
+    _, errors = work_on_each(clusters, describe_one)
     if errors:
         kind = Unreachable if any(map(is_retryable, errors.values())) else ClusterTrouble
         raise kind(
@@ -108,39 +112,58 @@ def describe(clusters: Sequence[ClusterFolder], run_store: str | None) -> None:
         )
 
 
-def _describe(
-    cluster: ClusterFolder, *, run_store: str | None, is_retry: bool
-) -> QuotaOpsError | None:
-    """Describe a cluster; log and return the error if that fails."""
-    try:
-        if is_retry:
-            earlier = start_folder(cluster, run_store).stage_result("describe")
-            if earlier.status is StageStatus.DONE:
-                return None
-        with open_run(cluster, run_store, reads_files=True) as run:
-            run_stage("check", run)
-            run_stage("describe", run)
-    except QuotaOpsError as error:
-        for line in str(error).splitlines():
-            _log.error("%s: %s", cluster.name, line)
-        return error
+def _describe(cluster: ClusterFolder, *, run_store: str | None, is_retry: bool) -> None:
+    if is_retry:
+        earlier = start_folder(cluster, run_store).stage_result("describe")
+        if earlier.status is StageStatus.DONE:
+            return
+    with open_run(cluster, run_store, reads_files=True) as run:
+        run_stage("check", run)
+        run_stage("describe", run)
     _log.info("%s: described", cluster.name)
-    return None
 
 
-@task(outlets=[DRIFTED])
-@log_errors()
-def report(cluster: ClusterFolder, run_store: str | None) -> str:
-    """Write the cluster's report, even if the comparison failed; return the link to the page."""
-    from quota_ops.store.run_folder import PAGE
+def _make_report_task(notify: Notify) -> Any:
+    """Make the task report; notifiers among its arguments would be stored with the DAG."""
 
-    with open_run(cluster, run_store) as run:
-        if run.folder.stage_result("diff").status is StageStatus.DONE:
-            with suppress(GuardsRefused):  # the report shows guards that would block a reconcile
-                run_stage("plan", run)
-        run_stage("report", run)
-        emit_drifted(run.folder)
-        return find_page_link(run.folder.place / PAGE, run.store)
+    @task(outlets=[DRIFTED])
+    @log_errors()
+    def report(clusters: Sequence[ClusterFolder], run_store: str | None) -> None:
+        """Write the report of each cluster, even if its comparison failed; announce drift.
+
+        A cluster without a report does not fail this task, which would lose the events of all
+        others: overview fails and names it.
+        """
+        context = get_current_context()
+        drifts, _ = work_on_each(clusters, partial(_report, run_store=run_store, context=context))
+        for drift in filter(None, drifts.values()):
+            emit_drifted(drift.event)
+            send_notification(notify, drift.news, context)
+
+    return report
+
+
+def _report(cluster: ClusterFolder, *, run_store: str | None, context: "Context") -> _Drift | None:
+    """Write the report of a cluster, and return its drift."""
+    from quota_ops.stages.report.run_report import read_report
+    from quota_ops.store.run_folder import PAGE, REPORT
+
+    with open_run(cluster, run_store) as opened:
+        folder = opened.folder.with_cache()
+        run = replace(opened, folder=folder)
+        try:
+            if folder.stage_result("diff").status is StageStatus.DONE:
+                with suppress(GuardsRefused):  # the report shows guards that block a reconcile
+                    run_stage("plan", run)
+        finally:
+            run_stage("report", run)
+    page = folder.place / PAGE
+    _log.info("%s: %s", cluster.name, find_page_link(page, run.store))
+    written = folder.read_cached(REPORT, lambda: read_report(folder))
+    if not has_drift(written):
+        return None
+    link = find_news_link(page, run.store, context)
+    return _Drift(make_event(written), describe_report("drift", written, link))
 
 
 @task
@@ -150,7 +173,11 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     from quota_ops.report import fleet as pages
     from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
 
-    fleet = [(one.name, _read_report(one, run_store)) for one in clusters]
+    reports, errors = work_on_each(clusters, partial(_read_report, run_store=run_store))
+    fleet = [
+        (one.name, reports[one.name] if one.name in reports else str(errors[one.name]))
+        for one in clusters
+    ]
     store = find_store(run_store)
     folder = RunFolder(store.overview(name_run(get_current_context())))
     folder.write_json(ABOUT, {"run": folder.place.name, "started": iso_utc()})
@@ -170,12 +197,12 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
 
 
 def _read_report(cluster: ClusterFolder, run_store: str | None) -> "Report | str":
-    """Return the report of a cluster, or why it could not be compared."""
+    """Return the report of a cluster, or why it has none or could not be compared."""
     from quota_ops.stages.report.run_report import read_report
 
     folder = start_folder(cluster, run_store)
-    for stage in ("check", "describe", "diff"):
+    for stage in ("check", "describe", "diff", "plan", "report"):
         result = folder.stage_result(stage)
-        if result.status is not StageStatus.DONE:
+        if result.status not in {StageStatus.DONE, StageStatus.REFUSED}:
             return f"{stage} {result.message or result.status}"
     return read_report(folder)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from airflow.sdk import BaseNotifier
 
-from quota_ops.airflow.assets import has_drift
 from quota_ops.airflow.errors import NotBegun
 from quota_ops.airflow.links import find_news_link
 from quota_ops.airflow.runs import ClusterFolder, find_run_place, find_store
@@ -94,22 +93,6 @@ def make_failure_callback(
     return notify_failure
 
 
-def make_drift_callback(run_store: str | None, notify: Notify) -> Callback:
-    """Make the callback that sends `drift` when the drift DAG's report of a cluster has drift."""
-
-    def notify_drift(context: "Context") -> None:
-        from quota_ops.store.run_folder import PAGE
-
-        task: Any = context["task"]
-        run = find_run_place(context, task.op_kwargs["cluster"], run_store)
-        report = _read_report(run)
-        if has_drift(report):
-            link = find_news_link(run / PAGE, find_store(run_store), context)
-            send_notification(notify, _describe_report("drift", report, link), context)
-
-    return notify_drift
-
-
 def make_overview_callback(notify: Notify) -> Callback:
     """Make the callback for a drift run in which a cluster could not be compared."""
 
@@ -133,7 +116,7 @@ def _describe_failure(run: Place, cluster: str, why: str, link: str) -> News:
         return News("failed", cluster, error.message, "")
     ends = {one.status for one in report.stages}
     is_refused = ends & STOPPED == {StageStatus.REFUSED}
-    news = _describe_report("refused" if is_refused else "failed", report, link)
+    news = describe_report("refused" if is_refused else "failed", report, link)
     summary = summarize(report)
     if summary.word is not SyncStatus.IN_SYNC:
         return news
@@ -142,7 +125,8 @@ def _describe_failure(run: Place, cluster: str, why: str, link: str) -> News:
     )
 
 
-def _describe_report(event: str, report: "Report", link: str) -> News:
+def describe_report(event: str, report: "Report", link: str) -> News:
+    """Return the news of an event, with the summary of a report."""
     from quota_ops.report.summary import summarize
 
     return News(event, report.cluster, summarize(report).sentence, link)

@@ -55,12 +55,11 @@ ALICE = "{owner: payments, quotas: [{user: alice, limits: {producer_byte_rate: 1
 
 @dataclass(frozen=True)
 class DagRun:
-    """The result of a DAG run and of each task: state, tries, and name if it is mapped."""
+    """The result of a DAG run and of each task: its state and the number of tries."""
 
     state: str
     tasks: Mapping[str, str]
     tries: Mapping[str, int]
-    names: Mapping[str, str]
     store: Path
 
     def folder(self, cluster: str = "demo") -> RunFolder:
@@ -142,12 +141,10 @@ class Repository:
             close_pipes(patch)
             ended = dag.test(at, at or NOTSET, run_conf=params or None)
         instances = ended.get_task_instances()
-        ids = {ti: ti.task_id + (f"[{ti.map_index}]" * (ti.map_index >= 0)) for ti in instances}
         return DagRun(
             state=str(ended.state),
-            tasks={ids[ti]: str(ti.state) for ti in instances},
-            tries={ids[ti]: ti.try_number for ti in instances},
-            names={ids[ti]: ti.rendered_map_index for ti in instances},
+            tasks={ti.task_id: str(ti.state) for ti in instances},
+            tries={ti.task_id: ti.try_number for ti in instances},
             store=self.store,
         )
 

@@ -1,6 +1,6 @@
 """Notifications of whole DAG runs, by a notifier that writes to a file."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.dag.repository import DagRun, Quotas, Repository
 
 pytestmark = pytest.mark.usefixtures("embedded")
 RECONCILE = "reconcile_demo"
+AT = datetime(2026, 11, 12, tzinfo=UTC)
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
@@ -103,16 +104,23 @@ def test_a_run_that_failed_though_its_cluster_is_as_agreed(
 
 
 def test_drift(demo: Repository, quotas: Quotas) -> None:
-    """The drift DAG reports a change outside Git, although its run succeeds.
+    """The drift DAG reports a change outside Git, even if another cluster can have no report.
 
     A DAG that follows the asset of the cluster starts once for each run that changed quotas or
-    found drift, and gets the counts.
+    found drift, and gets the counts. Only the overview fails because of the other cluster.
     """
     assert demo.run(RECONCILE).state == "success"
     quotas.set({"user=alice producer_byte_rate": 7})
-    run = demo.run("drift")
-    (drift,) = lines(demo, run)
+    demo.cluster("other", cluster_id="BBBBBBBBBBBBBBBBBBBBBB", payments="owner: payments\n")
+    in_the_way = demo.store / f"runs/other/drift__manual__{AT.isoformat()}/report.html"
+    in_the_way.mkdir(parents=True)
+
+    run = demo.run("drift", at=AT)
+
+    assert [one for one, state in run.tasks.items() if state == "success"] == ["diff", "report"]
+    drift, missed = lines(demo, run)
     assert drift.startswith("drift demo: 1 quota on demo was changed outside Git")
+    assert missed.startswith("failed drift: 1 of 2 clusters could not be compared: other")
     counts = [(name, one["changed"], one["drifted"]) for name, one in list_events(demo)]
     assert counts == [
         ("quota_ops_demo_applied", 1, 0),

@@ -67,7 +67,7 @@ def _wait_for_run(api: AirflowApi, dag_id: str, run: str, update: Update) -> Dag
             raise ClusterTrouble(f"the run of {dag_id} is still {state} after {_LONGEST:.0f} s")
     seconds = time.monotonic() - began
     instances = sorted(api.list_tasks(dag_id, run), key=lambda one: str(one["start_date"]))
-    tasks = (Task(_format_name(one), one["state"], one["duration"] or 0.0) for one in instances)
+    tasks = (Task(one["task_id"], one["state"], one["duration"] or 0.0) for one in instances)
     failed = [one for one in instances if one["state"] == "failed"]
     trouble = _read_log_end(api, dag_id, run, failed[0]) if failed else ""
     return DagRun(state, tuple(tasks), seconds, trouble)
@@ -76,16 +76,11 @@ def _wait_for_run(api: AirflowApi, dag_id: str, run: str, update: Update) -> Dag
 def _read_log_end(api: AirflowApi, dag_id: str, run: str, task: Mapping[str, Any]) -> str:
     log = api.read_log(dag_id, run, task["task_id"], task["try_number"])
     return "\n".join(
-        [f"the end of the log of {_format_name(task)}:", *log.splitlines()[-_TAIL_LINES:]]
+        [f"the end of the log of {task['task_id']}:", *log.splitlines()[-_TAIL_LINES:]]
     )
 
 
 def _format_progress(instances: list[dict[str, Any]]) -> str:
     ended = sum(one["state"] in _ENDED for one in instances)
-    running = [_format_name(one) for one in instances if one["state"] == "running"]
+    running = [one["task_id"] for one in instances if one["state"] == "running"]
     return f"{ended} of {counted(len(instances), 'task')} done  {', '.join(running)}"
-
-
-def _format_name(task: Mapping[str, Any]) -> str:
-    mapped = task["rendered_map_index"] if task["map_index"] >= 0 else ""
-    return f"{task['task_id']} {mapped}".rstrip()
