@@ -1,9 +1,10 @@
 """The brokers of the suite: real ones, started at the first use, stopped at its end."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +14,7 @@ from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID
+from quota_ops.store.object_client import open_client
 from tests.broker.rights import secured
 from tests.faults.machine import Machine, start_machine
 from tests.objects.server import S3Server, start_s3
@@ -94,3 +96,23 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     with start_s3(tmp_path_factory.mktemp("s3")) as running:
         running.create_bucket("runs")
         yield running
+
+
+@pytest.fixture
+def login(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Set the credentials of this process to an identity of the server."""
+
+    def set_credentials(identity: str) -> None:
+        for name, value in s3.environment(identity).items():
+            monkeypatch.setenv(name, value)
+        open_client.cache_clear()
+
+    yield set_credentials
+    open_client.cache_clear()
+
+
+@pytest.fixture
+def address(login: Callable[[str], None]) -> str:
+    """The address of an empty store, which this process may write to."""
+    login("writer")
+    return f"s3://runs/{uuid4().hex}"

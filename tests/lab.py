@@ -30,6 +30,7 @@ from quota_ops.runs.run import Run
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_numbers import runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 from tests.calling import call_cli
 from tests.looking import seen_in_time
@@ -63,6 +64,12 @@ class Lab:
     def ledger_folder(self) -> Place:
         """The folder of the cluster's ledger."""
         return self.store.ledger(self.cluster.cluster_id)
+
+    @property
+    def runs(self) -> list[RunFolder]:
+        """The runs on the cluster, oldest first."""
+        names = reversed(list(runs_latest_first(self.store.sequence)))
+        return [RunFolder(self.store.runs_of("demo") / name.split("/")[1]) for name in names]
 
     @property
     def connection_file(self) -> Path:

@@ -9,3 +9,15 @@ from quota_ops.store.run_folder import RunFolder
 def on_disk(kept: RunFolder | Place) -> Path:
     """Return the path of a run's folder, or of any place, in a local store."""
     return Path(str(kept.place if isinstance(kept, RunFolder) else kept))
+
+
+def delete_all(folder: Place) -> None:
+    """Delete every file below a folder of a run store."""
+    for file in folder.walk():
+        folder.below(file.path).delete()
+
+
+def copy_all(folder: Place, to: Place) -> None:
+    """Copy every file below a folder of a run store to another, which has none of them."""
+    for file in folder.walk():
+        assert to.below(file.path).create(folder.below(file.path).read())

@@ -6,7 +6,7 @@ import socketserver
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -143,11 +143,26 @@ def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     gc.collect()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every test of a lab with a local run store and, in `make matrix`, with a bucket.
+
+    The marker `local_store` is for tests of local files, `each_store` for tests that `make test`
+    runs with both.
+    """
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    if "lab" in metafunc.fixturenames and "local_store" not in marks:
+        matrix = () if "each_store" in marks else pytest.mark.matrix
+        stores = ["folder", pytest.param("bucket", marks=matrix)]
+        metafunc.parametrize("lab", stores, indirect=True)
+
+
 @pytest.fixture
-def lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+def lab(broker: RunningBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """Open a lab on the shared broker, and clear the broker after the test."""
+    is_local = getattr(request, "param", "folder") == "folder"
+    address = None if is_local else request.getfixturevalue("address")
     with open_lab(broker, tmp_path) as opened:
-        yield opened
+        yield replace(opened, address=address)
 
 
 @pytest.fixture

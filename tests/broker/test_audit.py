@@ -70,11 +70,11 @@ def test_every_end_is_kept(lab: Lab) -> None:
     """A run that is reported again ends again; the earlier record is unchanged."""
     lab.desire({"user=a": {KEY: 1.0}})
     run = lab.run("reconcile")
-    before = (on_disk(run) / END).read_bytes()
+    before = (run.place / END).read()
 
     run_stages(lab.resume(run), ("report",))
 
-    assert (on_disk(run) / END).read_bytes() == before
+    assert (run.place / END).read() == before
     assert [run.read_json(f"end-000{at}.json")["end"] for at in (1, 2)] == [1, 2]
     assert not run.has("audit.json")
 
@@ -106,9 +106,10 @@ def test_a_topic_that_is_out_of_reach(
     assert why in said
     assert "\n" not in said, "reports would show a line end as an escape"
     for page in ("report.txt", "report.html", "report.md"):
-        assert "the end of this run is not in the audit topic" in (on_disk(run) / page).read_text()
+        assert "the end of this run is not in the audit topic" in (run.place / page).read().decode()
 
 
+@pytest.mark.local_store
 def test_files_are_private(lab: Lab) -> None:
     """Only the owner of the run store can read its records."""
     lab.desire({"user=a": {KEY: 1.0}})
@@ -131,10 +132,7 @@ def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
         ran = lab.cli(*command, environment=audited)
         assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
 
-    folders = sorted(
-        on_disk(lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_ctime
-    )
-    kept = [json.loads((folder / END).read_text("utf-8")) for folder in folders]
+    kept = [run.read_json(END) for run in lab.runs]
     assert consumed(lab, topic, 4) == [(lab.cluster.cluster_id, one) for one in kept]
     schema = Draft202012Validator(audit_schema())
     assert [list(schema.iter_errors(one)) for one in kept] == [[]] * 4
@@ -172,8 +170,8 @@ def test_an_alter_without_its_audit_topic(lab: Lab) -> None:
     lost = "the end of this run is not in the audit topic audit: "
     assert ran.stderr.startswith(f"{lost}there is no ")
     lab.wait_for({"user=a": {KEY: 1.0}})
-    (folder,) = on_disk(lab.store.root / "runs" / "demo").iterdir()
-    assert json.loads((folder / END).read_text("utf-8"))["verb"] == "alter"
+    (run,) = lab.runs
+    assert run.read_json(END)["verb"] == "alter"
 
 
 def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
@@ -192,8 +190,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         said = (ended.returncode, ended.stderr)
         assert said == (120, b"quota-ops: cannot print: No space left on device\n")
         lab.wait_for({"user=a": {KEY: value}})
-    on_disk(hold.parent).mkdir(parents=True)
-    on_disk(hold).write_text("{")
+    hold.create(b"{")
     altered = lab.call("alter", "demo", "--names", "user=a", "--add", f"{KEY}=3")
 
     assert (altered.returncode, altered.stderr) == (0, "")
@@ -202,8 +199,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         "Run quota-ops check.",
     ]
     lab.wait_for({"user=a": {KEY: 3.0}})
-    runs = on_disk(lab.store.root / "runs" / "demo").iterdir()
-    ends = [json.loads((one / END).read_text("utf-8"))["changes"] for one in runs]
+    ends = [run.read_json(END)["changes"] for run in lab.runs]
     assert [(len(one), one[0]["outcome"]) for one in ends].count((1, "accepted")) == 3
     assert len(ends) == 4
 

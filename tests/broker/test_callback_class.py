@@ -13,7 +13,6 @@ from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
 from quota_ops.lab.kafka.jars import fetch_jars
 from quota_ops.sql.java import find_java
 from tests.lab import Lab, open_lab
-from tests.places import on_disk
 
 NO_LIMITS = Path(__file__).with_name("NoLimits.java")
 WORDS = (
@@ -21,6 +20,9 @@ WORDS = (
     "and may ignore the stored quotas of users and client ids."
 )
 ALICE = ("resolve", "demo", "--user", "alice")
+
+
+pytestmark = pytest.mark.local_store
 
 
 @pytest.fixture(name="strange", scope="module")
@@ -52,10 +54,9 @@ def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
     lab.call("report", "demo")
 
     assert [screen.splitlines().count(WORDS) for screen in screens] == [1, 1]
-    reports = sorted(on_disk(lab.store.root).glob("runs/demo/*/report.*"))
-    assert [path.suffix for path in reports] == [".html", ".json", ".md", ".txt"]
-    for path in reports:
-        assert "client.quota.callback.class is" in path.read_text("utf-8")
+    run = lab.runs[-1].place
+    for name in ("report.html", "report.json", "report.md", "report.txt"):
+        assert "client.quota.callback.class is" in (run / name).read().decode()
 
 
 def test_ping_says_so(lab: Lab) -> None:

@@ -8,7 +8,6 @@ import pytest
 from quota_ops.runs.chain import CHAINS, run_stages
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
-from tests.places import on_disk
 
 BOB, WANTED = "user=bob", {"user=bob": {KEY: 5.0}}
 COMMANDS = {
@@ -19,13 +18,14 @@ COMMANDS = {
 }
 
 
+@pytest.mark.local_store
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_it_names_the_run(lab: Lab, verb: str) -> None:
     """While a request of a run is in flight, each command names it on stderr, and succeeds."""
     lab.desire(WANTED)
     beside = Beside(lab, COMMANDS[verb])
     run = lab.start(connect=lambda: beside)
-    name = f"demo/{on_disk(run.folder).name}"
+    name = f"demo/{run.folder.place.name}"
 
     run_stages(run, CHAINS["reconcile"])
 

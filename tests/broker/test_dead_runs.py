@@ -18,7 +18,6 @@ from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import KEY, outcomes
 from tests.broker.test_stages_killed import ALLOW, PROCESSES
 from tests.lab import Lab
-from tests.places import on_disk
 from tests.writing import settle
 
 OTHER = "consumer_byte_rate"
@@ -46,7 +45,7 @@ def begin(lab: Lab) -> None:
 
 def shown(lab: Lab, run: RunFolder) -> Any:
     """Return what `show` reports of a run, as JSON."""
-    ended = lab.call("show", str(on_disk(run)), "--format", "json")
+    ended = lab.call("show", str(run.place), "--format", "json")
     assert (ended.returncode, ended.stderr) == (0, "")
     return json.loads(ended.stdout)
 
@@ -59,10 +58,11 @@ def counted(report: Any) -> Counter[str]:
 def listed(lab: Lab, run: RunFolder) -> tuple[str, int]:
     """Return the result of a run in `runs`, and how many keys it changed."""
     told = json.loads(lab.call("runs", "demo", "--format", "json").stdout)
-    [one] = [one for one in told if one["run"] == on_disk(run).name]
+    [one] = [one for one in told if one["run"] == run.place.name]
     return one["came_to"], one["changes"]
 
 
+@pytest.mark.local_store
 def test_it_says_which_were_sent(lab: Lab) -> None:
     """Killed with a response in flight: some rows are accepted, some unknown, some not sent."""
     begin(lab)
@@ -78,6 +78,7 @@ def test_it_says_which_were_sent(lab: Lab) -> None:
     )
 
 
+@pytest.mark.local_store
 def test_the_next_run_settles_it(lab: Lab) -> None:
     """A write that arrived is accepted, under the dead run's name; its end is recorded once."""
     begin(lab)
@@ -85,15 +86,15 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
 
     later = lab.run("reconcile")
 
-    by = on_disk(later).name
+    by = later.place.name
     assert [(one.status, one.message) for one in run.outcomes(APPLIED)] == [
         *[(Status.ACCEPTED, None)] * 3,
         *[(Status.ACCEPTED, f"found by run {by}")] * 3,
         *[(Status.NOT_SENT, None)] * 3,
     ]
-    record = json.loads((on_disk(run) / "end-0001.json").read_bytes())
+    record = json.loads((run.place / "end-0001.json").read())
     told = Counter(one["outcome"] for one in record["changes"])
-    assert (record["run"], told) == (on_disk(run).name, {"accepted": 6, "not_sent": 3})
+    assert (record["run"], told) == (run.place.name, {"accepted": 6, "not_sent": 3})
     apply = next(one for one in record["stages"] if one["stage"] == "apply")
     assert (apply["status"], apply["message"]) == (
         "interrupted",
@@ -101,14 +102,15 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
     )
     assert listed(lab, run) == ("interrupted", 6)
     lab.run("reconcile")
-    assert not (on_disk(run) / "end-0002.json").exists()
+    assert not (run.place / "end-0002.json").exists()
 
 
+@pytest.mark.local_store
 def test_what_was_settled_goes_back(lab: Lab) -> None:
     """A dead run's row is rolled back if a later run read it back and it has not changed since."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
-    early = lab.call("rollback", str(on_disk(run)), "--reason", "INC-31")
+    early = lab.call("rollback", str(run.place), "--reason", "INC-31")
     assert (early.returncode, "has not recorded its end" in early.stderr) == (1, True)
     lab.run("reconcile")
     lab.put({"user=a1": {KEY: 99.0}})
@@ -125,6 +127,7 @@ def test_what_was_settled_goes_back(lab: Lab) -> None:
     assert lab.stored() == {**BEFORE, "user=a1": {KEY: 99.0}, **kept}
 
 
+@pytest.mark.local_store
 def test_what_nobody_knows_is_left(lab: Lab) -> None:
     """A rollback lists a row without a recorded response as unknown, and leaves it alone."""
     begin(lab)
@@ -137,12 +140,13 @@ def test_what_nobody_knows_is_left(lab: Lab) -> None:
     assert left == {None: 3, "it is unknown whether that run wrote it": 3}
 
 
+@pytest.mark.local_store
 def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:
     """A write of a dead run that did not arrive is unknown, because it may still arrive."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=True))
 
-    by = on_disk(lab.run("reconcile")).name
+    by = lab.run("reconcile").place.name
 
     first = run.outcomes(APPLIED)[0]
     assert (first.status, first.message) == (
@@ -151,6 +155,7 @@ def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:
     )
 
 
+@pytest.mark.local_store
 def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
     """A run whose mark is locked by a process is not called dead, and its end is left to it."""
     begin(lab)
@@ -158,25 +163,24 @@ def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
     with at_work(run.folder.place), run.folder.stage("apply"):
         assert listed(lab, run.folder) == ("running", 0)
         lab.run("reconcile")
-    assert not (on_disk(run.folder) / "end-0001.json").exists()
+    assert not (run.folder.place / "end-0001.json").exists()
 
 
 def test_a_run_of_another_machine(lab: Lab) -> None:
     """A run whose process is not visible has an hour before its end is recorded."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=False))
-    mark = lab.store.root / "at_work" / "demo" / on_disk(run).name
-    since = json.loads(on_disk(mark).read_bytes())["since"]
-    on_disk(mark).write_text(json.dumps({"machine": "another", "since": since}))
+    mark = lab.store.root / "at_work" / "demo" / run.place.name
+    since = json.loads(mark.read())["since"]
+    mark.replace(json.dumps({"machine": "another", "since": since}).encode())
     assert listed(lab, run) == ("running or interrupted", 0)
     lab.run("reconcile")
-    assert not (on_disk(run) / "end-0001.json").exists()
+    assert not (run.place / "end-0001.json").exists()
 
-    on_disk(mark).write_text(
-        json.dumps({"machine": "another", "since": "2020-01-01T00:00:00+00:00"})
-    )
+    begun = {"machine": "another", "since": "2020-01-01T00:00:00+00:00"}
+    mark.replace(json.dumps(begun).encode())
     lab.run("reconcile")
-    assert (on_disk(run) / "end-0001.json").exists()
+    assert (run.place / "end-0001.json").exists()
     assert not mark.exists()
 
 
@@ -193,11 +197,12 @@ def test_resumed_it_knows_its_own_writes(lab: Lab) -> None:
     assert lab.stored() == BEFORE
 
 
+@pytest.mark.local_store
 def test_killed_again_when_resumed(lab: Lab) -> None:
     """The second attempt's unknown rows differ from those of the first attempt."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=True))
-    resumed = ("reconcile", "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
+    resumed = ("reconcile", "--run", str(run.place), "--approve", run.read_json(PLAN)["digest"])
     kill(lab, partial(die_in_request, 3, before=False), resumed)
 
     assert listed(lab, run) == ("interrupted", 6)
@@ -212,8 +217,8 @@ def test_a_row_that_moved_after_the_kill(lab: Lab) -> None:
     run = kill(lab, partial(die_in_request, 1, before=False))
     lab.put({"user=a0": {KEY: 7.0}})
 
-    on_disk(run).joinpath(APPLIED).unlink(missing_ok=True)
-    resumed = ("reconcile", "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
+    (run.place / APPLIED).delete()
+    resumed = ("reconcile", "--run", str(run.place), "--approve", run.read_json(PLAN)["digest"])
     assert lab.call(*resumed).returncode == 1
 
     told = [(one.keys, one.status, one.earlier) for one in run.outcomes(APPLIED)]
@@ -223,6 +228,7 @@ def test_a_row_that_moved_after_the_kill(lab: Lab) -> None:
     ]
 
 
+@pytest.mark.local_store
 def test_an_alter(lab: Lab) -> None:
     """A one-off is shown too; the next run or one-off records its end before it writes."""
     lab.desire({})
@@ -232,12 +238,12 @@ def test_an_alter(lab: Lab) -> None:
     assert listed(lab, run) == ("interrupted", 0)
     assert [one.status for one in run.outcomes(APPLIED)] == [Status.UNKNOWN]
     lab.run("reconcile")
-    record = json.loads((on_disk(run) / "end-0001.json").read_bytes())
+    record = json.loads((run.place / "end-0001.json").read())
     assert (record["verb"], record["changes"][0]["outcome"]) == ("alter", "accepted")
 
     run = kill(lab, partial(die_in_request, 1, before=False), change)
     assert lab.call(*change[:-1], f"{KEY}=8").returncode == 0
-    assert (on_disk(run) / "end-0001.json").exists()
+    assert (run.place / "end-0001.json").exists()
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -1,33 +1,24 @@
 """Decisions come from their record alone, and count once, for a week, for the plan shown."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from getpass import getuser
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.errors import GuardsRefused, Refused
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.store.run_folder import APPROVAL, PLAN, RunFolder
-from tests.lab import Lab, error_of, open_lab
-from tests.places import on_disk
+from tests.lab import Lab, error_of
 from tests.writing import State
 
 KEY = "producer_byte_rate"
 EVERYONE: State = {"user=<default>": {KEY: 20.0}}
 ANNA = Author("anna", "robot")
-
-
-@pytest.fixture(name="lab")
-def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    with open_lab(broker, tmp_path) as lab:
-        yield lab
 
 
 def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
@@ -42,8 +33,8 @@ def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
 
 def record(lab: Lab) -> list[dict[str, Any]]:
     """Return the files of the record, in order."""
-    files = sorted(on_disk(lab.store.approvals(lab.cluster.cluster_id)).glob("*.json"))
-    return [json.loads(file.read_text()) for file in files]
+    folder = lab.store.approvals(lab.cluster.cluster_id)
+    return [json.loads((folder / name).read()) for name in sorted(folder.list())]
 
 
 def test_an_override_typed_into_a_run_folder(lab: Lab) -> None:
@@ -63,7 +54,7 @@ def test_an_override_typed_into_a_run_folder(lab: Lab) -> None:
         "2999-01-01T00:00:00Z",
         "I",
         "",
-    ).as_json() | {"run": on_disk(refused).name, "shown": plan["guards"]}
+    ).as_json() | {"run": refused.place.name, "shown": plan["guards"]}
     refused.write_json(APPROVAL, {"decisions": [forged]})
 
     run = lab.resume(refused, approve=plan["digest"], allow={})
@@ -88,14 +79,14 @@ def test_an_override_is_recorded(lab: Lab) -> None:
         "robot",
         "agreed in PLAT-1",
         ["default_touched"],
-        on_disk(run.folder).name,
+        run.folder.place.name,
     ]
     (shown,) = override["shown"]
     assert (shown["rows"], shown["message"][:14]) == (1, "user=<default>")
     end = run.folder.read_json("end-0001.json")
     assert end["decisions"] == [override]
     said = "anna (login robot) overrode default_touched of plan"
-    assert said in (on_disk(run.folder) / "report.txt").read_text()
+    assert said in (run.folder.place / "report.txt").read().decode()
 
 
 def test_an_override_is_for_its_run(lab: Lab) -> None:
@@ -109,6 +100,7 @@ def test_an_override_is_for_its_run(lab: Lab) -> None:
     assert lab.stored() == {}
 
 
+@pytest.mark.each_store
 def test_an_approval_is_spent(lab: Lab) -> None:
     """A cluster that changed and came back needs a new decision, though the digest is the same."""
     lab.desire(EVERYONE, approval="always")
@@ -117,7 +109,7 @@ def test_an_approval_is_spent(lab: Lab) -> None:
 
     def approve(plan: Any) -> Decision:
         asked.append(plan.digest)
-        return approves(lab, on_disk(run.folder).name)(plan)
+        return approves(lab, run.folder.place.name)(plan)
 
     run = lab.resume(run.folder, allow={}, request_decision=approve)
     run_stages(run, CHAINS["reconcile"])
@@ -141,12 +133,11 @@ def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, cou
     lab.desire({"user=alice": {KEY: 10.0}}, approval="always", **policy)
     planned = lab.run("plan", allow={})
     plan = planned.plan()[0]
-    decision = approves(lab, on_disk(planned).name)(plan).as_json()
+    decision = approves(lab, planned.place.name)(plan).as_json()
     at = datetime.now(UTC) - timedelta(days=days)
     folder = lab.store.approvals(lab.cluster.cluster_id)
-    on_disk(folder).mkdir(parents=True)
     text = json.dumps(decision | {"at": f"{at:%Y-%m-%dT%H:%M:%SZ}"})
-    on_disk(folder / f"{plan.digest}-0001.json").write_text(text)
+    (folder / f"{plan.digest}-0001.json").create(text.encode())
 
     run = lab.start(allow={})
     if counts:

@@ -13,7 +13,6 @@ from quota_ops.store import holds
 from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
-from tests.places import on_disk
 from tests.writing import State
 
 ALICE: State = {"user=alice": {KEY: 10.0}}
@@ -99,7 +98,7 @@ def test_every_report_tells_of_it(lab: Lab) -> None:
     folder = lab.run("reconcile")
 
     for name in ("report.txt", "report.md", "report.html"):
-        text = (on_disk(folder) / name).read_text()
+        text = (folder.place / name).read().decode()
         assert text.count(word.text) == 2, name
         assert "1 quota on " in text
     told = folder.read_json("report.json")
@@ -114,6 +113,7 @@ def test_every_report_tells_of_it(lab: Lab) -> None:
     assert (told["counts"]["held"], told["verified"]) == (1, 1)
 
 
+@pytest.mark.each_store
 def test_held_after_the_plan_was_approved(lab: Lab) -> None:
     """The approved digest stays valid; a row held since then is left alone, without a failure."""
     lab.desire({**ALICE, **BOB})
@@ -125,7 +125,7 @@ def test_held_after_the_plan_was_approved(lab: Lab) -> None:
     assert outcomes(run.folder) == {"user=alice": Status.HELD, "user=bob": Status.ACCEPTED}
     assert lab.stored() == lab.known() == BOB
     assert lab.known("intended") == {}
-    assert word.text in (on_disk(run.folder) / "report.txt").read_text()
+    assert word.text in (run.folder.place / "report.txt").read().decode()
 
 
 def test_held_after_it_was_written(lab: Lab) -> None:
@@ -200,8 +200,9 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     lab.desire(ALICE)
     run = lab.planned()
     hold(lab, "alice")
-    (damaged,) = on_disk(lab.store.holds(lab.cluster.cluster_id)).iterdir()
-    damaged.write_text("{")
+    holds = lab.store.holds(lab.cluster.cluster_id)
+    damaged = holds / holds.list()[0]
+    damaged.replace(b"{")
 
     error = error_of(run, RESUMED)
     _, before = lab.refused("plan")

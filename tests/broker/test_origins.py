@@ -2,23 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-
-from quota_ops.lab.kafka.broker import RunningBroker
 from tests.cli.test_screens import KEY
-from tests.lab import Lab, open_lab
-from tests.places import on_disk
+from tests.lab import Lab
+from tests.places import delete_all
 
 WHO = ("--names", "user=bob")
-
-
-@pytest.fixture(name="lab")
-def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    with open_lab(broker, tmp_path) as lab:
-        yield lab
 
 
 def since(lab: Lab) -> tuple[str, str]:
@@ -47,7 +36,7 @@ def test_nothing_is_claimed_of_what_nobody_saw(lab: Lab) -> None:
 def test_a_value_that_appeared_between_two_runs_is_told(lab: Lab) -> None:
     """Later runs show which run did not find a value; a plan of a snapshot does not count."""
     lab.desire({"user=alice": {KEY: 10.0}})
-    run = on_disk(lab.run("reconcile")).name
+    run = lab.run("reconcile").place.name
     snapshot = lab.root / "snapshot.jsonl"
     snapshot.write_text(lab.call("describe", "demo", "--format", "jsonl").stdout)
     lab.put({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
@@ -80,7 +69,7 @@ def test_a_value_that_was_released_is_told(lab: Lab) -> None:
     assert since(lab)[0].endswith(": search owns it, and changed since")
 
     lab.put({"user=bob": {KEY: None}})
-    gone = on_disk(lab.run("diff")).name
+    gone = lab.run("diff").place.name
     lab.put({"user=bob": {KEY: 7.0}})
     assert since(lab)[0] == f"not there in run {gone}"
 
@@ -94,13 +83,13 @@ def test_the_last_run_that_wrote_a_value_is_told(lab: Lab) -> None:
     adopted = ("adopt", "demo", *WHO, "--reason", "back", "--by", "bert")
     assert lab.call(*adopted).returncode == 0
     lab.desire({"user=alice": {KEY: 10.0}})
-    cleared = on_disk(lab.run("reconcile")).name
+    cleared = lab.run("reconcile").place.name
     lab.put({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 8.0}})
     lab.desire({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 10.0}})
     below, column = since(lab)
     assert column.startswith(f"(cleared by run {cleared})")
 
-    on_disk(lab.ledger_folder).rename(lab.root / "lost")
+    delete_all(lab.ledger_folder)
     below, column = since(lab)
     assert below == f"cleared by run {cleared}, and set since"
     assert column.startswith("after 20")

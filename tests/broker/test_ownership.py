@@ -1,7 +1,6 @@
 """adopt and release: the managed rows change, and the cluster does not."""
 
 import json
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from subprocess import CompletedProcess
 
@@ -10,7 +9,7 @@ import pytest
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import ADOPTED, PLAN, RELEASED, RunFolder
 from tests.lab import Lab
-from tests.places import on_disk
+from tests.places import delete_all
 from tests.writing import State
 
 KEY = "producer_byte_rate"
@@ -27,7 +26,7 @@ def begin(lab: Lab) -> None:
     """Create a lost ledger while Git dropped a row and moved another; two rows are unmanaged."""
     lab.desire({**SAME, **OLD, "user=moved": {KEY: 9.0}})
     lab.run("reconcile")
-    shutil.rmtree(on_disk(lab.ledger_folder))
+    delete_all(lab.ledger_folder)
     lab.put(THEIRS)
     lab.desire({**SAME, **MOVED}, clear_unmanaged=True, protect=[{"user": "kafka-operator"}])
 
@@ -123,7 +122,7 @@ def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
     assert {row["entity"]: row["value"] for row in record["rows"]} == {
         "user=moved": 9.0, "user=old": 3.0, "user=same": 1.0, "user=theirs": 4.0
     }  # fmt: skip
-    assert {row.run for row in ledger.read(lab.ledger_folder).rows} == {on_disk(kept).name}
+    assert {row.run for row in ledger.read(lab.ledger_folder).rows} == {kept.place.name}
 
 
 def test_released_rows_are_left_alone(lab: Lab) -> None:
@@ -228,6 +227,6 @@ def test_a_row_that_was_released_by_mistake_is_adopted_again(lab: Lab) -> None:
     said(lab.call("adopt", "demo", "--names", "user=old", *WHY))
 
     assert plan(lab) == before == {"user=old": ("removed", "clear")}
-    runs = on_disk(lab.store.root / "runs" / "demo").iterdir()
+    runs = lab.store.runs("demo")
     records = [name for run in runs for name in (ADOPTED, RELEASED) if (run / name).exists()]
     assert sorted(records) == [ADOPTED, RELEASED]

@@ -1,6 +1,5 @@
 """verify: bootstrap: if the advertised addresses are out of reach, one address is enough."""
 
-import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,13 +14,11 @@ from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BOOTSTRAP
 from quota_ops.stages import verify
-from quota_ops.store.run_folder import METADATA, RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run_folder import METADATA
 from tests.broker.pinging import Pinged, ping
 from tests.broker.stage_runs import TEN
 from tests.broker.wire import Wire
 from tests.lab import Lab
-from tests.places import on_disk
 
 
 @pytest.fixture(name="link")
@@ -42,14 +39,6 @@ def came(silent: socket.socket) -> int:
         except BlockingIOError:
             return number
         number += 1
-
-
-def reports(lab: Lab) -> list[RunFolder]:
-    """Return the folders of the lab's runs, in order."""
-    return [
-        RunFolder(open_place(path))
-        for path in sorted(on_disk(lab.store.root / "runs" / "demo").iterdir())
-    ]
 
 
 @pytest.mark.parametrize(
@@ -99,11 +88,11 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
     )
     assert came(out_of_reach) == 0
     assert lab.stored() == lab.known() == TEN
-    (folder,) = (one for one in map(on_disk, reports(lab)) if (one / "report.txt").exists())
+    (run,) = (one for one in lab.runs if one.has("report.txt"))
     for name in ("report.txt", "report.md", "report.html"):
-        assert said in (folder / name).read_text("utf-8")
-    assert "<td>1, at the bootstrap address</td>" in (folder / "report.html").read_text("utf-8")
-    report = json.loads((folder / "report.json").read_text("utf-8"))
+        assert said in (run.place / name).read().decode()
+    assert "<td>1, at the bootstrap address</td>" in (run.place / "report.html").read().decode()
+    report = run.read_json("report.json")
     assert report["brokers"] == [
         {
             "broker": 1,
@@ -117,7 +106,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
             "left": 0,
         }
     ]
-    assert RunFolder(open_place(folder)).read_json(METADATA)["led"] is True
+    assert run.read_json(METADATA)["led"] is True
 
 
 def test_a_broker_behind_a_private_link_differs(

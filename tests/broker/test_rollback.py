@@ -1,6 +1,5 @@
 """rollback: the way back is planned, judged, written and verified like any other change."""
 
-import shutil
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,7 @@ from quota_ops.runs.chain import run_stages
 from quota_ops.store.run_folder import APPLIED, ROLLBACK, VERIFICATION
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
 from tests.lab import Lab
-from tests.places import on_disk
+from tests.places import delete_all
 from tests.writing import State
 
 KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
@@ -35,6 +34,7 @@ AFTER: State = {
 WHY = ("--reason", "INC-31", "--by", "anna")
 
 
+@pytest.mark.each_store
 def test_a_run_is_taken_back(lab: Lab) -> None:
     """What it set, created and cleared is as before; a row that changed since is left and named."""
     reconcile(lab, BEFORE, "c1")
@@ -50,7 +50,7 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
         "user=new": (7.0, None),
         "user=gone": (None, None),
         "user=moved": (30.0, "changed outside Git since"),
-        "user=later": (3.0, f"run {on_disk(latest).name} set it, commit c3"),
+        "user=later": (3.0, f"run {latest.place.name} set it, commit c3"),
     }
     assert kinds(planned) == {
         "user=raised": "pending",
@@ -69,13 +69,13 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
     report = done.read_json("report.json")
     assert report["answer"] == {
         "word": "In sync",
-        "sentence": f"run {on_disk(run).name} has been rolled back on demo; "
+        "sentence": f"run {run.place.name} has been rolled back on demo; "
         "3 changes made by this run; 2 of 2 quotas in sync; 2 changes left unchanged; "
         "1 of 1 broker agrees.",
     }
-    page = (on_disk(done) / "report.html").read_text()
+    page = (done.place / "report.html").read().decode()
     assert "left unchanged: user=moved producer_byte_rate, now 30 B/s" in page
-    assert "user=later" in (on_disk(done) / "report.md").read_text()
+    assert "user=later" in (done.place / "report.md").read().decode()
 
 
 def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
@@ -87,7 +87,7 @@ def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
 
     lab.desire(AFTER)
     assert guards(run_at(lab, "c2", "plan"))["went_back"] == (
-        f"commit c2 was applied before, and rollback of {on_disk(run).name} after it"
+        f"commit c2 was applied before, and rollback of {run.place.name} after it"
     )
     merged = run_at(lab, "c3", "plan")
     assert "went_back" not in guards(merged)
@@ -128,7 +128,7 @@ def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
     """A row missing in the ledger is left if it would be cleared, and blocks if it would be set."""
     reconcile(lab, BEFORE, "c1")
     run = reconcile(lab, AFTER, "c2")
-    shutil.rmtree(on_disk(lab.ledger_folder))
+    delete_all(lab.ledger_folder)
 
     planned = plan_back(lab, run)
 
@@ -157,9 +157,7 @@ def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
 
 def _approves(lab: Lab, plan: Plan) -> Decision:
     now = iso_utc()
-    newest = max(
-        on_disk(lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_mtime
-    )
+    newest = lab.runs[-1].place
     return Decision(
         DecisionKind.APPROVED, plan.digest, plan.guards, "anna", "anna", now, "agreed", newest.name
     )
@@ -178,7 +176,7 @@ def test_what_is_not_sure_is_not_taken_back(
     """A run that wrote nothing, or did not read it back, is refused, and creates no run."""
     lab.desire({"user=a": {KEY: 1.0}})
     run = lab.run(command)
-    (on_disk(run) / missing).unlink(missing_ok=True)
+    (run.place / missing).delete()
 
     ended = lab.call("rollback", "last", *WHY)
 
@@ -190,15 +188,15 @@ def test_a_remedy_of_rollback_can_be_followed(lab: Lab) -> None:
     """If every response is missing, a verify settles nothing: the next run does, and is named."""
     lab.desire({"user=a": {KEY: 1.0}})
     run = lab.run("apply")
-    applied = on_disk(run) / APPLIED
-    applied.write_text(applied.read_text().replace('"accepted"', '"unknown"'))
+    applied = run.place / APPLIED
+    applied.replace(applied.read().replace(b'"accepted"', b'"unknown"'))
 
     ended = lab.call("rollback", "last", *WHY)
 
     assert (ended.returncode, ended.stderr.splitlines()) == (
         Refused.exit_code,
         [
-            f"run {on_disk(run).name} does not know which of its changes were written",
+            f"run {run.place.name} does not know which of its changes were written",
             "  Let the next run settle it: quota-ops reconcile demo. Then roll back.",
         ],
     )

@@ -1,13 +1,11 @@
 """What an operator reads at night: the planned rollback, and the command that writes it."""
 
 import re
-from pathlib import Path
 
 from quota_ops.store.run_folder import PLAN, RunFolder
 from quota_ops.store.run_store import open_place
 from tests.broker.going_back import reconcile
 from tests.lab import Lab
-from tests.places import on_disk
 
 KEY = "producer_byte_rate"
 WHY = ("--reason", "INC-31", "--by", "anna")
@@ -29,7 +27,7 @@ def test_an_operator_at_night(lab: Lab) -> None:
 
     idle = "--allow removals: that guard did not block anything, so no override is recorded\n"
     assert (ended.returncode, ended.stderr) == (0, idle)
-    name = on_disk(run).name
+    name = run.place.name
     shown = ended.stdout.split("\n\n", 1)[1]
     assert re.sub(r"\d+ ms|\d\.\d s\b", "TIME", shown).splitlines()[:-2] == [
         "  kind     entity  key                 current   desired  change   source",
@@ -45,9 +43,9 @@ def test_an_operator_at_night(lab: Lab) -> None:
         "",
     ]
     place, last = ended.stdout.splitlines()[-2:]
-    back = RunFolder(open_place(Path(place.removeprefix("run: "))))
+    back = RunFolder(open_place(place.removeprefix("run: ")))
     digest = back.read_json(PLAN)["digest"]
-    assert last == f"next: quota-ops reconcile --run {on_disk(back)} --approve {digest}"
+    assert last == f"next: quota-ops reconcile --run {back.place} --approve {digest}"
     done = lab.call(*last.split()[2:])
     assert (done.returncode, done.stderr) == (0, "")
     assert lab.stored() == {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}

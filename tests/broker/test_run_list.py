@@ -7,7 +7,6 @@ from subprocess import CompletedProcess
 
 from quota_ops.store.run_folder import ABOUT, PLAN
 from tests.lab import Lab
-from tests.places import on_disk
 
 KEY = "producer_byte_rate"
 
@@ -20,7 +19,8 @@ def said(result: CompletedProcess[str]) -> str:
 
 def masked(text: str, lab: Lab) -> str:
     """Return a text without what differs from run to run."""
-    text = text.replace(str(lab.root), "ROOT").replace(lab.cluster.cluster_id, "ID")
+    text = text.replace(str(lab.store.root), "ROOT/store").replace(str(lab.root), "ROOT")
+    text = text.replace(lab.cluster.cluster_id, "ID")
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME", text)
     text = re.sub(r"plan [0-9a-f]{8}", "plan DIGEST8", text)
     text = re.sub(r"\d+(\.\d)? kB", "SIZE", text)
@@ -35,8 +35,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
     lab.desire({"user=<default>": {KEY: 10.0}})
     lab.refused("reconcile", allow={})
     lab.call("alter", "demo", "--names", "user=bob", "--add", f"{KEY}=7", "--by", "anna")
-    on_disk(lab.store.root / "runs" / "demo" / "broken").mkdir()
-    on_disk(lab.store.root / "runs" / "demo" / "broken" / ABOUT).write_text("{")
+    (lab.store.runs_of("demo") / "broken" / ABOUT).create(b"{")
 
     shown = masked(said(lab.call("runs", "demo", "--last", "3")), lab)
     assert re.sub(" +", " ", shown).splitlines() == [
@@ -99,13 +98,13 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
         "report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     left = run.read_json("report.json")
-    told = json.loads(said(lab.call("show", on_disk(run).name[-4:], "--format", "json")))
+    told = json.loads(said(lab.call("show", run.place.name[-4:], "--format", "json")))
     varies = {"finished", "stages", "versions"}
     assert {name: told[name] for name in told.keys() - varies} == {
         name: left[name] for name in left.keys() - varies
     }
-    ticket = said(lab.call("show", str(on_disk(run)), "--format", "markdown"))
-    assert ticket.partition("\n")[0] == (on_disk(run) / "report.md").read_text().partition("\n")[0]
+    ticket = said(lab.call("show", str(run.place), "--format", "markdown"))
+    assert ticket.partition("\n")[0] == (run.place / "report.md").read().decode().partition("\n")[0]
 
 
 def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
@@ -128,6 +127,6 @@ def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
         "run: ROOT/store/runs/demo/RUN\n"
     )
     planned = lab.run("plan")
-    (on_disk(planned) / PLAN).write_text("{")
-    shown = said(lab.call("show", on_disk(planned).name))
-    assert f"plan failed: {on_disk(planned) / PLAN} is not valid JSON" in shown
+    (planned.place / PLAN).replace(b"{")
+    shown = said(lab.call("show", planned.place.name))
+    assert f"plan failed: {planned.place / PLAN} is not valid JSON" in shown

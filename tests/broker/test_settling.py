@@ -15,7 +15,6 @@ from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import outcomes
 from tests.broker.test_dead_runs import begin, kill, listed
 from tests.lab import Lab
-from tests.places import on_disk
 from tests.writing import settle
 
 
@@ -29,31 +28,32 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
     assert set(outcomes(run.folder).values()) == {Status.UNKNOWN}
     settle(lab.cluster)
 
-    by = on_disk(lab.run("reconcile")).name
+    by = lab.run("reconcile").place.name
 
     found = {(one.status, one.message) for one in run.folder.outcomes(APPLIED)}
     assert found == {(Status.ACCEPTED, f"found by run {by}")}
     assert run.folder.stage_result("apply").message == (
         f"interrupted by a signal\nRun {by} looked for the unknown rows."
     )
-    assert (on_disk(run.folder) / "end-0002.json").exists()
+    assert (run.folder.place / "end-0002.json").exists()
     lab.run("reconcile")
-    assert not (on_disk(run.folder) / "end-0003.json").exists()
+    assert not (run.folder.place / "end-0003.json").exists()
 
 
+@pytest.mark.local_store
 def test_two_runs_find_one_that_died(lab: Lab) -> None:
     """The first run to find it settles it; another leaves it alone while the first is running."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=False))
     first = lab.start().folder
     with at_work(first.place):
-        run.write_json("settling-0001.json", {"by": on_disk(first).name})
+        run.write_json("settling-0001.json", {"by": first.place.name})
         lab.run("reconcile")
-        assert not (on_disk(run) / "end-0001.json").exists()
+        assert not (run.place / "end-0001.json").exists()
 
     unmark(first.place)
     lab.run("reconcile")
-    assert (on_disk(run) / "end-0001.json").exists()
+    assert (run.place / "end-0001.json").exists()
     assert listed(lab, run) == ("interrupted", 3)
 
 

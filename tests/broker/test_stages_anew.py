@@ -1,10 +1,11 @@
 """A run that starts again in its own folder, like a cleared DAG run."""
 
+import pytest
+
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import APPLIED, PLAN, VERIFICATION, RunFolder
-from quota_ops.store.run_store import open_place
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
 from tests.places import on_disk
@@ -38,7 +39,7 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
     assert lab.stored() == SECOND
     assert ledger.read(lab.ledger_folder) == before
     assert [one for one in (APPLIED, VERIFICATION) if old.has(one)] == []
-    said = (on_disk(old) / "report.txt").read_text()
+    said = (old.place / "report.txt").read().decode()
     assert said.startswith("2 changes to make on demo; 1 guard blocks the plan; 1 of 2")
     assert "accepted" not in said.replace("would be accepted", "")
     ends = [old.read_json(f"end-000{number}.json") for number in (1, 2)]
@@ -46,25 +47,26 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
     assert outcome == [["accepted", "accepted"], [None, None]]
 
 
+@pytest.mark.local_store
 def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
     """Each attempt that compared anything keeps its artefacts, in the order of attempts."""
     run = reconciled(lab, "c1", FIRST)
     run_stages(lab.resume(run), CHAINS["reconcile"])
     run_stages(lab.resume(run), CHAINS["reconcile"][1:])  # from describe on
 
-    attempts = [RunFolder(open_place(on_disk(run) / f"attempt-000{number}")) for number in (1, 2)]
+    attempts = [RunFolder(run.place / f"attempt-000{number}") for number in (1, 2)]
     written = [len(outcomes(one)) for one in (*attempts, run)]
     assert written == [2, 0, 0]
     assert all(one.has(PLAN) and one.has("report.html") for one in attempts)
     assert [on_disk(one).stat().st_mode & 0o777 for one in attempts] == [0o700, 0o700]
     assert [one.has("policy.json") for one in attempts] == [True, False], "describe needs it"
-    assert not (on_disk(run) / "attempt-0003").exists()
+    assert not (run.place / "attempt-0003").exists()
 
 
 def test_an_attempt_that_ends_as_it_begins(lab: Lab) -> None:
     """An attempt that ends in describe leaves no result of the previous attempt in the folder."""
     run = reconciled(lab, "c1", FIRST)
-    on_disk(lab.ledger_folder / "00000003.parquet").write_bytes(b"")
+    (lab.ledger_folder / "00000003.parquet").create(b"")
 
     error = error_of(lab.resume(run), ("describe",))
 

@@ -24,6 +24,7 @@ from tests.writing import State
 OTHER = "consumer_byte_rate"
 
 
+@pytest.mark.each_store
 def test_run_twice(lab: Lab) -> None:
     """The second run has nothing to write, and leaves cluster and ledger unchanged."""
     state: State = {
@@ -35,7 +36,7 @@ def test_run_twice(lab: Lab) -> None:
     }
     lab.desire(state)
     first = lab.run("reconcile")
-    written = sorted(on_disk(lab.ledger_folder).iterdir())
+    written = lab.ledger_folder.list()
 
     second = lab.run("reconcile")
 
@@ -43,7 +44,7 @@ def test_run_twice(lab: Lab) -> None:
     assert lab.known(INTENDED) == {}
     assert set(outcomes(first).values()) == {Status.ACCEPTED}
     assert outcomes(second) == {}
-    assert sorted(on_disk(lab.ledger_folder).iterdir()) == written
+    assert lab.ledger_folder.list() == written
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -60,6 +61,7 @@ def test_the_same_run_twice(lab: Lab) -> None:
     assert lab.stored() == lab.known() == TEN
 
 
+@pytest.mark.each_store
 def test_a_stale_row_is_left_alone(lab: Lab) -> None:
     """A row that changed after the plan is reported with its entity; the others are written."""
     lab.desire(TEN)
@@ -157,7 +159,7 @@ def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
     )
     assert lab.stored() == {}
     assert not lab.ledger_folder.exists()
-    assert (on_disk(run.folder) / "report.html").exists()
+    assert (run.folder.place / "report.html").exists()
 
 
 def test_what_is_not_a_number_is_replaced_and_cleared(lab: Lab) -> None:
@@ -177,6 +179,7 @@ def test_what_is_not_a_number_is_replaced_and_cleared(lab: Lab) -> None:
     assert lab.stored() == lab.known() == {entity: {"request_percentage": 50.0} for entity in odd}
 
 
+@pytest.mark.local_store
 @pytest.mark.usefixtures("small_batches")
 def test_the_folder_of_a_run_goes_away_while_it_writes(lab: Lab) -> None:
     """The error lists what was sent until then; the next run counts it as managed."""
@@ -189,7 +192,7 @@ def test_the_folder_of_a_run_goes_away_while_it_writes(lab: Lab) -> None:
 
     assert error.exit_code == 1
     assert error.message == (
-        f"the folder of this run, {on_disk(run.folder)}, was moved or deleted while it wrote. "
+        f"the folder of this run, {run.folder.place}, was moved or deleted while it wrote. "
         "Sent before that: 2 keys accepted"
     )
     assert len(lab.stored()) == 2

@@ -15,7 +15,6 @@ from quota_ops.store.run_folder import PLAN
 from tests.broker.killing import PRELOAD, kill_after, kill_at_step
 from tests.faults.table import ALL
 from tests.lab import EVERY_GUARD, Lab
-from tests.places import on_disk
 from tests.writing import State
 
 KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
@@ -115,7 +114,7 @@ def test_killed_at_every_step_and_resumed(lab: Lab) -> None:
         one = play(lab, f"resumed-{step}")
         folder = one.lab.run("plan")
         digest = folder.read_json(PLAN)["digest"]
-        command = ("reconcile", "--run", str(on_disk(folder)), "--approve", digest)
+        command = ("reconcile", "--run", str(folder.place), "--approve", digest)
         killed = one.kill(partial(kill_at_step, step), command)
         one.check_what_is_ours()
 

@@ -15,7 +15,7 @@ from quota_ops.store import ledger, parquet
 from quota_ops.store.run_folder import APPLIED, PLAN, VALIDATED, RunFolder
 from tests.broker.stage_runs import KEY, TEN, outcomes
 from tests.lab import Lab
-from tests.places import on_disk
+from tests.places import copy_all, on_disk
 from tests.writing import State
 
 OURS: State = {"user=ours": {KEY: 1.0}}
@@ -70,6 +70,7 @@ DAMAGES = [
 ]
 
 
+@pytest.mark.local_store
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab) -> None:
     """Nothing is written or cleared; with the damaged file moved aside, runs continue."""
@@ -88,13 +89,14 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     )
     assert lab.stored() == {**OURS, **OLD, **THEIRS}
     assert not folder.has(APPLIED)
-    assert (on_disk(folder) / "report.html").exists()
+    assert (folder.place / "report.html").exists()
 
-    on_disk(damaged).unlink()
+    damaged.delete()
     lab.run("reconcile")
     assert lab.stored() == lab.known() == OURS
 
 
+@pytest.mark.local_store
 def test_a_file_in_the_place_of_the_ledger(lab: Lab) -> None:
     """A file in the place of the ledger's folder is a damaged ledger: nothing is changed."""
     begin(lab)
@@ -131,14 +133,14 @@ def test_a_ledger_of_another_cluster(lab: Lab) -> None:
     begin(lab)
     lab.note({**OURS, **OLD})
     other = lab.store.ledger("another")
-    shutil.copytree(on_disk(lab.ledger_folder), on_disk(other))
+    copy_all(lab.ledger_folder, other)
     before = (other / "00000001.parquet").read()
     lab.run("reconcile")
-    assert [one.read_bytes() for one in on_disk(other).iterdir()] == [before]
+    assert [(other / name).read() for name in other.list()] == [before]
     table = parquet.from_bytes(LEDGER, (other / "00000001.parquet").read(), "")
     rows = [("another", *row[1:]) for row in parquet.to_rows(table)]
     content = parquet.to_bytes(LEDGER, parquet.from_rows(LEDGER, rows), parquet.notes(table))
-    on_disk(lab.ledger_folder / "00000009.parquet").write_bytes(content)
+    (lab.ledger_folder / "00000009.parquet").create(content)
 
     _, error = lab.refused("reconcile")
 

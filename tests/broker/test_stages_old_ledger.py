@@ -1,14 +1,12 @@
 """A ledger that was replaced by an older copy."""
 
-import shutil
-
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.model.specification import parse_exactly
 from quota_ops.runs.ownership import Attribution, release_quotas
 from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
-from tests.places import on_disk
+from tests.places import copy_all, delete_all
 from tests.writing import State
 
 OURS: State = {"user=ours": {KEY: 10e6}}
@@ -19,12 +17,12 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
     """The copy has it as managed, so a guard blocks; with nothing left to clear, it does not."""
     lab.desire({**OURS, **RELEASED})
     lab.run("reconcile")
-    shutil.copytree(on_disk(lab.ledger_folder), lab.root / "copy")
+    copy_all(lab.ledger_folder, lab.store.root / "copy")
     lab.desire(OURS)
     let_go(lab, "user=released")
     lab.run("reconcile")
-    shutil.rmtree(on_disk(lab.ledger_folder))
-    shutil.copytree(lab.root / "copy", on_disk(lab.ledger_folder))
+    delete_all(lab.ledger_folder)
+    copy_all(lab.store.root / "copy", lab.ledger_folder)
 
     folder, error = lab.refused("reconcile", allow={"owner_removed": "a test"})
 
@@ -56,13 +54,13 @@ def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:
     others: State = {"user=other": {KEY: 10e6}}
     lab.desire({**OURS, **RELEASED, **others})
     lab.run("reconcile")
-    shutil.copytree(on_disk(lab.ledger_folder), lab.root / "copy")
+    copy_all(lab.ledger_folder, lab.store.root / "copy")
     lab.desire(OURS)
     let_go(lab, "user=released")
     let_go(lab, "user=other")
     lab.run("reconcile")
-    shutil.rmtree(on_disk(lab.ledger_folder))
-    shutil.copytree(lab.root / "copy", on_disk(lab.ledger_folder))
+    delete_all(lab.ledger_folder)
+    copy_all(lab.store.root / "copy", lab.ledger_folder)
     let_go(lab, "user=released")
 
     folder, _ = lab.refused("reconcile", allow={"owner_removed": "a test"})

@@ -10,7 +10,6 @@ from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from tests.broker.going_back import plan_back
 from tests.broker.stage_runs import KEY, After, outcomes
 from tests.lab import Lab, error_of
-from tests.places import on_disk
 from tests.writing import State
 
 BEFORE: State = {f"user=w{number}": {KEY: 1.0} for number in range(6)}
@@ -108,7 +107,7 @@ def test_the_only_quota_that_differs(lab: Lab) -> None:
         f"  user=w4  stale: {KEY} is now 3 B/s\n"
         "  Plan again to see their status: quota-ops plan demo"
     )
-    shown = lab.call("show", str(on_disk(run.folder))).stdout
+    shown = lab.call("show", str(run.folder.place)).stdout
     assert f"broker 1 {agrees}\n" in shown
     for name in ("report.txt", "report.md", "report.html"):
-        assert f"1 of 1 broker {agrees}" in (on_disk(run.folder) / name).read_text("utf-8")
+        assert f"1 of 1 broker {agrees}" in (run.folder.place / name).read().decode()

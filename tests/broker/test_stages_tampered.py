@@ -47,7 +47,7 @@ def field(name: str, change: Callable[[dict[str, Any]], object]) -> Edit:
     def edit(folder: RunFolder) -> None:
         values = folder.read_json(name)
         change(values)
-        (on_disk(folder) / name).write_text(json.dumps(values))
+        (folder.place / name).replace(json.dumps(values).encode())
 
     return edit
 
@@ -61,7 +61,7 @@ def digest_to_match(folder: RunFolder) -> str:
     """Write the digest that matches the plan's rows now."""
     values = folder.read_json(PLAN)
     values["digest"] = plan_from_json(values)[0].digest
-    (on_disk(folder) / PLAN).write_text(json.dumps(values))
+    (folder.place / PLAN).replace(json.dumps(values).encode())
     return str(values["digest"])
 
 
@@ -110,7 +110,7 @@ CASES = {
         "batches.parquet does not match the plan",
     ),
     "the broker was not asked": (
-        lambda folder: (on_disk(folder) / VALIDATED).unlink(),
+        lambda folder: (folder.place / VALIDATED).delete(),
         Refused,
         "the broker has not accepted 2 of 2 entities (validate-only)",
     ),
@@ -120,22 +120,22 @@ CASES = {
         "the broker has not accepted 1 of 2 entities (validate-only)",
     ),
     "no JSON": (
-        lambda folder: (on_disk(folder) / PLAN).write_text("{"),
+        lambda folder: (folder.place / PLAN).replace(b"{"),
         InvalidInput,
         "plan.json is not valid JSON",
     ),
     "no object": (
-        lambda folder: (on_disk(folder) / PLAN).write_text("[]"),
+        lambda folder: (folder.place / PLAN).replace(b"[]"),
         InvalidInput,
         "plan.json is not a JSON object",
     ),
     "no plan": (
-        lambda folder: (on_disk(folder) / PLAN).unlink(),
+        lambda folder: (folder.place / PLAN).delete(),
         InvalidInput,
         "plan.json is missing: the stage that writes it has not run",
     ),
     "no Parquet": (
-        lambda folder: (on_disk(folder) / BATCHES.file).write_bytes(b"PAR1"),
+        lambda folder: (folder.place / BATCHES.file).replace(b"PAR1"),
         InvalidInput,
         "batches.parquet is not a Parquet file",
     ),
@@ -158,7 +158,7 @@ def test_a_tampered_plan_is_not_written(
     assert lab.stored() == {}
     assert not lab.ledger_folder.exists()
     assert not run.folder.has(APPLIED)
-    assert (on_disk(run.folder) / "report.html").exists()
+    assert (run.folder.place / "report.html").exists()
 
 
 def test_the_approval_is_of_another_plan(lab: Lab) -> None:
@@ -192,7 +192,7 @@ def test_a_table_of_another_cluster_is_not_compared(table: Table[Any], lab: Lab)
 
     assert isinstance(error, InvalidInput)
     assert error.message.startswith(
-        f"{on_disk(run.folder) / table.file} is of another cluster: another"
+        f"{run.folder.place / table.file} is of another cluster: another"
     )
     assert lab.stored() == {"user=alice": {KEY: 5.0}}
 
@@ -219,12 +219,12 @@ def test_a_damaged_artefact_is_told_and_hides_nothing(
 ) -> None:
     """Whatever a field contains, the user sees an error, or a report that names the damage."""
     whole, approvals, plan = finished
-    folder = RunFolder(open_place(tmp_path / on_disk(whole).name))
+    folder = RunFolder(open_place(tmp_path / whole.place.name))
     shutil.copytree(on_disk(whole), on_disk(folder))
     for values in broken(whole.read_json(name)):
-        (on_disk(folder) / name).write_text(json.dumps(values))
+        (folder.place / name).replace(json.dumps(values).encode())
         told = error_from(partial(load_approved_plan, folder, plan.digest, approvals))
-        assert told is None or str(on_disk(folder)) in str(told) or plan.digest[:8] in str(told)
+        assert told is None or str(folder.place) in str(told) or plan.digest[:8] in str(told)
         if (unreadable := error_from(partial(read_report, folder))) is not None:
             assert str(on_disk(folder) / ABOUT) in unreadable.message
             continue

@@ -26,8 +26,9 @@ from tests.broker.pinging import ping
 from tests.broker.stage_runs import KEY, TEN
 from tests.faults.machine import Machine
 from tests.lab import Lab, error_of, open_lab
-from tests.places import on_disk
 from tests.writing import State
+
+pytestmark = pytest.mark.local_store
 
 
 @pytest.fixture(name="lab")
@@ -145,7 +146,7 @@ def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningN
         f"not every broker stores the desired values: cluster demo: broker {follower.id} at "
         f"{follower.address()} cannot be reached: timed out after 3 s.\n"
         "  The others store every row. Verify again when it responds: quota-ops verify --run "
-        f"{on_disk(run.folder)}\n"
+        f"{run.folder.place}\n"
         "  If only the bootstrap address is reachable, for example over a private link, set "
         "verify: bootstrap in cluster.yaml."
     )

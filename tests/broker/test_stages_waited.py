@@ -12,7 +12,6 @@ from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.broker.going_back import plan_back, reconcile, run_at, write
 from tests.broker.stage_runs import KEY, After
 from tests.lab import Lab, error_of
-from tests.places import on_disk
 from tests.writing import State
 
 OLD: State = {"user=alice": {KEY: 10.0}}
@@ -68,9 +67,9 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
     lab.desire(NEW)
     waiting = lab.resume(at_commit(lab, commit and "c2"))
     run_stages(waiting, CHAINS["plan"])
-    for file in on_disk(lab.ledger_folder).iterdir():
-        if file.name != left:
-            file.unlink()
+    for name in lab.ledger_folder.list():
+        if name != left:
+            (lab.ledger_folder / name).delete()
 
     approved = waiting.folder.read_json(PLAN)["digest"]
     error = error_of(lab.resume(waiting.folder, approve=approved), RESUMED)
@@ -113,7 +112,7 @@ def test_what_another_run_has_noted_since(lab: Lab, monkeypatch: pytest.MonkeyPa
 
     def another() -> None:
         lab.desire({**NEW, **theirs})
-        later.append(on_disk(lab.run("apply")).name)
+        later.append(lab.run("apply").place.name)
         lab.wait_for({**NEW, **theirs})
 
     error = error_of(lab.start(progress=After(1, another)), CHAINS["apply"])
@@ -139,7 +138,7 @@ def test_a_later_run_that_had_nothing_to_change(lab: Lab) -> None:
     error = error_of(lab.resume(waiting.folder, approve=approved), RESUMED)
 
     assert error.message == (
-        f"run {on_disk(later).name} of commit c1 began later, and has started to apply"
+        f"run {later.place.name} of commit c1 began later, and has started to apply"
     )
     assert lab.stored() == lab.known() == OLD
 

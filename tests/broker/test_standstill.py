@@ -2,7 +2,6 @@
 
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
-from pathlib import Path
 
 import pytest
 
@@ -10,10 +9,9 @@ from quota_ops.desired import pauses
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.store.run_folder import APPLIED, PLAN
+from quota_ops.store.run_folder import APPLIED, PLAN, RunFolder
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
-from tests.places import on_disk
 from tests.writing import State
 
 ALICE: State = {"user=alice": {KEY: 10.0}}
@@ -30,11 +28,10 @@ class Later(datetime):
         return cls.fromtimestamp(time.time() + 5400, tz)
 
 
-def pages(folder: Path) -> dict[str, str]:
+def pages(run: RunFolder) -> dict[str, str]:
     """Return the reports of a run for people."""
-    return {
-        name: (folder / name).read_text() for name in ("report.txt", "report.md", "report.html")
-    }
+    names = ("report.txt", "report.md", "report.html")
+    return {name: (run.place / name).read().decode() for name in names}
 
 
 def test_paused(lab: Lab) -> None:
@@ -51,8 +48,8 @@ def test_paused(lab: Lab) -> None:
     assert f"\n{why}. Nothing is written; reports continue.\n" in planned.stdout
     assert (reconciled.returncode, reconciled.stderr.splitlines()[0]) == (1, why)
     assert lab.stored() == lab.known() == {}
-    (folder,) = on_disk(lab.store.root / "runs" / "demo").glob("*/report.html")
-    assert all(why in text for text in pages(folder.parent).values())
+    (reported,) = (run for run in lab.runs if run.has("report.html"))
+    assert all(why in text for text in pages(reported).values())
 
     lab.desire(ALICE)
     lab.run("reconcile", allow={})

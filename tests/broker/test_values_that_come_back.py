@@ -13,7 +13,6 @@ from quota_ops.runs.rollback import start_rollback
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import RunFolder
 from tests.lab import Lab
-from tests.places import on_disk
 from tests.writing import State
 
 KEY = "producer_byte_rate"
@@ -93,7 +92,7 @@ def test_a_run_repairs_the_one_and_clears_the_other_by_its_guard(came_back: Lab)
     }
     assert came_back.stored() == came_back.known() == GIT
     assert kinds(came_back) == {}
-    record = json.loads((on_disk(folder) / "end-0001.json").read_text("utf-8"))
+    record = json.loads((folder.place / "end-0001.json").read().decode())
     assert {(row["entity"], row["kind"]) for row in record["changes"]} == {
         ("user=alice", "late_write"),
         ("user=carol", "returned"),
@@ -160,7 +159,7 @@ def test_another_value_is_noted(came_back: Lab) -> None:
 
     (row,) = folder.differences()
     assert (row.kind.value, row.action.value, row.memory) == ("unmanaged", "report", CLEARED)
-    report = (on_disk(folder) / "report.txt").read_text("utf-8")
+    report = (folder.place / "report.txt").read().decode()
     assert f"(cleared by run {row.run})" in report
 
 

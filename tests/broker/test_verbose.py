@@ -18,6 +18,9 @@ HOSTILE = 'x"\x1b[31m;${not-a-reference %s'
 LINE = re.compile(r"\d\d:\d\d:\d\d\.\d\d\d [ -~]+")
 
 
+pytestmark = pytest.mark.local_store
+
+
 @pytest.fixture(name="lab")
 def _lab(secured_broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
     """Create a lab whose connection authenticates with a password."""

@@ -1,33 +1,15 @@
-"""Credentials of the S3 server for the tests of this folder, and a prefix for each of them."""
+"""A lab, and a proxy between this process and the S3 server."""
 
-from collections.abc import Callable, Iterator
-from uuid import uuid4
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store.object_client import open_client
+from tests.lab import Lab, open_lab
 from tests.objects.proxy import Faults, start_proxy
 from tests.objects.server import S3Server
-
-
-@pytest.fixture
-def login(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Set the credentials of this process to an identity of the server."""
-
-    def set_credentials(identity: str) -> None:
-        for name, value in s3.environment(identity).items():
-            monkeypatch.setenv(name, value)
-        open_client.cache_clear()
-
-    yield set_credentials
-    open_client.cache_clear()
-
-
-@pytest.fixture
-def address(login: Callable[[str], None]) -> str:
-    """The address of an empty store, which this process may write to."""
-    login("writer")
-    return f"s3://runs/{uuid4().hex}"
 
 
 @pytest.fixture
@@ -38,3 +20,10 @@ def faults(s3: S3Server, address: str, monkeypatch: pytest.MonkeyPatch) -> Itera
         monkeypatch.setenv("AWS_ENDPOINT_URL", faults.address)
         open_client.cache_clear()
         yield faults
+
+
+@pytest.fixture
+def lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    """Open a lab on the shared broker, with a local run store until a test names a bucket."""
+    with open_lab(broker, tmp_path) as opened:
+        yield opened

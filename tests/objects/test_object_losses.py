@@ -2,29 +2,20 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.outcome import DONE
 from quota_ops.store.run_folder import APPLIED
 from quota_ops.store.run_list import summarize_run
 from tests.cli.test_screens import KEY
 from tests.faults.table import ALL
-from tests.lab import Lab, open_lab
+from tests.lab import Lab
 from tests.objects.proxy import Faults
 
 RUNS = 40 if ALL else 1
 EVERY = 10
-
-
-@pytest.fixture(name="lab")
-def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    with open_lab(broker, tmp_path) as lab:
-        yield lab
 
 
 def play(lab: Lab) -> Counter[str]:

@@ -1,32 +1,22 @@
 """A run store that another tool copies to a bucket, and back: every decision stays the same."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.tables import DIFFERENCES, HOLDS, LEDGER
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.cli.test_screens import KEY
-from tests.lab import Lab, error_of, open_lab
+from tests.lab import Lab, error_of
 from tests.objects.aws import sync
 
 BEFORE = {f"user={name}": {KEY: 1000.0} for name in ("alice", "bob", "carol", "dan")}
 APPROVED = {**BEFORE, "user=alice": {KEY: 1100.0}}
 AFTER = {"user=alice": {KEY: 1200.0}, "user=bob": {KEY: 1000.0}, "user=carol": {KEY: 1300.0}}
 HOLD = ("--names", "user=carol", "--until", "1h", "--reason", "INC-31")
-
-
-@pytest.fixture(name="lab")
-def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    with open_lab(broker, tmp_path) as lab:
-        yield lab
 
 
 def reconcile_approved(lab: Lab) -> str:

@@ -1,25 +1,17 @@
 """The commands with a run store in a bucket, on a real broker and a real S3 server."""
 
 import shlex
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import PAGE, RunFolder
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 from tests.cli.test_screens import KEY
-from tests.lab import Lab, open_lab
+from tests.lab import Lab
 from tests.objects.server import S3Server
-
-
-@pytest.fixture(name="lab")
-def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    with open_lab(broker, tmp_path) as lab:
-        yield lab
 
 
 def test_a_quota_lives_in_a_bucket(lab: Lab, s3: S3Server, address: str) -> None:
