@@ -6,24 +6,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model import ledger_edits
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.guard import Guard
 from quota_ops.model.memory import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import exact
-from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED
 from quota_ops.model.rows import LedgerRow
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
@@ -34,7 +29,8 @@ from quota_ops.store.run_numbers import runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 from tests.calling import call_cli
 from tests.looking import seen_in_time
-from tests.writing import Limits, State, empty, write
+from tests.quotas_yaml import quota_entry, to_yaml
+from tests.writing import State, empty, write
 
 SMALL_AND_LARGE = {"small_byte_rate": 0, "small_percentage": 0, "raise_factor": 1_000_000}
 """Numbers with which no guard minds the small values that tests set, nor how far they rise."""
@@ -82,12 +78,12 @@ class Lab:
         guards = SMALL_AND_LARGE | policy.pop("guards", {})
         cluster = {"cluster_id": self.cluster.cluster_id, "connection": "demo", **policy}
         cluster["guards"] = guards
-        quotas = [_quota(entity, limits) for entity, limits in state.items() if limits]
+        quotas = [quota_entry(entity, limits) for entity, limits in state.items() if limits]
         for name, value in (
             ("cluster.yaml", cluster),
             ("team.yaml", {"owner": "team", "quotas": quotas}),
         ):
-            (self.folder / name).write_text(yaml.dump(value, Dumper=_Dumper), "utf-8")
+            (self.folder / name).write_text(to_yaml(value), "utf-8")
 
     def put(self, state: State) -> None:
         """Set and clear outside Git, and wait until describe shows it."""
@@ -215,37 +211,6 @@ def open_lab(broker: RunningBroker, root: Path, timeout: float = 30.0) -> Iterat
             # Brokers that calls were not to wait for may have been frozen a moment ago.
             with open_lab(broker, root) if timeout < 30.0 else nullcontext(lab) as lab:
                 empty(lab.cluster)
-
-
-class _Digits(str):
-    """A limit as desired state has it: digits without quotes and exponent, or `unlimited`."""
-
-    __slots__ = ()
-
-    @classmethod
-    def of(cls, key: str, value: float) -> "_Digits":
-        known = QUOTA_KEYS.get(key)
-        return cls(UNLIMITED if known and value == known.unlimited else f"{Decimal(repr(value)):f}")
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes `_Digits` as they are."""
-
-
-def _as_they_are(dumper: yaml.SafeDumper, digits: _Digits) -> yaml.Node:
-    kind = "str" if digits == UNLIMITED else "float" if "." in digits else "int"
-    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", digits)
-
-
-_Dumper.add_representer(_Digits, _as_they_are)
-
-
-def _quota(entity: str, limits: Limits) -> dict[str, Any]:
-    names = Entity.parse(entity).as_dict()
-    return {
-        **{kind: {"default": True} if name is None else name for kind, name in names.items()},
-        "limits": {key: _Digits.of(key, value) for key, value in limits.items() if value},
-    }
 
 
 def _exact(state: State) -> set[tuple[str, str, str]]:

@@ -95,7 +95,7 @@ def run_command(name: str, typed: StageOptions) -> None:
     try:
         shown = _show(name, folder, typed.output, error)
     finally:
-        _record_end(stages, folder, typed, reported="report" in stages)
+        _record_end(begun, typed, reported="report" in stages)
     warn_idle(approval.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
         _show_offline(typed.actual, folder, shown, typed.output)
@@ -142,9 +142,7 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
     folder, stages = begun.folder, begun.stages
     is_new_plan = typed.run_folder is None or bool(approval.allow)
     with (
-        report_run_if_stopped(
-            folder.place, partial(_record_end, stages, folder, typed, reported=False)
-        ),
+        report_run_if_stopped(folder.place, partial(_record_end, begun, typed, reported=False)),
         connect_once(
             folder.policy, partial(find_connection, file=typed.connection_file)
         ) as connect,
@@ -193,10 +191,9 @@ def _refuse_unseen(report: Report) -> None:
         raise Refused(missed, BACK_OR_GONE)
 
 
-def _record_end(
-    stages: Sequence[str], folder: RunFolder, typed: StageOptions, *, reported: bool
-) -> None:
+def _record_end(begun: _Begun, typed: StageOptions, *, reported: bool) -> None:
     """Record the end of a run that writes, unless the stage report has already recorded it."""
+    folder, stages = begun.folder, begun.stages
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
     if writes and not reported:
         record_run(folder, load_report(folder), typed.connection_file)
