@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from quota_ops.lab.kafka.jars import find_ivy
 from quota_ops.sql.java import QUICK_START, find_java
+from quota_ops.sql.pinned_jars import find_ivy
 
 VERSIONS = Path(__file__).parents[1] / "quota_ops" / "lab" / "kafka" / "versions"
 WITH_ALL_THAT_IT_NEEDS = 'conf="default->master,compile(*),runtime(*)"'
@@ -69,7 +69,7 @@ def ivy_file(jars: Iterable[Jar], how: str, without: str | None = None) -> str:
 def resolve(scratch: Path, roots: Iterable[Jar], without: str | None) -> dict[Jar, str]:
     """The SHA-256 of every jar that the roots need."""
     (scratch / "ivy.xml").write_text(ivy_file(roots, WITH_ALL_THAT_IT_NEEDS, without))
-    command = [find_java(), *QUICK_START, "-jar", str(find_ivy()), "-warn", "-cache", "cache"]
+    command = [find_java(), *QUICK_START, "-jar", find_ivy(), "-warn", "-cache", "cache"]
     command += ["-ivy", "ivy.xml", "-types", "jar", "bundle"]  # a bundle is a jar by another name
     command += ["-retrieve", "jars/[organisation]/[artifact]/[revision].[ext]"]
     subprocess.run(command, cwd=scratch, check=True)

@@ -2,7 +2,6 @@
 
 import sys
 from argparse import ArgumentParser
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -14,8 +13,11 @@ from quota_ops.store.snapshot import Snapshot
 __all__ = ["main"]
 
 
-def main(snapshot: Path, clients: Path, output: Path) -> None:
-    """Write the limits that apply to each client; spark-submit sets master and memory."""
+def main(snapshot: str, clients: str, output: str) -> None:
+    """Write the limits that apply to each client; spark-submit sets master and memory.
+
+    Each argument is a path or s3://BUCKET/KEY. The output is a folder of parts.
+    """
     stored = Snapshot.read(snapshot).require_all().rows
     spark = SparkSession.builder.appName("quota-ops resolve").getOrCreate()
     try:
@@ -27,7 +29,7 @@ def main(snapshot: Path, clients: Path, output: Path) -> None:
 if __name__ == "__main__":
     parser = ArgumentParser(description="Write which quota applies to each client of a file.")
     for name in ("snapshot", "clients", "output"):
-        parser.add_argument(name, type=Path)
+        parser.add_argument(name)
     try:
         main(**vars(parser.parse_args()))
     except QuotaOpsError as error:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from pwd import getpwuid
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -135,10 +136,12 @@ def choose_settings(spark: Connection, folders: Sequence[Place]) -> dict[str, st
     if _is_local(spark):
         from quota_ops.sql.spark import LARGE_JVM, jvm_options
         from quota_ops.sql.spark_archive import driver_options
+        from quota_ops.sql.spark_s3 import list_settings
 
         options = jvm_options(folders)
         if not spark.extra_dejson.get("spark-binary"):
             ours["spark.driver.defaultJavaOptions"] = driver_options()
+            ours |= list_settings(folders, spark.extra_dejson)
         ours |= {
             "spark.driver.extraJavaOptions": options,
             "spark.driver.memory": "2g" if options == LARGE_JVM else "1g",
@@ -163,5 +166,17 @@ def prepare_process(spark: Connection) -> None:
         os.environ["PATH"] = os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
     if extra.get("deploy-mode") != "cluster":
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if _is_local(spark):  # listen on loopback only
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if _is_local(spark):
+        _refuse_nameless_user()
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"  # listen on loopback only
+
+
+def _refuse_nameless_user() -> None:
+    """Raise InvalidInput if the user of this process has no name, because Hadoop looks it up."""
+    try:
+        getpwuid(os.getuid())
+    except KeyError:
+        raise InvalidInput(
+            f"Spark does not start on this host, because the user {os.getuid()} has no name",
+            "Add the user to /etc/passwd in the image, or run Spark elsewhere.",
+        ) from None

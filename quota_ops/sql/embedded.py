@@ -46,9 +46,9 @@ class EmbeddedEngine:
             with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
                 return differences, db.sql(text.batches_text()).to_arrow_table()
 
-    def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
+    def resolve(self, clients: Path | str, limits: pa.Table, destination: Path | str) -> None:
         """Write RESOLVED as .csv or .parquet, from a .csv, .jsonl or .parquet file of CLIENTS."""
-        from quota_ops.sql.resolve import QUOTA_KEYS  # noqa: PLC0415 - no diff needs it
+        from quota_ops.sql.resolve import QUOTA_KEYS, find_suffix  # noqa: PLC0415 - no diff needs it
 
         with duckdb.connect() as db:
             try:
@@ -58,7 +58,7 @@ class EmbeddedEngine:
                 ).create_view("clients")
                 db.register("quota_keys", QUOTA_KEYS)
                 db.register("limits", limits)
-                is_csv = destination.suffix == ".csv"
+                is_csv = find_suffix(destination) == ".csv"
                 found = db.sql(text.resolve_text(spreadsheet=is_csv))
                 names = zip(found.columns, RESOLVED.names, strict=True)
                 resolved = found.project(", ".join(f'{old} AS "{new}"' for old, new in names))
@@ -96,11 +96,11 @@ def interruptible() -> Iterator[None]:
         raise
 
 
-def _read(db: duckdb.DuckDBPyConnection, clients: Path) -> duckdb.DuckDBPyRelation:
-    from quota_ops.sql.resolve import column_names  # noqa: PLC0415 - no diff needs it
+def _read(db: duckdb.DuckDBPyConnection, clients: Path | str) -> duckdb.DuckDBPyRelation:
+    from quota_ops.sql.resolve import column_names, find_suffix  # noqa: PLC0415 - no diff needs it
 
-    place = str(clients)
-    if clients.suffix == ".csv":
+    place, suffix = str(clients), find_suffix(clients)
+    if suffix == ".csv":
         columns = dict.fromkeys(column_names(clients), "VARCHAR")
         return db.read_csv(
             place,
@@ -111,7 +111,7 @@ def _read(db: duckdb.DuckDBPyConnection, clients: Path) -> duckdb.DuckDBPyRelati
             quotechar='"',
             escapechar='"',
         )
-    if clients.suffix == ".jsonl":
+    if suffix == ".jsonl":
         columns = dict.fromkeys(CLIENTS.names, "VARCHAR")
         return db.read_json(place, format="newline_delimited", columns=columns)
     return db.read_parquet(place)

@@ -4,7 +4,7 @@ import csv
 import json
 from collections.abc import Iterable
 from io import TextIOWrapper
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
@@ -18,6 +18,8 @@ from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED, ResolvedRow, 
 from quota_ops.store import parquet
 from quota_ops.store.run_store import open_place
 
+Address = Path | str
+"""A path or, for Spark, also s3://BUCKET/KEY."""
 CLIENT_FILES = (".csv", ".jsonl", ".parquet")
 RESOLVED_FILES = (".parquet", ".csv")
 QUOTA_KEYS = pa.table({"key": list(CLIENT_KEYS)})
@@ -26,13 +28,13 @@ QUOTA_KEYS = pa.table({"key": list(CLIENT_KEYS)})
 class Resolver(Protocol):
     """An engine that runs resolve.sql over a file of clients."""
 
-    def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
+    def resolve(self, clients: Address, limits: pa.Table, destination: Address) -> None:
         """Write RESOLVED of the clients; the suffixes of both files name their formats."""
         ...
 
 
 def resolve_clients(
-    engine: Resolver, stored: Iterable[StoredQuota], clients: Path, destination: Path
+    engine: Resolver, stored: Iterable[StoredQuota], clients: Address, destination: Address
 ) -> None:
     """Write the limits that apply to each client of a file, one row for each key, in any order.
 
@@ -56,21 +58,34 @@ def find_resolved_rows(
     return sorted(parquet.read_rows(RESOLVED, rows))
 
 
-def check_destination(destination: Path, clients: Path) -> None:
+def check_destination(destination: Address, clients: Address) -> None:
     """Raise InvalidInput for an unsupported format, or if it would replace the file of clients."""
-    if destination.suffix not in RESOLVED_FILES:
+    if find_suffix(destination) not in RESOLVED_FILES:
         raise InvalidInput(f"{destination} must end in one of {', '.join(RESOLVED_FILES)}.")
-    # Spark replaces a whole folder, so a file in it is no better than the file itself.
-    read = (clients, *clients.resolve().parents)
-    if destination.exists() and any(map(destination.samefile, read)):
+    if _is_replaced(clients, destination):
         raise InvalidInput(f"Writing {destination} would replace {clients}.", "Name another file.")
 
 
-def _check_clients(clients: Path) -> None:
+def _is_replaced(clients: Address, destination: Address) -> bool:
+    """Return whether the clients are at the destination or in it: Spark replaces a folder."""
+    if "://" in f"{clients}{destination}":
+        return f"{clients}/".startswith(f"{destination}/")
+    read = (Path(clients), *Path(clients).resolve().parents)
+    return Path(destination).exists() and any(map(Path(destination).samefile, read))
+
+
+def find_suffix(address: Address) -> str:
+    """Return the suffix that names the format of a file, for example .csv."""
+    return PurePath(address).suffix
+
+
+def _check_clients(clients: Address) -> None:
     try:
         columns = column_names(clients)
     except (ValueError, AttributeError, RecursionError):
-        raise InvalidInput(f"{clients} is not a {clients.suffix} file that can be read.") from None
+        raise InvalidInput(
+            f"{clients} is not a {find_suffix(clients)} file that can be read."
+        ) from None
     except FileNotFoundError:
         raise InvalidInput(f"{clients} does not exist.") from None
     except OSError as error:
@@ -82,13 +97,14 @@ def _check_clients(clients: Path) -> None:
         )
 
 
-def column_names(clients: Path) -> Iterable[str]:
+def column_names(clients: Address) -> Iterable[str]:
     """Return the column names of a file of clients, read from its beginning."""
-    if clients.suffix == ".parquet":
+    suffix = find_suffix(clients)
+    if suffix == ".parquet":
         return parquet.columns(open_place(clients))
-    if clients.suffix not in CLIENT_FILES:
+    if suffix not in CLIENT_FILES:
         raise InvalidInput(f"{clients} must end in one of {', '.join(CLIENT_FILES)}.")
     with TextIOWrapper(open_place(clients).open(), encoding="utf-8", newline="") as lines:
-        if clients.suffix == ".csv":
+        if suffix == ".csv":
             return next(csv.reader(lines), [])
         return dict(json.loads(next(lines, "{}")))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,8 +21,9 @@ from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import SIDES, ComparedRun, EngineFailed
-from quota_ops.sql.resolve import QUOTA_KEYS
+from quota_ops.sql.resolve import QUOTA_KEYS, Address, find_suffix
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
+from quota_ops.sql.spark_s3 import list_settings
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
 
@@ -102,32 +102,33 @@ class SparkEngine:
         write = rows.sortWithinPartitions("folder", *order).write.partitionBy("folder")
         write.option("maxRecordsPerFile", 0).parquet(_hadoop_uri(to / table.name))
 
-    def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
+    def resolve(self, clients: Address, limits: pa.Table, destination: Address) -> None:
         """Write RESOLVED to a folder of parts, from a .csv, .jsonl or .parquet file of CLIENTS."""
         views = {"quota_keys": QUOTA_KEYS, "limits": limits}
         for name, rows in views.items():
             self._spark.createDataFrame(rows).createOrReplaceTempView(name)
         self._read(clients).toDF("user_name", "client_id").createOrReplaceTempView("clients")
-        is_csv = destination.suffix == ".csv"
+        is_csv = find_suffix(destination) == ".csv"
         found = self._spark.sql(text.resolve_text(spreadsheet=is_csv)).toDF(*RESOLVED.names)
         write = found.write.mode("overwrite")
         try:
             with timed(_log, logging.DEBUG, "resolve.sql in Spark"):
                 if is_csv:
-                    write.csv(str(destination), header=True, escape='"')
+                    write.csv(_hadoop_uri(destination), header=True, escape='"')
                 else:
-                    write.parquet(str(destination))
+                    write.parquet(_hadoop_uri(destination))
         except (PySparkException, Py4JJavaError) as error:
             raise InvalidInput(
                 f"Spark cannot resolve {clients}, or cannot write {destination}.",
                 "The first error in the Spark log shows why.",
             ) from error
 
-    def _read(self, clients: Path) -> DataFrame:
-        read, place = self._spark.read.option("mode", "FAILFAST"), str(clients)
-        if clients.suffix == ".csv":
+    def _read(self, clients: Address) -> DataFrame:
+        read, place = self._spark.read.option("mode", "FAILFAST"), _hadoop_uri(clients)
+        suffix = find_suffix(clients)
+        if suffix == ".csv":
             rows = read.csv(place, header=True, quote='"', escape='"', multiLine=True)
-        elif clients.suffix == ".jsonl":
+        elif suffix == ".jsonl":
             rows = read.json(place, schema=", ".join(f"`{name}` STRING" for name in CLIENTS.names))
         else:
             rows = read.parquet(place)
@@ -139,9 +140,9 @@ def _spark_schema(table: Table[Any]) -> str:
     return ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
 
 
-def _hadoop_uri(place: Place) -> str:
+def _hadoop_uri(place: Place | Address) -> str:
     """Return the address by which Hadoop's file systems, and so Spark, know a place."""
-    return re.sub("^s3://", "s3a://", place.uri)
+    return re.sub("^s3://", "s3a://", str(place))
 
 
 def jvm_options(folders: Sequence[Place]) -> str:
@@ -178,6 +179,7 @@ def local_session(folders: Sequence[Place]) -> Iterator[SparkSession]:
             .config("spark.driver.memory", "2g")
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.driver.defaultJavaOptions", archive)
+            .config(map={**list_settings(folders, {})})
             .config(
                 "spark.driver.extraJavaOptions",
                 f"{jvm_options(folders)} -Dlog4j2.configurationFile={settings.as_uri()}",

@@ -8,6 +8,7 @@ from typing import Self
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.snapshot import SnapshotHeader, read_header, read_snapshot
+from quota_ops.store.run_store import open_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,8 @@ class Snapshot:
     brokers: tuple[()] = ()
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a file; InvalidInput with the line that is not a row, or why it cannot be read.
+    def read(cls, path: Path | str) -> Self:
+        """Read a file or object; InvalidInput with the line that is not a row, or why it fails.
 
         An empty file, which a failed describe leaves, is not a cluster without quotas: the snapshot
         of such a cluster has a header.
@@ -65,10 +66,12 @@ class Snapshot:
         return lambda: None
 
 
-def read_lines(path: Path) -> list[str]:
+def read_lines(path: Path | str) -> list[str]:
     """Return the lines of a file that a person named; InvalidInput if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8").split("\n")
+        if "://" in str(path):
+            return open_place(path).read().decode().split("\n")
+        return Path(path).read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

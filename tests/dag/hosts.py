@@ -24,6 +24,8 @@ KILLED = "kill-apply"
 """A file among the hosts: the next that applies deletes it, and dies during its first write."""
 _PASSED_ON = ("AIRFLOW__", "AIRFLOW_CONN_", "AWS_", "GIT_CONFIG_", "LANG", "PATH", "QUOTA_OPS_")
 _FIRST_USER = 20_000
+_USER_OF_SPARK = 65_534
+"""The user nobody, who has a name: Spark does not start without one."""
 _PR_SET_KEEPCAPS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 8, 47, 2
 _CAPABILITY_VERSION_3, _CAP_DAC_READ_SEARCH = 0x20080522, 2
 
@@ -31,7 +33,8 @@ _CAPABILITY_VERSION_3, _CAP_DAC_READ_SEARCH = 0x20080522, 2
 class HostExecutor(BaseExecutor):
     """Run each task as another user, with its own home, AIRFLOW_HOME, installation and checkout.
 
-    Only root on Linux can change the user: otherwise all tasks have the same.
+    The users have no names, except where Spark needs one. Only root on Linux can change the user:
+    otherwise all tasks have the same.
     """
 
     is_local = True
@@ -47,8 +50,9 @@ class HostExecutor(BaseExecutor):
             self.running.add(workload.key)
             number = next(self._numbers)
             host = Path(os.environ[HOSTS], f"host-{number}")
+            is_spark = (workload.ti.dag_id, workload.ti.task_id) == ("drift", "diff")
             if (pid := os.fork()) == 0:
-                _run_on_host(workload, host, _FIRST_USER + number)
+                _run_on_host(workload, host, _USER_OF_SPARK if is_spark else _FIRST_USER + number)
             self._tasks[pid] = workload.key, host
 
     def sync(self) -> None:
@@ -117,7 +121,7 @@ def _variables_of_others() -> Iterator[str]:
 
 
 def _change_user(user: int) -> None:
-    """Become a user without a name, who can read everything: Python may be in a home of root."""
+    """Become another user, who can read everything: Python may be in a home of root."""
     libc = ctypes.CDLL(None, use_errno=True)
     read = 1 << _CAP_DAC_READ_SEARCH
     libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)

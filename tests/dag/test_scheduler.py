@@ -21,6 +21,7 @@ from quota_ops.lab.airflow.server import RunningAirflow, git_bundle, start_airfl
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
+from quota_ops.sql.spark_s3 import fetch_connector
 from quota_ops.store.object_client import open_client
 from quota_ops.store.run_folder import APPLIED, RunFolder
 from quota_ops.store.run_store import RunStore, find_run_store
@@ -33,18 +34,15 @@ ROOT = Path(__file__).parents[2]
 DAG_FILE = """\
 from datetime import timedelta
 from pathlib import Path
-import pytest
 from quota_ops.airflow import build_dags
-from tests.dag.embedded import compare_embedded
-compare_embedded(pytest.MonkeyPatch())
-dags = build_dags(Path(__file__).parents[1] / "desired_state")
+dags = build_dags(Path(__file__).parents[1] / "desired_state", engine="embedded")
 for dag in dags.values():
     for task in dag.tasks:
         task.retry_delay = timedelta(0)
 globals().update(dags)
 """
 RECONCILE, FOLLOW = "reconcile_demo", "announce_changes"
-pytestmark = pytest.mark.timeout(600)  # an Airflow of its own, and three runs with Spark
+pytestmark = pytest.mark.timeout(600)  # an Airflow of its own, and one run with Spark
 
 
 @dataclass(frozen=True)
@@ -113,6 +111,7 @@ def company(
     broker: RunningBroker, s3: S3Server, shared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Company]:
     """Yield one Airflow for this module, whose run store is in a bucket."""
+    fetch_connector()
     repository = write_repository(shared / "repository", broker.config.cluster_id)
     hosts = shared / "hosts"
     hosts.mkdir()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.model.errors import InvalidInput
 from tests.dag.recording import SUBMIT, record_command, set_connection
 from tests.dag.repository import close_pipes
 from tests.docs.markdown import ROOT, Page
@@ -39,6 +40,24 @@ def _record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
         monkeypatch.setenv(name, "")
     return record_command(tmp_path, monkeypatch)
+
+
+@pytest.mark.usefixtures("record")
+def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hadoop needs the name of the user, so the task ends with what to do, before Spark starts."""
+    from quota_ops.airflow.connection import find_airflow_connection
+    from quota_ops.airflow.spark import SPARK, prepare_process
+
+    set_connection(monkeypatch, "local[*]")
+    connection = find_airflow_connection(SPARK)
+    assert connection is not None
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000_000)
+    with pytest.raises(InvalidInput) as error:
+        prepare_process(connection)
+    assert str(error.value) == (
+        "Spark does not start on this host, because the user 4000000000 has no name\n"
+        "  Add the user to /etc/passwd in the image, or run Spark elsewhere."
+    )
 
 
 @pytest.mark.usefixtures("airflow")

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -30,24 +30,26 @@ def environment() -> dict[str, str]:
     }
 
 
-def submit(master: str, *folders: Path, **more: str) -> subprocess.Popen[str]:
-    """Submit the job to a master, with more settings (`_` for `.`); its output is in pipes."""
-    settings = {
+def submit(
+    master: str, *arguments: Path | str, job: Path = JOB, settings: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Submit a job to a master, with more settings; its output is in pipes."""
+    all_settings = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "512m",
         "spark.executor.extraJavaOptions": SMALL_JVM,
         "spark.sql.shuffle.partitions": "2",
-    } | {name.replace("_", "."): value for name, value in more.items()}
-    options = [f"--conf={name}={value}" for name, value in settings.items()]
+    } | dict(settings or {})
+    options = [f"--conf={name}={value}" for name, value in all_settings.items()]
     return subprocess.Popen(
         [
             find_spark() / "bin" / "spark-submit",
             f"--master={master}",
             f"--driver-java-options={SMALL_JVM} {driver_options()}",
             *options,
-            JOB,
-            *folders,
+            job,
+            *arguments,
         ],
         env=environment(),
         stdin=subprocess.DEVNULL,
@@ -59,7 +61,10 @@ def submit(master: str, *folders: Path, **more: str) -> subprocess.Popen[str]:
 
 @contextmanager
 def standalone_cluster(folder: Path, workers: int) -> Iterator[str]:
-    """Start a master with so many workers of one core each; yield its address, and stop them."""
+    """Start a master with so many workers of one core each; yield its address, and stop them.
+
+    The workers have no Python, and share neither a home nor a folder for temporary files.
+    """
     with ExitStack() as daemons:
         master = _start(daemons, folder / "master", "master.Master")
         address = _said(master, r"Starting Spark master at (spark://\S+)")
@@ -99,7 +104,14 @@ def _start(daemons: ExitStack, folder: Path, program: str, *arguments: str) -> P
         ],
         mark=str(mark),
         log=log,
-        environment=environment(),
+        environment=environment()
+        | {
+            "HOME": str(folder),
+            "PYSPARK_PYTHON": "/no/python",
+            "PYTHONPATH": "",
+            "SPARK_LOCAL_DIRS": str(folder / "local"),
+            "TMPDIR": str(folder),
+        },
         detached=False,
     )
     daemons.callback(process.stop)

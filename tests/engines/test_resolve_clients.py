@@ -112,6 +112,7 @@ def test_the_table_keeps_its_columns(tmp_path: Path) -> None:
     assert sorted(parquet.to_rows(rows)) == expected([], [("a", "b")])
 
 
+@pytest.mark.matrix
 def test_what_spark_submit_runs(tmp_path: Path) -> None:
     """The Spark job reads a snapshot and a file of clients and writes the table."""
     stored = [StoredQuota(Entity.of({USER: "a"}), PRODUCER, 5.0)]

@@ -60,8 +60,8 @@ def test_a_run_that_is_none(tmp_path: Path) -> None:
     """
     whole, broken = (put(tmp_path / name / "run", name) for name in ("whole", "broken"))
     (broken / "actual.parquet").write_text("broken")
-    extra = {"spark_driver_extraClassPath": str(tmp_path / "other.jar")}
-    job = submit("local[1]", whole, broken, **extra)
+    settings = {"spark.driver.extraClassPath": str(tmp_path / "other.jar")}
+    job = submit("local[1]", whole, broken, settings=settings)
 
     refusal, noise = job.communicate()
 
@@ -105,7 +105,7 @@ def test_a_class_archive(
     job = submit(
         "local[1]",
         put(tmp_path / "run", "c"),
-        spark_driver_defaultJavaOptions=f"-Xlog:class+load:file={log}",
+        settings={"spark.driver.defaultJavaOptions": f"-Xlog:class+load:file={log}"},
     )
     _, complaint = job.communicate()
     assert job.returncode == 0, complaint

@@ -10,9 +10,9 @@ from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bun
 from quota_ops.lab.demo.repository import Repository
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
-from quota_ops.lab.kafka.jars import Progress
 from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
+from quota_ops.sql.pinned_jars import Progress
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
 

@@ -1,40 +1,33 @@
 """The pinned jars of each Kafka version; a folder in `versions` adds a version."""
 
-import hashlib
 import os
 import shutil
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from importlib.util import find_spec
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 from quota_ops.lab.kafka.process import lock_file
-from quota_ops.model.errors import InvalidInput, MissingTool, QuotaOpsError
-from quota_ops.sql.java import QUICK_START, find_java
+from quota_ops.model.errors import InvalidInput, QuotaOpsError
+from quota_ops.sql.pinned_jars import PinnedJars, Progress, read_checksums, show_nothing
 
 DEFAULT_VERSION = "4.3.1"
 _VERSIONS = files("quota_ops.lab.kafka") / "versions"
-IVY_SETTINGS = _VERSIONS / "ivysettings.xml"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pins:
-    """A Kafka version's jars: the Ivy file that lists them, and the SHA-256 of each by file name.
+class Pins(PinnedJars):
+    """A Kafka version's jars.
 
     `log_settings` is on the broker's class path under its own name, by which the version's
     logging library finds it.
     """
 
     version: str
-    ivy: Traversable
-    checksums: Mapping[str, str]
     log_settings: Traversable
 
 
@@ -52,25 +45,17 @@ def pins_of(version: str) -> Pins:
             f"There is no sandbox for Apache Kafka {version}.", f"Choose one of {known}."
         )
     folder = _VERSIONS / version
-    pairs = (line.split() for line in (folder / "sha256sums").read_text().splitlines())
     (log_settings,) = (each for each in folder.iterdir() if each.name.endswith(".properties"))
     return Pins(
+        title=f"Apache Kafka {version}",
         version=version,
         ivy=folder / "ivy.xml",
-        checksums={name: digest for digest, name in pairs},
+        checksums=read_checksums(folder),
         log_settings=log_settings,
     )
 
 
-_FETCH_SECONDS = 900
-
-Progress = Callable[[int, int], None]
-"""Called with the number of fetched jars and of all jars."""
-
-
-def fetch_jars(
-    version: str = DEFAULT_VERSION, progress: Progress = lambda _done, _all: None
-) -> Path:
+def fetch_jars(version: str = DEFAULT_VERSION, progress: Progress = show_nothing) -> Path:
     """Return the folder of a Kafka version's pinned jars; each has the pinned SHA-256.
 
     The folder is in the user's cache, or in QUOTA_OPS_CACHE. Missing or damaged jars are fetched
@@ -79,10 +64,10 @@ def fetch_jars(
     """
     pins = pins_of(version)
     folder = _cache() / "kafka" / version
-    if _wrong_jars(folder, pins):
+    if pins.find_wrong(folder):
         try:
             with lock_file(folder.with_name(".lock")):
-                if _wrong_jars(folder, pins):  # another process may have fetched them
+                if pins.find_wrong(folder):  # another process may have fetched them
                     _replace(folder, pins, progress)
         except OSError as refused:
             raise InvalidInput(
@@ -102,79 +87,20 @@ def archive_folder(version: str) -> Path:
     return _cache() / "class-archives" / version
 
 
-def _wrong_jars(folder: Path, pins: Pins) -> tuple[str, ...]:
-    return tuple(
-        name for name, digest in pins.checksums.items() if _sha256(folder / name) != digest
-    )
-
-
-def _sha256(file: Path) -> str | None:
-    if not file.is_file():
-        return None
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
 def _replace(folder: Path, pins: Pins, progress: Progress) -> None:
     """Fetch into a scratch folder and swap, so that a reader sees all old jars or all new ones."""
     scratch = folder.with_name(f".{pins.version}-fetching")
     shutil.rmtree(scratch, ignore_errors=True)  # from a killed call
     scratch.mkdir()
     try:
-        _run_ivy(scratch, pins, progress)
-        if wrong := _wrong_jars(scratch / "jars", pins):
-            raise MissingTool(
-                f"{len(wrong)} jars of Apache Kafka {pins.version} do not have the pinned SHA-256: "
-                f"{', '.join(wrong)}.",
-                "A proxy or mirror may have changed them. No jar was stored.",
-            )
+        fetched = pins.fetch(scratch, progress)
         if folder.exists():
             folder.rename(scratch / "replaced")
-        (scratch / "jars").rename(folder)
+        fetched.rename(folder)
         # The JVM uses no archive of older jars, even if their content is the same.
         shutil.rmtree(archive_folder(pins.version), ignore_errors=True)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _run_ivy(scratch: Path, pins: Pins, progress: Progress) -> None:
-    java, ivy_jar, log = find_java(), find_ivy(), scratch / "ivy.log"
-    (scratch / "ivy.xml").write_bytes(pins.ivy.read_bytes())
-    (scratch / "ivysettings.xml").write_bytes(IVY_SETTINGS.read_bytes())
-    command = [java, *QUICK_START, f"-Divy.default.ivy.user.dir={scratch}", "-jar", str(ivy_jar)]
-    command += ["-warn", "-settings", "ivysettings.xml", "-cache", "cache", "-ivy", "ivy.xml"]
-    command += ["-types", "jar", "-retrieve", "jars/[artifact]-[revision].[ext]"]
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=scratch, stdout=out, stderr=subprocess.STDOUT)
-        try:
-            deadline = time.monotonic() + _FETCH_SECONDS
-            while process.poll() is None and time.monotonic() < deadline:
-                fetched = sum(1 for _ in scratch.glob("cache/**/*.jar"))
-                progress(min(fetched, len(pins.checksums) - 1), len(pins.checksums))
-                time.sleep(0.2)
-        finally:
-            process.kill()
-            process.wait()
-    if process.returncode != 0:
-        tail = "\n".join(log.read_text(errors="replace").strip().splitlines()[-12:])
-        raise MissingTool(
-            f"Apache Kafka {pins.version} could not be fetched. The output of Ivy:\n{tail}",
-            "The jars come from Maven Central. Check the network, then run the command again.",
-        )
-    progress(len(pins.checksums), len(pins.checksums))
-
-
-def find_ivy() -> Path:
-    """Return the jar of the Ivy inside pyspark; raises MissingTool without it."""
-    pyspark = find_spec("pyspark")
-    folders = pyspark.submodule_search_locations if pyspark else None
-    found = [jar for folder in folders or () for jar in Path(folder).glob("jars/ivy-*.jar")]
-    if not found:
-        raise MissingTool(
-            "Fetching Kafka needs Ivy, which is part of pyspark, and pyspark is not installed.",
-            "pip install 'quota-ops[spark]'",
-        )
-    return found[0]
 
 
 def build_progress(version: str) -> Progress:

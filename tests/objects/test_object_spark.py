@@ -1,0 +1,109 @@
+"""Spark with a run store in a bucket: both jobs, by spark-submit."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from quota_ops.model.entity import USER, Entity
+from quota_ops.model.report import StageStatus
+from quota_ops.model.rows import StoredQuota
+from quota_ops.model.tables import Table
+from quota_ops.precedence.tables import RESOLVED
+from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.job import RESULTS, diff_runs
+from quota_ops.sql.spark_s3 import fetch_connector, list_settings
+from quota_ops.store import parquet
+from quota_ops.store.place import Place
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
+from tests.engines.submitting import JOB, standalone_cluster, submit, workers_used
+from tests.engines.test_resolve_clients import PRODUCER, expected
+from tests.engines.test_spark_submit import put_fleet
+
+pytestmark = pytest.mark.matrix
+
+
+@pytest.fixture(params=["local[2]", "standalone"])
+def master(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Iterator[str]:
+    """The address of a master: Spark in one process, or a cluster of two workers."""
+    del address  # the workers have the credentials of this process
+    with _start(request.param, tmp_path) as master:
+        yield master
+
+
+@contextmanager
+def _start(kind: str, folder: Path) -> Iterator[str]:
+    if kind != "standalone":
+        yield kind
+        return
+    with standalone_cluster(folder, workers=2) as master:
+        yield master
+    assert len(workers_used(folder)) == 2
+
+
+def test_spark_and_a_bucket(master: str, address: str, tmp_path: Path) -> None:
+    """Both jobs give the results of the embedded engine; drivers and workers share the bucket only.
+
+    A damaged run in the same job costs itself, and no attempt leaves anything behind.
+    """
+    fetch_connector()
+    local = put_fleet(tmp_path / "expected")
+    diff_runs(EmbeddedEngine(), list(map(open_place, local)))
+    store = open_place(address)
+    folders = [_copy(folder, store / "runs" / folder.name / "run") for folder in local]
+    broken = _copy(local[0], store / "runs" / "broken" / "run")
+    (broken / "actual.parquet").replace(b"broken")
+    settings = list_settings([store], {})
+
+    job = submit(master, *(one.uri for one in (*folders, broken)), settings=settings)
+    refusal, complaint = job.communicate()
+
+    assert (job.returncode, refusal.splitlines()[:1]) == (
+        2,
+        ["1 of 3 clusters cannot be compared:"],
+    ), complaint
+    for there, here in zip(folders, map(open_place, local), strict=True):
+        for table in RESULTS:
+            assert _read(there / table.file, table).equals(_read(here / table.file, table))
+        assert RunFolder(there).stage_result("diff").status is StageStatus.DONE
+        assert [one.name for one in there.entries() if one.is_folder] == []
+
+    _check_resolve(master, store, settings)
+
+
+def _check_resolve(master: str, store: Place, settings: dict[str, str]) -> None:
+    row = {"entity": {USER: "a"}, "key": PRODUCER, "value": 5.0}
+    (store / "snapshot.jsonl").replace(json.dumps(row).encode())
+    (store / "clients.csv").replace(b"user,client-id\na,b\n")
+    names = ("snapshot.jsonl", "clients.csv", "limits.parquet")
+    addresses = [(store / name).uri for name in names]
+
+    job = submit(master, *addresses, job=JOB.with_name("resolve_quotas.py"), settings=settings)
+    _, complaint = job.communicate()
+
+    assert job.returncode == 0, complaint
+    parts = [one for one in (store / "limits.parquet").list() if one.startswith("part-")]
+    rows = [
+        row
+        for part in parts
+        for row in parquet.to_rows(_read(store / "limits.parquet" / part, RESOLVED))
+    ]
+    assert sorted(rows) == expected(
+        [StoredQuota(Entity.of({USER: "a"}), PRODUCER, 5.0)], [("a", "b")]
+    )
+
+
+def _copy(folder: Path, to: Place) -> Place:
+    for file in folder.iterdir():
+        if not file.name.startswith(("diff", "batches")):
+            (to / file.name).replace(file.read_bytes())
+    return to
+
+
+def _read(place: Place, table: Table[Any]) -> pa.Table:
+    return parquet.from_bytes(table, place.read(), str(place))
