@@ -33,6 +33,7 @@ COMMANDS = {
     "validate": "Let the broker validate every change.",
     "apply": "Write the changes of a plan, batch by batch.",
     "verify": "Check that every broker stores what Git declares.",
+    "review": "Review what a branch changes, for its pull request.",
     "report": "Write the report of a run, or of a cluster's current drift.",
     "reconcile": "Make the cluster match Git: plan, apply, verify, report.",
     "alter": "Change quotas once, without Git.",

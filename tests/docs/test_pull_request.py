@@ -1,59 +1,8 @@
-"""The script for pull requests, with more clusters than on its page."""
+"""The page on pull requests: what it promises about links."""
 
-import os
 import re
-import subprocess
-from pathlib import Path
 
 from tests.docs.markdown import ROOT
-
-SCRIPT = ROOT / "docs" / "examples" / "pull-request.sh"
-TAKEN = 65_536
-"""The characters of a comment on GitHub."""
-PROGRAM = """#!/bin/sh
-[ "$1" = report ] || exit 2
-[ "$2" = --out ] || exit 2
-mkdir -p "$3"
-[ ! -f "desired_state/$5/report.md" ] || cp "desired_state/$5/report.md" "$3"
-exit "$(cat "desired_state/$5/code")"
-"""
-
-
-def test_a_fleet_is_one_comment(tmp_path: Path) -> None:
-    """The comment fits GitHub's limit and names every cluster; the exit code is the highest."""
-    text = "**quota-ops · {}**\n\n" + "· a row\n" * 7_000
-    reports = {
-        "a": (1, text.format("a")),
-        "b": (3, text.format("b")),
-        "c": (1, "**quota-ops · c**\n\nshort\n"),
-        "d": (2, None),
-    }
-    for cluster, (code, report) in reports.items():
-        folder = tmp_path / "desired_state" / cluster
-        folder.mkdir(parents=True)
-        (folder / "cluster.yaml").touch()
-        (folder / "code").write_text(str(code))
-        if report is not None:
-            (folder / "report.md").write_text(report, encoding="utf-8")
-    program = tmp_path / "quota-ops"
-    program.write_text(PROGRAM)
-    program.chmod(0o755)
-    path = f"{tmp_path}:{os.environ['PATH']}"
-
-    ended = subprocess.run(
-        ["/bin/sh", SCRIPT], cwd=tmp_path, env={"PATH": path}, capture_output=True, check=False
-    )
-
-    comment = (tmp_path / "comment.md").read_text(encoding="utf-8")
-    assert (ended.returncode, ended.stderr) == (3, b"")
-    assert len(comment) < TAKEN
-    assert comment == (
-        text.format("a")
-        + "\n**quota-ops · b**\n\nToo long for this comment; see the log of this job.\n\n"
-        + "**quota-ops · c**\n\nshort\n\n"
-        + "d: no report; see the log of this job.\n\n"
-    )
-
 
 LINKS, PARSE = "unit/test_check_links.py", "dag/test_parse.py"
 BOUNDS, FILES = "unit/test_check_bounds.py", "unit/test_check_files.py"

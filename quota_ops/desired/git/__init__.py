@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -89,6 +89,45 @@ class Repository:
     def blob_id(self, path: str, content: bytes) -> str:
         """Return the id of these bytes in a commit at a path, after attributes and filters."""
         return self._run("hash-object", "--stdin", "--path", path, content=content).decode().strip()
+
+    def prefix(self) -> str:
+        """Return the path of the folder below the root of the checkout: `a/b/`, or empty."""
+        return os.fsdecode(self._run("rev-parse", "--show-prefix").removesuffix(b"\n"))
+
+    def is_shallow(self) -> bool:
+        """Whether the clone lacks the beginning of its history."""
+        return self._run("rev-parse", "--is-shallow-repository").strip() == b"true"
+
+    def merge_bases(self, target: str) -> list[str] | None:
+        """Return the merge bases of HEAD and another commit; None if there is no such commit."""
+        found = self._run("rev-parse", "--revs-only", f"{target}...HEAD").decode().split()
+        return [one[1:] for one in found if one.startswith("^")] if found else None
+
+    def changed_since(self, commit: str) -> list[str]:
+        """List the paths that differ from a commit in the checkout, untracked ones included.
+
+        A file whose times alone changed may be listed too.
+        """
+        changed = self._run(
+            "diff-index", "--name-only", "--no-renames", "--relative", "-z", commit, "--", "."
+        )
+        untracked = self._run("ls-files", "--others", "-z", "--", ".")
+        return sorted({os.fsdecode(one) for one in _records(changed + untracked)})
+
+    def read_blobs(self, object_ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the content of objects, as the commits have it."""
+        if not object_ids:
+            return {}
+        names = "".join(f"{one}\n" for one in object_ids).encode()
+        output, found, at = self._run("cat-file", "--batch", content=names), {}, 0
+        for object_id in object_ids:
+            end = output.index(b"\n", at)
+            size = output[at:end].decode().partition(" ")[2].partition(" ")[2]
+            if not size.isdigit():
+                raise self._failure(f"it lacks the object {object_id}", "Fetch all objects")
+            found[object_id] = output[end + 1 : end + 1 + int(size)]
+            at = end + 2 + int(size)
+        return found
 
     def is_locked(self) -> bool:
         """Whether another Git process is changing the checkout now."""

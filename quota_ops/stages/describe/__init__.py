@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pyarrow as pa
+
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
@@ -41,11 +43,11 @@ def describe_cluster(
     ledger_name, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
     known, holds = ledger.last(ledger_folder), holds_now(holds_folder)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
-    actual = list(_actual_rows(policy, cluster.describe()))
+    actual = list(judge_scope(policy, cluster.describe()))
     described = {row.id: row.value for row in actual}
     stored, disagree = confirm_stored(cluster, described, known)
     if stored is not described:
-        actual = list(_actual_rows(policy, _stored_quotas(stored)))
+        actual = list(judge_scope(policy, _stored_quotas(stored)))
     at = datetime.now(UTC)
     facts, metadata = find_facts(), find_metadata()
     if not isinstance(cluster, Snapshot):
@@ -56,14 +58,8 @@ def describe_cluster(
     folder.write_table(ACTUAL, actual)
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
-    verified = ledger_edits.VERIFIED in to_values(known.table["state"])
-    was_verified = verified and ledger.read_applied_notes(known.table)[0] is not None
-    clears = policy.clear_unmanaged and was_verified
-    first = remembered_from(policy.memory, datetime.fromisoformat(folder.about()["started"]))
-    cluster_row = ClusterRow(
-        policy.cluster_id, policy.drift, clears, first[SUPERSEDED], first[CLEARED]
-    )
-    folder.write_table(CLUSTERS, [cluster_row])
+    started = datetime.fromisoformat(folder.about()["started"])
+    folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table, started)])
     folder.write_json(
         DESCRIBED,
         {
@@ -82,12 +78,22 @@ def describe_cluster(
         folder.write_json(METADATA, metadata.as_json())
 
 
+def make_cluster_row(policy: Policy, ledger_table: pa.Table, started: datetime) -> ClusterRow:
+    """Return a cluster's settings of the diff; unmanaged quotas stay until a run was verified."""
+    verified = ledger_edits.VERIFIED in to_values(ledger_table["state"])
+    was_verified = verified and ledger.read_applied_notes(ledger_table)[0] is not None
+    first = remembered_from(policy.memory, started)
+    clears = policy.clear_unmanaged and was_verified
+    return ClusterRow(policy.cluster_id, policy.drift, clears, first[SUPERSEDED], first[CLEARED])
+
+
 def _stored_quotas(stored: Stored) -> Iterator[StoredQuota]:
     for (text, key), value in stored.items():
         yield StoredQuota(Entity.parse(text), key, value)
 
 
-def _actual_rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
+def judge_scope(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
+    """Yield the stored quotas with whether runs may write each of them, by a policy."""
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     last: Entity | None = None
     types: tuple[str, ...] = ()

@@ -26,15 +26,17 @@ def plan_changes(
     approvals: Place,
     allow: Mapping[str, str] | None = None,
     author: Author | None = None,
+    earlier: EarlierRuns | None = None,
 ) -> Plan:
     """Write plan.json (the riskiest changes first), findings.json, origins.json and effects.json.
 
     `allow` maps the name of each guard that `author` overrides to the reason. The override is
-    recorded in `approvals`, and only that record overrides a guard. Raises GuardsRefused, after
-    it has written the plan, when a guard blocks and is not overridden.
+    recorded in `approvals`, and only that record overrides a guard. The guards compare with
+    `earlier` or, without it, with the earlier runs that the ledger records. Raises GuardsRefused,
+    after it has written the plan, when a guard blocks and is not overridden.
     """
     _check_names(allow or {})
-    plan, earlier = assemble_plan(folder), read_earlier_runs(folder)
+    plan, earlier = assemble_plan(folder), earlier or read_earlier_runs(folder)
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=earlier.policy)
     plan = plan.with_guards(judge_plan(folder, plan, earlier))

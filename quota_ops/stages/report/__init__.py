@@ -32,12 +32,22 @@ def write_reports(
 
     `find_audit` looks up the connection to the audit topic by its name.
     """
-    read = read_report(folder, _versions())
+    read = read_run(folder)
     missed = record_end(folder, partial(audit_record, read), find_audit)
     report = read if missed == read.audit else replace(read, audit=missed)
+    write_forms(folder, report)
+    return folder.read_cached(REPORT, lambda: report)
+
+
+def read_run(folder: RunFolder) -> Report:
+    """Return the report of a run, with the versions of the programs of this process."""
+    return read_report(folder, _versions())
+
+
+def write_forms(folder: RunFolder, report: Report) -> None:
+    """Write a report as report.json, .md, .txt and .html; nothing is recorded."""
     for name, form in FORMS.items():
         folder.write_text(name, form(report))
-    return folder.read_cached(REPORT, lambda: report)
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,203 @@
+"""The command `review`: what a branch changes on the clusters, for its pull request."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+
+if TYPE_CHECKING:
+    from quota_ops.desired.file_cache import FileCache
+    from quota_ops.desired.git.branch import Branch
+    from quota_ops.model.finding import Problem
+    from quota_ops.model.review import BaseFiles, ClusterReview
+    from quota_ops.store.run_store import RunStore
+
+
+@dataclass(frozen=True)
+class ReviewOptions:
+    """What all clusters of a review share; `out` is the folder of its files."""
+
+    store: "RunStore"
+    out: Path
+    files_only: bool
+    file_cache: "FileCache | None"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops review                       the branch, compared with its merge base
+  quota-ops review --base origin/main
+  quota-ops review --files-only          without the cluster, for example for a fork
+  quota-ops review --out review          keep the comment, the reports and the annotations"""
+)
+@options.desired_state
+@options.run_store
+@click.option(
+    "--base",
+    metavar="COMMIT",
+    help="The branch or commit that this branch is to be merged into.  [default: the target of the "
+    "pull request, or else origin/HEAD, origin/main, origin/master, main or master]",
+)
+@click.option(
+    "--files-only",
+    is_flag=True,
+    help="Compare the files with those of the merge base, without the cluster and the ledger.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write comment.md, annotations and a report for each cluster to this new FOLDER.",
+)
+@click.option(
+    "--fail-on-guards/--no-fail-on-guards",
+    default=True,
+    show_default=True,
+    help="Exit with 1 if a guard blocks a change of this branch.",
+)
+@options.no_cache
+def review(
+    desired_state: Path,
+    run_store: str | None,
+    base: str | None,
+    out: Path | None,
+    file_cache: "FileCache | None",
+    *,
+    files_only: bool,
+    fail_on_guards: bool,
+) -> None:
+    """Review what a branch changes, for its pull request.
+
+    Compares the checkout with its merge base, and the clusters whose files differ with what they
+    store. Writes nothing to a cluster or the run store. In GitHub Actions and GitLab CI it finds
+    the target of the pull request by itself.
+    """
+    from quota_ops.ci.platform import find_platform
+    from quota_ops.cli.review_files import publish_review
+    from quota_ops.desired.git.branch import USUAL_TARGETS, Branch
+    from quota_ops.model.review import Links, Review
+    from quota_ops.store.run_store import find_run_store
+
+    platform = find_platform(os.environ)
+    branch = Branch.find(desired_state, (base,) if base else platform.targets or USUAL_TARGETS)
+    head = platform.head or branch.head
+    links = Links(platform.blobs, head, branch.base) if platform.blobs else None
+    with _open_folder(out) as folder:
+        shared = ReviewOptions(find_run_store(run_store), folder, files_only, file_cache)
+        clusters = tuple(_review_clusters(branch, shared))
+        problems = _find_stray_files(branch)
+        found = Review(clusters, branch.base, head, links, problems)
+        publish_review(found, platform, folder, is_kept=out is not None)
+    raise click.exceptions.Exit(found.exit_code(fail_on_guards=fail_on_guards))
+
+
+@contextmanager
+def _open_folder(out: Path | None) -> Iterator[Path]:
+    if out is None:
+        with TemporaryDirectory(prefix="quota-ops-review-") as folder:
+            yield Path(folder).resolve()
+        return
+    if out.is_dir() and any(out.iterdir()):
+        raise InvalidInput(f"--out {out} is not empty", "Name a new folder.")
+    out.mkdir(parents=True, exist_ok=True)
+    yield out
+
+
+def _find_stray_files(branch: "Branch") -> "tuple[Problem, ...]":
+    """Return the problems of changed YAML files that are in no cluster's folder."""
+    from quota_ops.desired.read import refuse_stray_files
+
+    try:
+        refuse_stray_files(branch.desired_state)
+    except InvalidDesiredState as invalid:
+        changed = {f"{branch.prefix}{path}" for path in branch.list_changed()}
+        found = _below_root(branch, invalid.problems)
+        return tuple(one for one in found if one.file in changed)
+    return ()
+
+
+def _below_root(branch: "Branch", problems: "Iterable[Problem]") -> "tuple[Problem, ...]":
+    """Return problems with paths below the root of the repository, as code hosts need them."""
+    top = f"{branch.desired_state}/"
+    return tuple(
+        replace(one, file=f"{branch.prefix}{one.file.removeprefix(top)}") for one in problems
+    )
+
+
+def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[ClusterReview]":
+    """Yield the review of each cluster with changed files, by name."""
+    from quota_ops.desired.files import cluster_folders
+    from quota_ops.model.review import ClusterReview
+
+    names = sorted({path.partition("/")[0] for path in branch.list_changed() if "/" in path})
+    there = {one.name for one in cluster_folders(branch.desired_state)} & {*names}
+    with branch.export_base(names) as root:
+        bases, invalid = _read_bases(root, names, shared.file_cache)
+    by_id = {one.policy.cluster_id: one for one in bases.values()}
+    followed: set[str] = set()
+    for name in sorted(there):
+        base = _find_renamed(branch.desired_state / name, by_id) or bases.get(name)
+        followed |= {base.folder} if base else set()
+        folder = f"{branch.prefix}{name}"
+        found = ClusterReview(name, folder, base=base, invalid_base=invalid.get(name))
+        found = _review_one(branch, shared, found)
+        yield replace(found, problems=_below_root(branch, found.problems))
+    for name in sorted(bases.keys() - there - followed):
+        yield ClusterReview(name, f"{branch.prefix}{name}", base=bases[name], is_removed=True)
+
+
+def _read_bases(
+    root: Path, names: list[str], file_cache: "FileCache | None"
+) -> "tuple[Mapping[str, BaseFiles], Mapping[str, str]]":
+    """Return the clusters at the merge base, and of each invalid one why."""
+    from quota_ops.desired.git.branch import read_base_files
+
+    bases, invalid = {}, {}
+    for name in names:
+        try:
+            found = read_base_files(root / name, file_cache)
+        except InvalidDesiredState as error:
+            invalid[name] = str(error.problems[0]).replace(f"{root}/", "")
+        else:
+            if found is not None:
+                bases[name] = found
+    return bases, invalid
+
+
+def _find_renamed(folder: Path, by_id: "Mapping[str, BaseFiles]") -> "BaseFiles | None":
+    """Return the merge base's files of the same cluster, whatever its folder was called."""
+    from quota_ops.desired.read import read_policy
+
+    try:
+        return by_id.get(read_policy(folder).cluster_id)
+    except InvalidDesiredState:
+        return None
+
+
+def _review_one(branch: "Branch", shared: ReviewOptions, found: "ClusterReview") -> "ClusterReview":
+    from quota_ops.kafka.connection import find_connection
+    from quota_ops.runs.review import review_cluster
+    from quota_ops.runs.run import Run, connect_once
+    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run_store import open_place
+
+    place = open_place(shared.out / found.cluster)
+    folder = RunFolder.start(place, cluster=found.cluster, commit=None, only_read=shared.store)
+    folder = folder.with_cache()
+    with connect_once(folder.policy, find_connection) as connect:
+        run = Run(
+            folder=folder,
+            cluster_folder=branch.desired_state / found.cluster,
+            store=shared.store,
+            connect=connect,
+            file_cache=shared.file_cache,
+        )
+        return review_cluster(run, found, files_only=shared.files_only)

@@ -1,0 +1,116 @@
+"""A branch and its merge base: which clusters it changes, and their files at the merge base."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+
+from quota_ops.desired.file_cache import FileCache
+from quota_ops.desired.files import is_read
+from quota_ops.desired.git import Repository
+from quota_ops.desired.read import read_cluster
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.review import BaseFiles
+
+USUAL_TARGETS = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+"""The branches that a branch is compared with if no target is named, the first that exists."""
+_SHALLOW = (
+    "Fetch the history: on GitHub fetch-depth: 0 in actions/checkout, on GitLab GIT_DEPTH: 0, "
+    "elsewhere git fetch --unshallow."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The checked-out branch and the commit where it left its target; paths as in `Repository`."""
+
+    repository: Repository
+    desired_state: Path
+    prefix: str
+    """The path of the desired state below the root of the repository: `quotas/`, or empty."""
+    head: str
+    base: str
+    target: str
+
+    @classmethod
+    def find(cls, desired_state: Path, targets: Sequence[str]) -> Self:
+        """Find the merge base of HEAD and the first of the targets that exists.
+
+        Raises InvalidInput outside a checkout, before the first commit, or without a merge base,
+        which a shallow clone may lack; GitFailed if Git fails.
+        """
+        repository = Repository.of_checkout(desired_state)
+        if repository is None or not desired_state.is_dir():
+            what = "in a Git checkout" if desired_state.is_dir() else "a folder"
+            raise InvalidInput(
+                f"{desired_state} is not {what}, so there is no branch to review",
+                "Run this in a checkout, or name the folder with --desired-state.",
+            )
+        head = repository.head()
+        if head is None:
+            raise InvalidInput(
+                f"the repository of {desired_state} has no commit, so there is no branch to review",
+                "Commit the files first.",
+            )
+        for target in targets:
+            if (bases := repository.merge_bases(target)) is not None:
+                break
+        else:
+            shallow = f" {_SHALLOW}" if repository.is_shallow() else ""
+            raise InvalidInput(
+                f"this checkout has no commit named {' or '.join(targets)} to compare with",
+                f"Name the target of the branch with --base, for example origin/main.{shallow}",
+            )
+        if not bases:
+            shallow = "this clone is shallow: it lacks " if repository.is_shallow() else ""
+            raise InvalidInput(
+                f"{shallow or 'there is no '}{'the' if shallow else ''} merge base of HEAD and "
+                f"{target}".replace("  ", " "),
+                _SHALLOW if shallow else "Name a commit that the branch began from with --base.",
+            )
+        return cls(repository, desired_state, repository.prefix(), head, bases[0], target)
+
+    def list_changed(self) -> list[str]:
+        """List the changed files that quota-ops reads, committed or not, below the desired state.
+
+        A file at the top of the desired state is in no cluster, and listed too.
+        """
+        changed = self.repository.changed_since(self.base)
+        return [path for path in changed if is_read(path.partition("/")[2] or path)]
+
+    @contextmanager
+    def export_base(self, clusters: Sequence[str]) -> Iterator[Path]:
+        """Write the files of some clusters at the merge base to a folder, for the block.
+
+        A link is written as one that leads nowhere, so that reading it is a problem there too.
+        """
+        entries = self.repository.entries(self.base)
+        wanted = {
+            path: one for path, one in entries.items() if path.partition("/")[0] in set(clusters)
+        }
+        contents = self.repository.read_blobs([one.object_id for one in wanted.values()])
+        with TemporaryDirectory(prefix="quota-ops-base-") as folder:
+            root = Path(folder).resolve()
+            for path, entry in wanted.items():
+                place = root / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if entry.is_file:
+                    place.write_bytes(contents[entry.object_id])
+                elif not entry.is_submodule:
+                    place.symlink_to("nowhere")
+            yield root
+
+
+def read_base_files(folder: Path, file_cache: FileCache | None) -> BaseFiles | None:
+    """Read a cluster's folder that `export_base` wrote; None if the folder did not exist.
+
+    Raises as `read_cluster`.
+    """
+    if not os.path.lexists(folder):
+        return None
+    desired = read_cluster(folder, file_cache)
+    rows = {row.id: row for row in desired.rows}
+    return BaseFiles(desired.policy, rows, desired.findings, folder.name)

@@ -1,0 +1,103 @@
+"""The review of a branch: what it changes on each cluster, compared with its merge base."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import quote
+
+from quota_ops.model.errors import QuotaOpsError, Refused
+from quota_ops.model.finding import Finding, Problem
+from quota_ops.model.guard import GuardFinding
+from quota_ops.model.policy import Policy
+from quota_ops.model.report import Report
+from quota_ops.model.rows import DesiredRow, Key
+
+
+class BaseFiles(NamedTuple):
+    """What a cluster's files declare at the merge base; `folder` is the cluster's folder there."""
+
+    policy: Policy
+    rows: Mapping[Key, DesiredRow]
+    findings: tuple[Finding, ...]
+    folder: str
+
+
+class Links(NamedTuple):
+    """Where a code host shows the lines of a commit: `prefix`/COMMIT/PATH#L12."""
+
+    prefix: str
+    head: str
+    base: str
+
+    def find_line(self, path: str, line: int | None, *, at_base: bool = False) -> str:
+        """Return the address of a line at the head of the branch, or at its merge base."""
+        commit = self.base if at_base else self.head
+        return f"{self.prefix}/{commit}/{quote(path)}" + (f"#L{line}" if line else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterReview:
+    """What a branch changes on one cluster; it equals only itself, as a report does.
+
+    `folder` is the cluster's folder below the root of the repository. `report` is None if the files
+    do not change a quota, or cannot be read. `own` are the rows that this branch changes; the other
+    differences of the report are not its doing.
+    """
+
+    cluster: str
+    folder: str
+    report: Report | None = None
+    own: frozenset[Key] = frozenset()
+    base: BaseFiles | None = None
+    problems: tuple[Problem, ...] = ()
+    unlisted: int = 0
+    """How many further problems there are."""
+    error: QuotaOpsError | None = None
+    """Why the cluster could not be compared or validated."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what was assumed or skipped."""
+    brokers: int = 0
+    """How many brokers the cluster has; 0 if it was not queried."""
+    invalid_base: str | None = None
+    """Why the files of the merge base cannot be read."""
+    is_removed: bool = False
+    """Whether the branch removes the cluster's folder."""
+    compared_with: str = "current"
+    """The heading of the values before: those of the cluster, or those of the merge base."""
+
+    @property
+    def guards(self) -> tuple[GuardFinding, ...]:
+        """The guards that block what this branch changes."""
+        return self.report.plan.refused if self.report and self.report.plan else ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings that are not silenced and were not there at the merge base."""
+        known = {one[:3] for one in self.base.findings} if self.base else set()
+        found = self.report.findings if self.report else ()
+        return tuple(one for one in found if one.silenced is None and one[:3] not in known)
+
+    def exit_code(self, *, fail_on_guards: bool = True) -> int:
+        """Return the exit code: 0 if nothing is wrong."""
+        if self.error is not None:
+            return self.error.exit_code
+        return Refused.exit_code if self.guards and fail_on_guards else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What a branch changes on all clusters: the clusters with changed files, by name."""
+
+    clusters: tuple[ClusterReview, ...]
+    base: str
+    """The commit of the merge base."""
+    head: str | None = None
+    """The commit that is shown as the head of the branch."""
+    links: Links | None = None
+    problems: tuple[Problem, ...] = field(default=())
+    """Problems outside the clusters' folders."""
+
+    def exit_code(self, *, fail_on_guards: bool = True) -> int:
+        """Return the highest exit code of the clusters; 2 for a problem outside them."""
+        codes = [one.exit_code(fail_on_guards=fail_on_guards) for one in self.clusters]
+        return max([0, *codes, *([2] if self.problems else [])])

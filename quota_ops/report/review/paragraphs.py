@@ -1,0 +1,138 @@
+"""What a comment shows below the changes of a cluster: what they need, and what is wrong."""
+
+from collections.abc import Iterator
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.finding import Problem
+from quota_ops.model.guard import format_override
+from quota_ops.model.plan import SHORT
+from quota_ops.model.review import ClusterReview, Links
+from quota_ops.model.text import counted, plural
+from quota_ops.report.findings import EXPLAINED, FEW
+from quota_ops.report.markdown import code
+from quota_ops.report.review.rows import ReviewRows, split_rows
+from quota_ops.report.sentences import (
+    callback_words,
+    holds_words,
+    standstill_words,
+    validated_words,
+)
+
+CUT = "… and {} more; the report in the artifacts of this job lists all of them."
+_MOST_PROBLEMS = 20
+
+
+def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]:
+    """Yield the lines below the table of a cluster."""
+    yield from _removed(review)
+    yield from _problems(review, links)
+    yield from _error(review)
+    yield from _stored(split_rows(review))
+    yield from _needs(review)
+    yield from _findings(review, links)
+    yield from _notes(review)
+
+
+def format_problem(problem: Problem, links: Links | None) -> str:
+    """Return the place of a problem, its message and its remedy."""
+    where = f"{problem.file}:{problem.line}:{problem.column}"
+    place = code(where)
+    if links:
+        place = f"[{place}]({links.find_line(problem.file, problem.line)})"
+    remedy = f" {code(problem.remedy)}" if problem.remedy else ""
+    return f"{place} {code(problem.message)}{remedy}"
+
+
+def _problems(review: ClusterReview, links: Links | None) -> Iterator[str]:
+    if review.problems:
+        yield ""
+    for one in review.problems[:_MOST_PROBLEMS]:
+        yield f"- ❌ {format_problem(one, links)}"
+    if (left := len(review.problems[_MOST_PROBLEMS:]) + review.unlisted) > 0:
+        yield f"- {CUT.format(counted(left, 'problem'))}"
+
+
+def _removed(review: ClusterReview) -> Iterator[str]:
+    if review.is_removed and review.base:
+        kept = counted(len(review.base.rows), "quota")
+        yield (
+            f"\n⚠️ The folder {code(review.folder)} is removed: quota-ops stops managing this "
+            f"cluster. Its {kept} stay on the cluster. To clear them, remove the quotas first and "
+            "the folder later."
+        )
+
+
+def _error(review: ClusterReview) -> Iterator[str]:
+    if review.error is None or review.problems:
+        return
+    first, *rest = str(review.error).split("\n")
+    yield f"\n❌ {'<br>'.join(map(code, (first, *rest[:5])))}"
+
+
+def _notes(review: ClusterReview) -> Iterator[str]:
+    if review.invalid_base:
+        yield (
+            "\nThe files of the merge base are invalid, so each difference from the cluster counts "
+            f"as a change of this branch: {code(review.invalid_base)}"
+        )
+    if review.base and not review.is_removed and review.base.policy.cluster != review.cluster:
+        yield f"\nThe folder of this cluster was {code(review.base.policy.cluster)} before."
+    yield from (f"\n{one}" for one in review.notes)
+
+
+def _stored(rows: ReviewRows) -> Iterator[str]:
+    if rows.stored:
+        named = ", ".join(code(f"{one.entity} {one.key}") for one in rows.stored[:FEW])
+        more = f" and {len(rows.stored) - FEW:,} more" if rows.stored[FEW:] else ""
+        yield f"\nAlready on the cluster: {named}{more}."
+
+
+def _needs(review: ClusterReview) -> Iterator[str]:
+    report = review.report
+    plan = report.plan if report else None
+    if report is None or plan is None:
+        return
+    if stopped := standstill_words(plan):
+        yield f"\n⚠️ {code(stopped)}"
+    rows = split_rows(review)
+    names = {one.difference.entity for one in (*rows.written, *rows.unwritten)}
+    concerned = [Entity.parse(one) for one in names] if plan.holds else []
+    yield from (
+        f"\n‖ {code(words)}"
+        for hold, words in zip(plan.holds, holds_words(report), strict=True)
+        if any(map(hold.who.accepts, concerned))
+    )
+    if plan.guards:
+        blocking = f"{counted(len(review.guards), 'guard')} "
+        blocking += plural(len(review.guards), "blocks", "block")
+        yield f"\n**{'Needs approval' if review.guards else 'Approved'}**: {blocking}.\n"
+    for guard in plan.guards:
+        yield f"- ⚠️ {code(guard.guard)}: {code(guard.message)}"
+    if review.guards:
+        options = format_override(*dict.fromkeys(one.guard for one in review.guards))
+        command = code(f"quota-ops reconcile {review.cluster} {options}")
+        yield f"\nAfter the merge, approve the plan in Airflow, or run {command}."
+    if words := validated_words(report):
+        yield f"\n{words}"
+    if words := callback_words(report.facts, code):
+        yield f"\n⚠️ {words}"
+    if plan.writes and plan.ledger and not rows.others:
+        yield (
+            f"\nPlan {code(plan.digest[:SHORT])}. The plan after the merge has the same digest if "
+            "nothing else changes."
+        )
+
+
+def _findings(review: ClusterReview, links: Links | None) -> Iterator[str]:
+    found = review.findings
+    if found:
+        yield f"\n**{counted(len(found), 'new finding')}** ({code(EXPLAINED)})\n"
+    for one in found[:FEW]:
+        where = code(one.where)
+        if links and one.place:
+            where = (
+                f"[{where}]({links.find_line(f'{review.folder}/{one.place.file}', one.place.line)})"
+            )
+        yield f"- {one.code} {where}: {code(one.message)} {code(one.remedy)}"
+    if found[FEW:]:
+        yield f"- {CUT.format(counted(len(found) - FEW, 'finding'))}"

@@ -1,0 +1,79 @@
+"""The rows of a review: what the branch changes, and the other differences of the cluster."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from quota_ops.model.difference import WRITES, Action, Kind
+from quota_ops.model.report import Report
+from quota_ops.model.review import ClusterReview
+from quota_ops.model.rows import Key
+from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
+
+
+class ReviewRows(NamedTuple):
+    """The rows of one cluster, the riskiest first.
+
+    `written` would be written by this branch; `unwritten` are declared differently by this branch,
+    and their value on the cluster stays; `others` differ for another reason; `stored` are declared
+    differently, and the cluster already has the value.
+    """
+
+    written: tuple[ReportRow, ...]
+    unwritten: tuple[ReportRow, ...]
+    others: tuple[ReportRow, ...]
+    stored: tuple[Key, ...]
+
+
+@lru_cache(maxsize=1)
+def split_rows(review: ClusterReview) -> ReviewRows:
+    """Return the rows of a cluster's review."""
+    rows = report_rows(review.report) if review.report else ()
+    own = [row for row in rows if row.difference.id in review.own]
+    same = {row.difference.id for row in own if row.difference.action is Action.RECORD}
+    listed = {row.difference.id for row in own}
+    return ReviewRows(
+        tuple(row for row in own if row.difference.action in WRITES),
+        tuple(
+            row
+            for row in own
+            if row.difference.action not in WRITES and row.difference.id not in same
+        ),
+        tuple(row for row in rows if row.difference.id not in review.own and _differs(row)),
+        tuple(sorted(same | (review.own - listed))),
+    )
+
+
+def _differs(row: ReportRow) -> bool:
+    """Return whether a row is worth a line: neither in sync nor unmanaged."""
+    return row.difference.kind not in {Kind.IN_SYNC, Kind.UNMANAGED, Kind.CLEARED} and (
+        row.status is not RowStatus.FORGOTTEN
+    )
+
+
+def find_place(review: ClusterReview, row: ReportRow) -> tuple[str, int | None, bool] | None:
+    """Return the path and line that declare a row, and whether only the merge base has them.
+
+    The path is below the root of the repository. None if neither side declares the row.
+    """
+    difference = row.difference
+    if difference.after is not None and difference.file:
+        return f"{review.folder}/{difference.file}", difference.line, False
+    known = review.base.rows.get(difference.id) if review.base else None
+    if known is None or review.base is None:
+        return None
+    parent = review.folder.rpartition("/")[0]
+    folder = f"{parent}/{review.base.folder}" if parent else review.base.folder
+    return f"{folder}/{known.file}", known.line, True
+
+
+def limit_report(review: ClusterReview) -> Report | None:
+    """Return the report with the rows that this branch writes or leaves, without the others."""
+    report = review.report
+    if report is None or report.plan is None:
+        return report
+    rows = split_rows(review)
+    own: Sequence[ReportRow] = (*rows.written, *rows.unwritten)
+    plan = replace(report.plan, differences=tuple(row.difference for row in own))
+    return replace(report, plan=plan)

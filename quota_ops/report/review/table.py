@@ -1,0 +1,121 @@
+"""The tables of a comment: a row for each quota that a branch changes."""
+
+from collections.abc import Sequence
+
+from quota_ops.model.difference import Action, Kind
+from quota_ops.model.entity import Entity
+from quota_ops.model.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.review import ClusterReview, Links
+from quota_ops.model.text import counted
+from quota_ops.report import cells
+from quota_ops.report.effects import effect
+from quota_ops.report.markdown import cell
+from quota_ops.report.review.rows import find_place
+from quota_ops.report.row_status import ReportRow
+
+_PLAIN = frozenset({Kind.PENDING, Kind.REMOVED})
+"""Kinds that the values show."""
+_PER_BROKER = frozenset({"producer_byte_rate", "consumer_byte_rate", "connection_creation_rate"})
+"""Rates that each broker enforces on its own."""
+
+
+def table_head(review: ClusterReview) -> list[str]:
+    """Return the heading of a table of changes."""
+    heading = f"| | who | quota | {review.compared_with} → desired | owner, source, reason |"
+    return ["", heading, "|-|-|-|-|-|"]
+
+
+def row_lines(review: ClusterReview, rows: Sequence[ReportRow], links: Links | None) -> list[str]:
+    """Return a line of the table for each row."""
+    return [_row(review, row, links) for row in rows]
+
+
+def _row(review: ClusterReview, row: ReportRow, links: Links | None) -> str:
+    difference = row.difference
+    words = (
+        _total(row, review.brokers),
+        cell(effect(row)),
+        cell(_kind(row)),
+        cell(cells.trouble(row) or cells.held(row) or cells.left_alone(row) or _stays(row)),
+    )
+    columns = (
+        cells.sign(row),
+        _who(row),
+        cell(difference.key),
+        "<br>".join(filter(None, (_values(row), *words))),
+        "<br>".join(filter(None, (_owner(review, row, links), cell(difference.reason or "")))),
+    )
+    return f"| {' | '.join(columns)} |"
+
+
+def _who(row: ReportRow) -> str:
+    entity = Entity.parse(row.difference.entity)
+    parts = cells.list_entity_names(entity)
+    return ", ".join(f"{noun} {cell(name)}".strip() for noun, name in parts)
+
+
+def _values(row: ReportRow) -> str:
+    change = cells.change(row).replace("-", "\N{MINUS SIGN}")
+    share = f" ({change})" if change.endswith("%") else ""
+    return f"{cells.current(row)} → **{cells.desired(row)}**{share}"
+
+
+def _total(row: ReportRow, brokers: int) -> str:
+    """Return what all brokers together allow; empty for one broker, or a limit of another kind."""
+    target, key = row.difference.target, row.difference.key
+    if brokers < 2 or key not in _PER_BROKER or target is None:  # noqa: PLR2004 - a total of one
+        return ""
+    if target >= QUOTA_KEYS[key].unlimited:
+        return ""
+    return f"at most {format_limit(key, target * brokers)} on {counted(brokers, 'broker')}"
+
+
+def _kind(row: ReportRow) -> str:
+    kind = row.difference.kind
+    if kind in _PLAIN or row.difference.action is Action.HELD:
+        return ""
+    return f"{cells.kind(row)}: {cells.KIND_MEANING[kind]}"
+
+
+def _stays(row: ReportRow) -> str:
+    """Return why an undeclared value stays on the cluster; empty for others."""
+    if row.difference.kind is Kind.UNMANAGED and row.difference.action is Action.REPORT:
+        return "stays on the cluster: quota-ops does not manage it"
+    return ""
+
+
+def _owner(review: ClusterReview, row: ReportRow, links: Links | None) -> str:
+    place = find_place(review, row)
+    owner = cell(row.difference.owner or "")
+    if place is None:
+        return owner
+    path, line, at_base = place
+    shown = cell(f"{path.rpartition('/')[2]}{f':{line}' if line else ''}")
+    if links:
+        shown = f"[{shown}]({links.find_line(path, line, at_base=at_base)})"
+    return f"{owner} {'was ' if at_base else ''}{shown}".strip()
+
+
+def group_by_owner(rows: Sequence[ReportRow]) -> list[tuple[str, list[ReportRow]]]:
+    """Return the rows of each owner, the owner with the most rows first; empty for no owner."""
+    groups: dict[str, list[ReportRow]] = {}
+    for row in rows:
+        groups.setdefault(row.difference.owner or "", []).append(row)
+    return sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
+
+
+def other_table(rows: Sequence[ReportRow]) -> list[str]:
+    """Return a table of differences that are not of the branch."""
+    head = ["", "| who | quota | current → Git | kind |", "|-|-|-|-|"]
+    return [
+        *head,
+        *(
+            f"| {_who(row)} | {cell(row.difference.key)} | {cells.current(row)} → "
+            f"{_in_git(row)} | {cell(cells.kind(row))} |"
+            for row in rows
+        ),
+    ]
+
+
+def _in_git(row: ReportRow) -> str:
+    return format_limit(row.difference.key, row.difference.after)

@@ -1,0 +1,81 @@
+"""The verdict of a review, as one line."""
+
+from collections.abc import Callable
+
+from quota_ops.model.errors import ClusterTrouble
+from quota_ops.model.outcome import DONE
+from quota_ops.model.review import ClusterReview, Review
+from quota_ops.model.text import counted, plural
+from quota_ops.report.review.rows import split_rows
+
+NOTHING = "no quota changes"
+
+
+def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
+    """Return the verdict on all clusters; `quoted` formats the name of one."""
+    if review.problems and not review.clusters:
+        return f"❌ {counted(len(review.problems), 'problem')} in the YAML files"
+    changed = [one for one in review.clusters if one.own or one.error or one.is_removed]
+    if not changed:
+        return f"{NOTHING}{_on_clusters(review, quoted)}"
+    if len(changed) == 1:
+        return describe_verdict(changed[0], quoted)
+    wrong = sum(one.error is not None for one in changed)
+    blocked = sum(one.error is None and bool(one.guards) for one in changed)
+    changes = sum(len(split_rows(one).written) for one in changed)
+    sign = "❌" if wrong or review.problems else "⚠️" if blocked else "✅"
+    words = f"{sign} {counted(changes, 'change')} on {counted(len(changed), 'cluster')}"
+    parts = [
+        *([f"{counted(wrong, 'cluster')} {plural(wrong, 'has', 'have')} errors"] if wrong else []),
+        *(
+            [f"{counted(blocked, 'cluster')} {plural(blocked, 'needs', 'need')} approval"]
+            if blocked
+            else []
+        ),
+    ]
+    return "; ".join([words, *parts])
+
+
+def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
+    names = [one.cluster for one in review.clusters]
+    return f" on {quoted(names[0])}" if len(names) == 1 else ""
+
+
+def describe_verdict(review: ClusterReview, quoted: Callable[[str], str]) -> str:
+    """Return what a branch changes on a cluster, and whether that is in order."""
+    cluster = quoted(review.cluster)
+    if review.problems:
+        number = len(review.problems) + review.unlisted
+        return f"❌ {counted(number, 'problem')} in the YAML files of {cluster}"
+    if review.is_removed:
+        return f"⚠️ {cluster} is removed from Git"
+    rows = split_rows(review)
+    changes = (
+        f"{counted(len(rows.written), 'change')} on {cluster}"
+        if rows.written
+        else (f"no change on {cluster}")
+    )
+    if rejected := _count_rejected(review):
+        return f"❌ {changes}; the broker rejects {rejected:,}"
+    if review.error is not None:
+        return f"❌ {changes}; {_failure(review)}"
+    if review.guards:
+        return f"⚠️ {changes}; {counted(len(review.guards), 'guard')} need approval".replace(
+            "1 guard need ", "1 guard needs "
+        )
+    return f"✅ {changes}"
+
+
+def _failure(review: ClusterReview) -> str:
+    if review.report is None:
+        return "they could not be compared"
+    if isinstance(review.error, ClusterTrouble):
+        return "the cluster could not be queried"
+    return (
+        "not validated" if review.compared_with == "current" else "the cluster could not be queried"
+    )
+
+
+def _count_rejected(review: ClusterReview) -> int:
+    validated = review.report.validated if review.report else ()
+    return sum(len(one.keys) for one in validated if one.status not in DONE)

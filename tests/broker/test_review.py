@@ -1,0 +1,139 @@
+"""The review of a branch, on a real broker: what the branch changes decides alone."""
+
+from pathlib import Path
+
+from quota_ops.lab.kafka.broker import RunningBroker
+from tests.broker.rights import properties_of, rights
+from tests.lab import Lab, open_lab
+from tests.repositories import commit_all, git, head
+
+MIB = 2.0**20
+RATE = "producer_byte_rate"
+
+
+def limits(**users: float) -> dict[str, dict[str, float]]:
+    """Return a rate in MiB for each user."""
+    return {f"user={name}": {RATE: value * MIB} for name, value in users.items()}
+
+
+def begin(lab: Lab, **users: float) -> None:
+    """Commit quotas on main, and check out a branch."""
+    lab.desire(limits(**users), guards={"cut_share": 50, "raise_factor": 10})
+    git(lab.folder.parent, "init", "--quiet", "--initial-branch", "main")
+    commit_all(lab.folder.parent)
+    git(lab.folder.parent, "checkout", "--quiet", "-b", "branch")
+
+
+def change(lab: Lab, **users: float) -> None:
+    """Commit other quotas on the branch."""
+    lab.desire(limits(**users), guards={"cut_share": 50, "raise_factor": 10})
+    commit_all(lab.folder.parent)
+
+
+def review(lab: Lab, *arguments: str) -> tuple[int, str]:
+    """Return the exit code and the comment of a review, without what differs in each run."""
+    ended = lab.call("review", *arguments)
+    assert ended.stderr == ""
+    return ended.returncode, ended.stdout
+
+
+def heading(lab: Lab, verdict: str) -> str:
+    """Return the first line of the comment."""
+    root = lab.folder.parent
+    base = git(root, "rev-parse", "main")[:7]
+    return (
+        f"**quota-ops · {verdict}** · commit `{head(root)[:7]}` · compared with `{base}`\n\n"
+        "| | who | quota | current → desired | owner, source, reason |\n|-|-|-|-|-|\n"
+    )
+
+
+def table_row(who: str, values: str, source: str, sign: str = "↑") -> str:
+    """Return a row of the comment about a producer rate of the team."""
+    return f"| {sign} | {who} | `{RATE}` | {values} | `team` {source} |\n"
+
+
+def test_without_a_ledger_what_main_declares_is_managed(lab: Lab) -> None:
+    """A raise is no takeover, and a removal is shown; a new quota over a stored value is one."""
+    lab.put(limits(alice=10, bob=7, carol=5, dave=3))
+    begin(lab, alice=10, bob=20, carol=5)
+    change(lab, alice=20, bob=20, dave=6)
+
+    code, comment = review(lab)
+
+    assert code == 1
+    assert comment.startswith(
+        heading(lab, "⚠️ 3 changes on `demo`; 1 guard needs approval")
+        + table_row("user `carol`", "5 MiB/s → **none**", "was `team.yaml:10`", "✂")
+        + table_row("user `alice`", "10 MiB/s → **20 MiB/s** (+100 %)", "`team.yaml:4`")
+        + table_row(
+            "user `dave`",
+            "3 MiB/s → **6 MiB/s** (+100 %)<br>"
+            "`takeover: the cluster has another, unmanaged value`",
+            "`team.yaml:10`",
+            "⚠",
+        )
+    )
+    assert "\nThe broker accepts all 3 changes (validate-only, 1 request, " in comment
+    assert comment.endswith(
+        "\nThe run store has no ledger of this cluster, so whatever the merge base declares counts "
+        "as managed.\n\n"
+        "<details><summary>1 other difference on <code>demo</code> is not of this branch</summary>"
+        "\n\n| who | quota | current → Git | kind |\n|-|-|-|-|\n"
+        f"| user `bob` | `{RATE}` | 7 MiB/s → 20 MiB/s | `pending` |\n\n</details>\n"
+    )
+    assert lab.stored() == limits(alice=10, bob=7, carol=5, dave=3)
+
+
+def test_drift_is_folded_and_never_red(lab: Lab) -> None:
+    """What others changed is not in the verdict, and what is on the cluster already is named."""
+    begin(lab, alice=10, bob=20, carol=5)
+    lab.run("reconcile")
+    lab.put(limits(bob=7, carol=8))
+    change(lab, alice=20, bob=20, carol=8)
+
+    code, comment = review(lab, "--out", str(lab.root / "out"))
+
+    assert code == 0
+    assert comment.startswith(
+        heading(lab, "✅ 1 change on `demo`")
+        + table_row("user `alice`", "10 MiB/s → **20 MiB/s** (+100 %)", "`team.yaml:4`")
+        + f"\nAlready on the cluster: `user=carol {RATE}`.\n\nThe broker accepts the change "
+    )
+    assert f"| user `bob` | `{RATE}` | 7 MiB/s → 20 MiB/s | `drifted` |" in comment
+    assert (lab.root / "out" / "demo" / "report.html").is_file()
+    assert len(lab.store.runs("demo")) == 1  # that of reconcile
+
+
+def test_a_job_that_may_only_describe_is_green(
+    secured_broker: RunningBroker, tmp_path: Path
+) -> None:
+    """Validation is skipped and reported, and the exit code is 0."""
+    with rights(secured_broker), open_lab(secured_broker, tmp_path) as lab:
+        begin(lab, alice=10)
+        change(lab, alice=20)
+        lab.connection_file.write_text(properties_of(secured_broker, "reader"))
+
+        code, comment = review(lab)
+
+        assert (code, comment.partition("\n")[0]) == (
+            0,
+            heading(lab, "✅ 1 change on `demo`").partition("\n")[0],
+        )
+        assert "\nNot validated by the broker: the Kafka user of this job is not " in comment
+
+
+def test_a_cluster_that_cannot_be_queried_is_red(lab: Lab) -> None:
+    """The comment shows the changes in the files and why the cluster was not queried."""
+    begin(lab, alice=10)
+    change(lab, alice=20)
+    lab.connection_file.unlink()
+
+    code, comment = review(lab)
+
+    assert (code, comment.partition("** ·")[0]) == (
+        2,
+        "**quota-ops · ❌ 1 change on `demo`; the cluster could not be queried",
+    )
+    assert "| merge base → desired |" in comment
+    assert "10 MiB/s → **20 MiB/s** (+100 %)" in comment
+    assert f"❌ `{lab.connection_file} cannot be read" in comment or "connection" in comment

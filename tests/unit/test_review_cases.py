@@ -1,0 +1,82 @@
+"""The comment and the exit code of a review, from YAML cases, on files alone."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.calling import call_cli
+from tests.repositories import commit_all, git, head
+
+CASES = [
+    pytest.param(case, id=case["name"])
+    for file in sorted((Path(__file__).parents[1] / "cases" / "review").glob("*.yaml"))
+    for case in yaml.safe_load(file.read_text("utf-8"))
+]
+
+
+def write_files(root: Path, files: dict[str, str | None]) -> None:
+    """Write the files below desired_state; null removes one."""
+    for name, text in files.items():
+        path = root / "desired_state" / name
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def make_branch(root: Path, base: dict[str, str | None], changed: dict[str, str | None]) -> None:
+    """Create a repository with a commit on main and one on the checked-out branch."""
+    root.mkdir()
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    write_files(root, base)
+    commit_all(root)
+    git(root, "checkout", "--quiet", "-b", "branch")
+    write_files(root, changed)
+    commit_all(root)
+
+
+def normalize(root: Path, text: str) -> str:
+    """Replace what differs in each run: hashes, and the folder of the test."""
+    names = {head(root)[:7]: "HEAD", git(root, "rev-parse", "main")[:7]: "BASE"}
+    for commit, name in names.items():
+        text = text.replace(commit, name)
+    return re.sub(r"Plan `[0-9a-f]{8}`", "Plan `PLAN`", text).replace(str(root), "ROOT")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_review_of_files(case: dict[str, Any], tmp_path: Path) -> None:
+    """A branch has this comment and this exit code, without a cluster."""
+    root = tmp_path / "repository"
+    make_branch(root, case["base"], case["head"])
+
+    ended = call_cli(["review", "--files-only"], {"HOME": str(tmp_path)}, root)
+
+    assert (ended.returncode, ended.stderr) == (case["exit"], "")
+    assert normalize(root, ended.stdout) == case["comment"]
+
+
+def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
+    """A shallow clone, an unknown target and a folder outside Git are errors with a remedy."""
+    root, home = tmp_path / "repository", {"HOME": str(tmp_path)}
+    make_branch(root, {"demo/cluster.yaml": "a"}, {"demo/cluster.yaml": "b"})
+    git(tmp_path, "clone", "--quiet", "--depth", "1", root.as_uri(), "shallow")
+    git(tmp_path / "shallow", "fetch", "--quiet", "--depth", "1", "origin", "main:main")
+    deep = "fetch-depth: 0 in actions/checkout, on GitLab GIT_DEPTH: 0, elsewhere git fetch"
+    errors = {
+        ("shallow", "--base", "main"): "this clone is shallow: it lacks the merge base of HEAD and "
+        f"main\n  Fetch the history: on GitHub {deep} --unshallow.\n",
+        ("repository", "--base", "nosuch"): "this checkout has no commit named nosuch to compare "
+        "with\n  Name the target of the branch with --base, for example origin/main.\n",
+        ("repository", "--desired-state", "/usr/lib"): "/usr/lib is not in a Git checkout, so "
+        "there is no branch to review\n"
+        "  Run this in a checkout, or name the folder with --desired-state.\n",
+    }
+
+    ended = {one: call_cli(["review", *one[1:]], home, tmp_path / one[0]) for one in errors}
+
+    assert {one: run.stderr for one, run in ended.items()} == errors
+    assert {run.returncode for run in ended.values()} == {2}
