@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
+from quota_ops.model.tables import BATCHES
 from quota_ops.sql.job import RESULTS, ComparedRun
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
@@ -75,6 +76,8 @@ class Attempt:
                 f"{manifest} exists: another attempt to compare this run ended first",
                 "Its result is in the run folder. Run diff again if the run was described since.",
             )
+        # Nothing can be planned without batches: no reader finds those of an earlier attempt.
+        (run.folder / BATCHES.file).delete()
         for table in RESULTS:
             written = files.get((table.name, str(number)), [])
             if written:

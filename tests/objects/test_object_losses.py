@@ -1,5 +1,6 @@
 """Runs whose store loses a tenth of its responses, after it has done what they confirm."""
 
+import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -7,12 +8,16 @@ from dataclasses import replace
 import pytest
 
 from quota_ops.model.outcome import DONE
+from quota_ops.sql.attempt import Attempt
+from quota_ops.sql.job import ComparedRun
 from quota_ops.store.run_folder import APPLIED
 from quota_ops.store.run_list import summarize_run
+from quota_ops.store.run_store import open_place
 from tests.cli.test_screens import KEY
+from tests.engines.publishing import CLUSTER, read_entities, write_results
 from tests.faults.table import ALL
 from tests.lab import Lab
-from tests.objects.proxy import Faults
+from tests.objects.proxy import LOST, Faults
 
 RUNS = 40 if ALL else 1
 EVERY = 10
@@ -48,3 +53,20 @@ def test_no_row_is_lost_and_nothing_is_done_twice(lab: Lab, address: str, faults
 
     assert play(replace(lab, address=f"{address}/lossy")) == expected
     assert faults.puts > EVERY * RUNS
+
+
+def test_lost_responses_while_an_attempt_of_spark_ends(address: str, faults: Faults) -> None:
+    """The attempt recognizes its own manifest and repeats lost moves; its result is whole."""
+    folder = open_place(address) / "run"
+    for entity in ("old", "new"):
+        with Attempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
+            write_results(attempt, entity)
+            if entity == "new":
+                faults.puts, faults.plan, faults.lose_every = 0, [LOST], 2
+            attempt.publish()
+
+    assert faults.puts > 3
+    assert read_entities(folder) == ["new", "new"]
+    assert json.loads((folder / "diff-0002.json").read())["attempt"] == attempt.place.name
+    names = ["batches.parquet", "diff-0001.json", "diff-0002.json", "differences.parquet"]
+    assert list(folder.list()) == names

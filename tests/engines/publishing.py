@@ -1,0 +1,70 @@
+"""A program that publishes an attempt for one run, and may die before one of its steps.
+
+python -m tests.engines.publishing PLACE [STEP]
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from quota_ops.sql.attempt import Attempt
+from quota_ops.sql.job import RESULTS, ComparedRun
+from quota_ops.store import parquet
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import open_place
+
+STEPS = ("create", "delete", "move", "move")
+"""What an attempt asks of the store to become the result of a run, in order."""
+CLUSTER = "c"
+
+
+def write_results(attempt: Attempt, entity: str) -> None:
+    """Write what an engine writes for the first run: one difference of an entity, one batch."""
+    values = {"cluster": CLUSTER, "entity": entity, "key": "producer_byte_rate", "batch": 1}
+    values |= {"kind": "pending", "action": "set", "after": 1.0}
+    for table in RESULTS:
+        row = [(values.get(column.name),) for column in table.columns]
+        arrow = pa.table(dict(zip(table.names, row, strict=True)), parquet.arrow_schema(table))
+        part = f"{table.name}/folder=0/part-0.parquet"
+        attempt.place.below(part).replace(parquet.to_bytes(table, arrow))
+
+
+def read_entities(folder: Place) -> list[str | None]:
+    """Return the entity in each result of a run folder; None for a result that is missing."""
+    return [
+        parquet.from_bytes(table, place.read(), str(place))["entity"][0].as_py()
+        if (place := folder / table.file).exists()
+        else None
+        for table in RESULTS
+    ]
+
+
+def main(address: str, last: int) -> None:
+    """Publish the entity `new`, and die before step `last`, from 0."""
+    folder = open_place(address)
+    with Attempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
+        write_results(attempt, "new")
+        done = 0
+
+        def die_at_last(act: Callable[..., Any]) -> Callable[..., Any]:
+            def step(*arguments: Any) -> Any:
+                nonlocal done
+                if done == last:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                done += 1
+                return act(*arguments)
+
+            return step
+
+        store: Any = type(folder.store)
+        for name in set(STEPS):
+            setattr(store, name, die_at_last(getattr(store, name)))
+        attempt.publish()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else -1)

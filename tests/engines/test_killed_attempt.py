@@ -1,0 +1,54 @@
+"""An attempt that is killed while it becomes the result of a run."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quota_ops.sql.attempt import Attempt
+from quota_ops.sql.job import ComparedRun
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import open_place
+from tests.engines.publishing import CLUSTER, STEPS, read_entities, write_results
+from tests.engines.submitting import ROOT
+
+AFTER = (["old", "old"], ["old", "old"], ["old", None], ["new", None])
+"""The results in the run folder after a kill before each step: differences and batches."""
+
+
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.matrix)])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """The folder of a run with an old result, in either kind of store."""
+    address = request.getfixturevalue("address") if request.param == "bucket" else tmp_path
+    folder = open_place(address) / "run"
+    publish(folder, "old")
+    return folder
+
+
+def publish(folder: Place, entity: str) -> None:
+    """Make an attempt for a run its result."""
+    with Attempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
+        write_results(attempt, entity)
+        attempt.publish()
+
+
+@pytest.mark.parametrize("step", range(len(STEPS)))
+def test_a_kill_before_each_step(step: int, folder: Place) -> None:
+    """No reader ever finds the differences of one attempt with the batches of another.
+
+    The old result stays until the manifest exists; batches without a result are missing, so that
+    nothing can be planned. The next attempt is a whole result.
+    """
+    killed = subprocess.run(
+        [sys.executable, "-m", "tests.engines.publishing", folder.uri, str(step)],
+        cwd=ROOT,
+        check=False,
+    )
+
+    assert killed.returncode == -signal.SIGKILL
+    assert read_entities(folder) == AFTER[step]
+    assert folder.list().count("diff-0002.json") == (step > 0)
+    publish(folder, "next")
+    assert read_entities(folder) == ["next", "next"]
