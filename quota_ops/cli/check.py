@@ -104,7 +104,7 @@ def check_run(
     file_cache: "FileCache | None" = None,
 ) -> None:
     """Check the cluster of an earlier run again, and write the result to the run's folder."""
-    from quota_ops.cli.stage_run import open_unwritten_run
+    from quota_ops.cli.earlier_run import open_unwritten_run
     from quota_ops.desired.read import find_cluster
     from quota_ops.stages.check import check_desired_state
 

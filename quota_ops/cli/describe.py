@@ -142,7 +142,7 @@ def describe_run(
     path: str, run_store: str | None, connection_file: Path | None
 ) -> tuple[tuple[StoredQuota, ...], str, str]:
     """Describe a cluster into an earlier run's folder; return the rows, the path and the id."""
-    from quota_ops.cli.stage_run import open_unwritten_run
+    from quota_ops.cli.earlier_run import open_unwritten_run
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.entity import Entity
     from quota_ops.model.tables import ACTUAL

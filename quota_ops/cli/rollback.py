@@ -43,7 +43,7 @@ def rollback(
     the run did not verify, or that have changed since, are left unchanged and listed. Needs no
     checkout: the policy is the one that was last applied.
     """
-    from quota_ops.cli.run_end import show_run
+    from quota_ops.cli.run_end import record_run, show_run
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.approval import Author, find_login
     from quota_ops.runs.chain import CHAINS, run_stages
@@ -67,6 +67,7 @@ def rollback(
         except QuotaOpsError as raised:
             error = raised
     shown = show_run("rollback", folder, output)
+    record_run(folder, shown, None, writes=False)
     warn_idle(allowed, shown.plan.guards if shown.plan else None)
     if isinstance(error, GuardsRefused) and output == TEXT:
         raise click.exceptions.Exit(error.exit_code)  # the screen has just shown it

@@ -18,6 +18,7 @@ from quota_ops.report.rollback import list_next_steps, rollback_screen
 from quota_ops.report.sentences import is_accepted
 from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
+from quota_ops.stages.report.history_record import record_run_history
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
 
@@ -83,13 +84,17 @@ def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
     return (line(f"next: {approve_command(str(folder.place), plan)}"),)
 
 
-def record_run(folder: RunFolder, report: Report, connection_file: Path | None) -> None:
-    """Record the end of a run that wrote but has no report; warn if the audit topic lacks it.
+def record_run(
+    folder: RunFolder, report: Report, connection_file: Path | None, *, writes: bool
+) -> None:
+    """Record the end of a run without a report; warn if the audit topic or the history lacks it.
 
-    Raises InvalidInput if the run store cannot be written.
+    Raises InvalidInput if the end of a run that writes cannot be recorded in the run store.
     """
-    find_audit = partial(find_audit_connection, file=connection_file)
-    _warn_missed(record_end(folder, partial(audit_record, report), find_audit))
+    if writes:
+        find_audit = partial(find_audit_connection, file=connection_file)
+        _warn_missed(record_end(folder, partial(audit_record, report), find_audit))
+    _warn_missed(record_run_history(folder, report))
 
 
 def record_command(folder: RunFolder, verb: Verb, connection_file: Path | None) -> None:

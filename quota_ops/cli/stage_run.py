@@ -12,6 +12,7 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.approval import ApprovalOptions, find_approver
 from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
+from quota_ops.cli.earlier_run import open_run, refuse_written
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import load_report, record_run, show_run
 from quota_ops.desired.file_cache import FileCache
@@ -27,7 +28,6 @@ from quota_ops.runs.chain import CHAINS, RESUMED, SNAPSHOT_STAGES, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.stages.report.end_record import find_audit_connection
-from quota_ops.store.retention import refuse_pruned
 from quota_ops.store.run_folder import (
     ABOUT,
     APPLIED,
@@ -35,7 +35,6 @@ from quota_ops.store.run_folder import (
     PLAN,
     REPORT,
     RunFolder,
-    batch_file,
 )
 from quota_ops.store.run_store import RunStore, find_run_store, open_place, store_of
 
@@ -91,11 +90,11 @@ def run_command(name: str, typed: StageOptions) -> None:
         _run(begun, typed, approval)
     except QuotaOpsError as raised:
         error = raised
-    folder, stages = begun.folder, begun.stages
+    folder = begun.folder
     try:
         shown = _show(name, folder, typed.output, error)
     finally:
-        _record_end(begun, typed, reported="report" in stages)
+        _record_end(begun, typed)
     warn_idle(approval.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
         _show_offline(typed.actual, folder, shown, typed.output)
@@ -142,7 +141,7 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
     folder, stages = begun.folder, begun.stages
     is_new_plan = typed.run_folder is None or bool(approval.allow)
     with (
-        report_run_if_stopped(folder.place, partial(_record_end, begun, typed, reported=False)),
+        report_run_if_stopped(folder.place, partial(_record_end, begun, typed, stopped=True)),
         connect_once(
             folder.policy, partial(find_connection, file=typed.connection_file)
         ) as connect,
@@ -191,47 +190,23 @@ def _refuse_unseen(report: Report) -> None:
         raise Refused(missed, BACK_OR_GONE)
 
 
-def _record_end(begun: _Begun, typed: StageOptions, *, reported: bool) -> None:
-    """Record the end of a run that writes, unless the stage report has already recorded it."""
-    folder, stages = begun.folder, begun.stages
-    writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
-    if writes and not reported:
-        record_run(folder, load_report(folder), typed.connection_file)
+def _record_end(begun: _Begun, typed: StageOptions, *, stopped: bool = False) -> None:
+    """Record the end of a run, unless the stage report has already recorded it.
 
-
-def open_run(path: str) -> RunFolder:
-    """Return the run folder at a path; InvalidInput if the path is not a run folder."""
-    folder = RunFolder(open_place(path))
-    if not folder.has(ABOUT):
-        raise InvalidInput(f"{path} is not a run folder: it has no {ABOUT}")
-    refuse_pruned(folder)
-    return folder
-
-
-def open_unwritten_run(path: str, stage: str) -> RunFolder:
-    """Return the run folder at a path, for a stage that starts the run over.
-
-    InvalidInput if it is not a run folder, or if the run wrote: its report and rollback need the
-    files.
+    A run on a snapshot, and a run that only reads and was stopped by a signal, found nothing.
     """
-    folder = open_run(path)
-    _refuse_written(folder, stage)
-    return folder
-
-
-def _refuse_written(folder: RunFolder, stage: str) -> None:
-    if folder.has(APPLIED) or folder.has(batch_file(1)):
-        raise InvalidInput(
-            f"{folder.place} is a run that wrote: {stage} would replace files that its report and "
-            "rollback need",
-            f"Make a new plan: quota-ops plan {folder.about()['cluster']}",
-        )
+    folder, stages = begun.folder, begun.stages
+    if "report" in stages and not stopped:
+        return
+    writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
+    if writes or not (stopped or typed.actual):
+        record_run(folder, load_report(folder), typed.connection_file, writes=writes)
 
 
 def _choose_resumed(name: str, folder: RunFolder, approval: ApprovalOptions) -> Sequence[str]:
     """Choose the stages of a command on an earlier run; overridden guards are judged again."""
     if name in {"diff", "plan"}:
-        _refuse_written(folder, name)
+        refuse_written(folder, name)
     stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
     if folder.has(REPORT) and name in {"apply", "verify"}:
         stages = (name, "report")  # `runs` reads it

@@ -104,6 +104,8 @@ class Report:
     metadata: Metadata | None = None
     audit: str | None = None
     """Why the audit topic lacks the end of this run."""
+    history: str | None = None
+    """Why the history lacks this run."""
     rollback: Rollback | None = None
     """What this run rolls back; None for a run that applies Git."""
     decisions: tuple[Decision, ...] = ()

@@ -13,6 +13,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageStatus
 from quota_ops.report.audit_command import CommandEnd, Verb, format_command_end
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
+from quota_ops.stages.report.history_record import record_command_history
 from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, POLICY, RELEASED, RunFolder
 from quota_ops.store.run_store import RunStore
 
@@ -50,7 +51,7 @@ def open_run_cluster(
 def record_command_end(
     folder: RunFolder, verb: Verb, find_audit: Callable[[str], Connection] = find_audit_connection
 ) -> str | None:
-    """Write the record of a command's end; return why the audit topic does not have it."""
+    """Record a command's end; return why the audit topic or the history lacks it, or None."""
     name, stages = _ARTEFACTS[verb]
     results = map(folder.stage_result, stages)
     end = CommandEnd(
@@ -63,4 +64,7 @@ def record_command_end(
         folder.outcomes(APPLIED),
         folder.decisions(),
     )
-    return record_end(folder, partial(format_command_end, end), find_audit)
+    record = partial(format_command_end, end)
+    missed = record_end(folder, record, find_audit)
+    forgotten = record_command_history(folder, record(1))
+    return "; ".join(filter(None, (missed, forgotten))) or None

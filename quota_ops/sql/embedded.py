@@ -72,6 +72,18 @@ class EmbeddedEngine:
                 raise InvalidInput(f"{clients} cannot be resolved: {why}") from error
 
 
+def fold_history(history: pa.Table, quotas_before: pa.Table) -> dict[str, pa.Table]:
+    """Return the tables of `text.HISTORY_VIEWS` by name, from HISTORY and earlier QUOTAS."""
+    with interruptible(), duckdb.connect() as db:
+        db.execute("CREATE MACRO unix_seconds(moment) AS epoch(moment)")
+        db.register("history", history)
+        db.register("quotas_before", quotas_before)
+        with timed(_log, logging.DEBUG, "the history in DuckDB"):
+            for view in text.HISTORY_VIEWS:
+                db.execute(f"CREATE TABLE {view} AS {text.history_text(view)}")
+            return {view: db.table(view).to_arrow_table() for view in text.HISTORY_VIEWS}
+
+
 def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:
     from pyarrow import compute  # noqa: PLC0415 - 50 ms that a single run need not wait
 

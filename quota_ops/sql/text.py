@@ -20,6 +20,15 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
     )
 
 
+HISTORY_VIEWS = ("ends", "drifts", "quotas", "days", "owners")
+"""The views of the history, in the order in which they are made of each other."""
+
+
+def history_text(view: str) -> str:
+    """Return the SQL of one of HISTORY_VIEWS; its file names its input."""
+    return _read(f"history_{view}.sql")
+
+
 def resolve_text(*, spreadsheet: bool = False) -> str:
     """Return resolve.sql: from clients, quota_keys and limits to the columns of RESOLVED.
 

@@ -8,6 +8,7 @@ ROOT/claims/CLUSTER_ID/     which runs have begun to apply, one file each, by nu
 ROOT/at_work/CLUSTER/RUN    the mark of a run that writes, or died while writing
 ROOT/approvals/CLUSTER_ID/  the decisions about plans, one file each, by digest
 ROOT/holds/CLUSTER_ID/      the holds and releases, as numbered files
+ROOT/history/               what each run found and did, by day
 ROOT/sequence/              the number of each run, in the order in which they began
 """
 
@@ -96,6 +97,11 @@ class RunStore:
     def sequence(self) -> Place:
         """The folder of the numbers of runs."""
         return self.root / "sequence"
+
+    @property
+    def history(self) -> Place:
+        """The folder of the history of all clusters."""
+        return self.root / "history"
 
     @property
     def overviews(self) -> Place:

@@ -41,7 +41,7 @@ def play(lab: Lab) -> Counter[str]:
         assert summarize_run(folder.place).came_to == "In sync"
     leaves = lab.store.root.walk()
     assert [leaf for leaf in leaves if leaf.path.startswith("at_work/")] == []
-    return Counter(re.sub(r"/2[^/]*/", "/RUN/", leaf.path) for leaf in leaves)
+    return Counter(re.sub(r"(?<=[/@])2[^/@]*(?=[/@-])", "RUN", leaf.path) for leaf in leaves)
 
 
 @pytest.mark.timeout(1800)

@@ -23,7 +23,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     They come from the ledger at the time of describe.
     """
     table = folder.read_table(LEDGER)
-    owners = Counter(_list_owners(folder, table))
+    owners = count_managed_rows(folder)
     values, commits = read_applied_notes(table)
     return EarlierRuns(
         owned=owners.total(),
@@ -33,6 +33,11 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
         overtaken_by=find_overtaking_commit(folder, commits),
         old_ledger=folder.old_ledger(),
     )
+
+
+def count_managed_rows(folder: RunFolder) -> Counter[str | None]:
+    """Return the number of managed rows of each owner, from the ledger at the time of describe."""
+    return Counter(_list_owners(folder, folder.read_table(LEDGER)))
 
 
 def _parse_policy(folder: RunFolder, values: dict[str, Any]) -> Policy:

@@ -14,6 +14,7 @@ from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.text_report import as_text
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
+from quota_ops.stages.report.history_record import record_run_history
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
 
@@ -28,13 +29,17 @@ FORMS = {
 def write_reports(
     folder: RunFolder, find_audit: Callable[[str], Connection] = find_audit_connection
 ) -> Report:
-    """Write the record of the run's end, and report.json, .md, .txt and .html, for any outcome.
+    """Record the run's end, also in the history, and write report.json, .md, .txt and .html.
 
     `find_audit` looks up the connection to the audit topic by its name.
     """
     read = read_run(folder)
     missed = record_end(folder, partial(audit_record, read), find_audit)
-    report = read if missed == read.audit else replace(read, audit=missed)
+    forgotten = record_run_history(folder, read)
+    if (missed, forgotten) == (read.audit, None):
+        report = read
+    else:
+        report = replace(read, audit=missed, history=forgotten)
     write_forms(folder, report)
     return folder.read_cached(REPORT, lambda: report)
 

@@ -116,9 +116,19 @@ def read_end_time(folder: RunFolder) -> str:
 
     Returns the start of the run when no stage recorded an end, as in runs of earlier versions.
     """
-    files = {stage_file(stage): "at" for stage in (*STAGES, *_RECORDED)} | {REPORT: "finished"}
+    written = _find_last(folder, {stage_file("report"): "at", REPORT: "finished"})
+    return max(written or "", read_work_end(folder))
+
+
+def read_work_end(folder: RunFolder) -> str:
+    """Return the same without the report, which can be written again later."""
+    files = {stage_file(stage): "at" for stage in (*STAGES[:-1], *_RECORDED)}
+    return _find_last(folder, files) or str(folder.about()["started"])
+
+
+def _find_last(folder: RunFolder, files: Mapping[str, str]) -> str | None:
     times = [_read_time(folder, name, key) for name, key in files.items() if folder.has(name)]
-    return max(filter(None, times), default=str(folder.about()["started"]))
+    return max(filter(None, times), default=None)
 
 
 def _read_time(folder: RunFolder, name: str, key: str) -> str | None:

@@ -1,0 +1,156 @@
+"""The rows with which a run enters the history: one for its end, and one for each quota."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from quota_ops.model.guard import GuardFinding
+from quota_ops.model.history import HistoryRow, Mode
+from quota_ops.model.outcome import DONE, Status
+from quota_ops.model.report import STOPPED, Report, StageStatus
+from quota_ops.report.audit import Json
+from quota_ops.report.json_report import count_rows
+from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
+from quota_ops.report.summary import summarize
+
+_LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.UNMANAGED})
+"""The statuses of rows that are only counted."""
+_WRITTEN = frozenset({RowStatus.CHANGED, RowStatus.FOUND})
+_COUNTED = ("in_sync", "drifted", "returned", "pending", "held", "unmanaged", "unsettled")
+_NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
+
+
+class RunEnd(NamedTuple):
+    """What the artefacts of a run have besides its report."""
+
+    ended: str
+    sequence: int | None
+    by: str | None
+    owned: Mapping[str | None, int]
+    """How many managed rows the ledger had, by owner."""
+
+
+def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
+    """Return the rows of a run that compared, or tried to; the revision is 1."""
+    rollback, last = report.rollback, report.decisions[-1] if report.decisions else None
+    applied = bool(report.applied) or any(
+        one.stage == "apply" and one.status is not StageStatus.NOT_RUN for one in report.stages
+    )
+    mode = Mode.ROLLBACK if rollback else Mode.APPLY if applied else Mode.LOOK
+    run = _NOTHING | {
+        "cluster": report.cluster,
+        "cluster_id": report.cluster_id,
+        "run": report.run,
+        "sequence": end.sequence,
+        "started": report.started,
+        "ended": end.ended,
+        "revision": 1,
+        "mode": mode,
+        "status": summarize(report).word,
+        "commit": report.commit,
+        "author": (rollback and rollback.by) or end.by or (last and (last.by or last.login)),
+        "run_reason": (rollback and rollback.reason) or (last and last.reason) or None,
+    }
+    counts = _count_states(report) if report.plan else {}
+    guards = report.plan.guards if report.plan else ()
+    return (
+        HistoryRow(**run | counts | _describe_stop(report) | _name_guards(guards))._replace(
+            owned=sum(end.owned.values()) if report.plan else None
+        ),
+        *(
+            HistoryRow(**run | _describe_row(row, end.owned))
+            for row in report_rows(report)
+            if row.status not in _LEFT_OUT
+        ),
+    )
+
+
+def _count_states(report: Report) -> dict[str, int | None]:
+    counts, rows = count_rows(report), report_rows(report)
+    return {name: counts[name] for name in _COUNTED} | {
+        "declared": report.plan.desired if report.plan else None,
+        "refused": sum(_find_outcome(row) is Status.REFUSED for row in rows),
+        "changed": sum(row.was_written for row in rows),
+    }
+
+
+def _describe_stop(report: Report) -> dict[str, str | None]:
+    for one in report.stages:
+        if one.status in STOPPED:
+            return {"stopped_at": one.stage, "stopped": one.status, "failure": one.message}
+    return {}
+
+
+def _name_guards(guards: tuple[GuardFinding, ...]) -> dict[str, str | None]:
+    blocked = [one.guard for one in guards if one.allowed is None]
+    overridden = [one.guard for one in guards if one.allowed is not None]
+    return {
+        "blocked_by": ",".join(blocked) or None,
+        "overridden": ",".join(overridden) or None,
+    }
+
+
+def _describe_row(row: ReportRow, owned: Mapping[str | None, int]) -> dict[str, Any]:
+    difference = row.difference
+    return {
+        "entity": difference.entity,
+        "key": difference.key,
+        "kind": difference.kind,
+        "action": difference.action,
+        "state": row.status.name.lower(),
+        "outcome": _find_outcome(row),
+        "desired": difference.after,
+        "actual": difference.before,
+        "value": difference.target if row.status in _WRITTEN else difference.before,
+        "owner": difference.owner,
+        "reason": difference.reason,
+        "owned": owned.get(difference.owner, 0),
+    }
+
+
+def _find_outcome(row: ReportRow) -> Status | None:
+    outcome = row.applied
+    if row.validated and row.validated.status is Status.REFUSED:
+        outcome = outcome or row.validated
+    return outcome and outcome.status
+
+
+def list_command_rows(record: Json, end: RunEnd) -> tuple[HistoryRow, ...]:
+    """Return the rows of an alter, adopt or release, from its audit record; the revision is 1."""
+    run = _NOTHING | {
+        **{name: record[name] for name in ("cluster", "cluster_id", "run", "started", "commit")},
+        "sequence": end.sequence,
+        "ended": end.ended,
+        "revision": 1,
+        "mode": Mode(record["verb"]),
+        "status": "",
+        "author": record["by"] or record["login"],
+        "run_reason": record["reason"],
+    }
+    stopped = next((one for one in record["stages"] if one["status"] in STOPPED), None)
+    why = stopped and {
+        "stopped_at": stopped["stage"],
+        "stopped": stopped["status"],
+        "failure": stopped["message"],
+    }
+    rows = tuple(_list_changes(record))
+    changed = sum(row["outcome"] == Status.ACCEPTED for row in rows)
+    return (
+        HistoryRow(**run | (why or {}) | {"changed": changed}),
+        *(HistoryRow(**run | row) for row in rows),
+    )
+
+
+def _list_changes(record: Json) -> Iterator[dict[str, Any]]:
+    for one in record["changes"]:
+        before, after = (
+            None if one[name] is None else float(one[name]) for name in ("before", "after")
+        )
+        yield {
+            "entity": one["entity"],
+            "key": one["key"],
+            "kind": one["kind"],
+            "outcome": one["outcome"],
+            "actual": before,
+            "value": after if one["outcome"] in {None, *DONE} else before,
+            "owner": one.get("owner"),
+        }

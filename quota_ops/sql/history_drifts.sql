@@ -1,0 +1,83 @@
+-- The drifts of quotas: each lasts from the first look that finds it to the first that does not,
+-- or to the run that repairs it.
+--
+-- In:  ends, quotas_before (the quotas of an earlier summary)
+-- Out: drifts. A look is an end of a run that compared the cluster with Git. A drift that the
+--      earlier summary has continues as look 0.
+WITH looks AS (
+  SELECT
+    cluster, run, ended,
+    ROW_NUMBER() OVER (PARTITION BY cluster ORDER BY ended, sequence, run) AS look
+  FROM ends
+  WHERE entity IS NULL AND mode IN ('look', 'apply') AND declared IS NOT NULL
+),
+
+seen AS (
+  SELECT
+    ends.cluster, entity, key, owner, kind, look, ends.ended AS since, ends.ended AS last_seen,
+    1 AS times_seen, desired, actual, ends.run,
+    CASE WHEN state IN ('changed', 'found', 'forgotten') THEN 1 ELSE 0 END AS is_repaired,
+    CASE WHEN outcome = 'accepted' THEN ends.run END AS repaired_by
+  FROM ends
+  JOIN looks ON looks.cluster = ends.cluster AND looks.run = ends.run AND looks.ended = ends.ended
+  WHERE entity IS NOT NULL AND kind IN ('drifted', 'conflict', 'changed_since', 'gone')
+  UNION ALL
+  SELECT
+    cluster, entity, key, owner, kind, 0, drifted_since, last_seen,
+    0, desired, actual, '', 0, NULL
+  FROM quotas_before
+  WHERE drifted_since IS NOT NULL
+),
+
+marked AS (
+  SELECT
+    *,
+    CASE
+      WHEN LAG(look) OVER (PARTITION BY cluster, entity, key ORDER BY look) = look - 1
+        AND LAG(is_repaired) OVER (PARTITION BY cluster, entity, key ORDER BY look) = 0
+      THEN 0 ELSE 1
+    END AS begins
+  FROM seen
+),
+
+numbered AS (
+  SELECT
+    *,
+    SUM(begins) OVER (
+      PARTITION BY cluster, entity, key ORDER BY look
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS drift
+  FROM marked
+),
+
+summed AS (
+  SELECT
+    cluster, entity, key, owner, kind, last_seen, desired, actual, run, look, is_repaired,
+    repaired_by,
+    MIN(since) OVER (PARTITION BY cluster, entity, key, drift) AS since,
+    SUM(times_seen) OVER (PARTITION BY cluster, entity, key, drift) AS times_seen,
+    MIN(look) OVER (PARTITION BY cluster, entity, key, drift) AS first_look,
+    MAX(look) OVER (PARTITION BY cluster, entity, key, drift) AS last_look
+  FROM numbered
+),
+
+ended AS (
+  SELECT
+    summed.cluster, entity, key, owner, kind, since, last_seen, times_seen, desired, actual,
+    summed.run, first_look,
+    CASE WHEN is_repaired = 1 THEN last_seen ELSE looks.ended END AS repaired,
+    CASE WHEN is_repaired = 1 THEN repaired_by END AS repaired_by
+  FROM summed
+  LEFT JOIN looks ON looks.cluster = summed.cluster AND looks.look = summed.look + 1
+  WHERE summed.look = last_look
+)
+
+SELECT
+  cluster, entity, key, owner, kind, since, last_seen, CAST(times_seen AS INT) AS times_seen,
+  desired, actual, run, repaired, repaired_by,
+  CAST(
+    unix_seconds(CAST(repaired AS TIMESTAMP)) - unix_seconds(CAST(since AS TIMESTAMP)) AS DOUBLE
+  ) AS seconds,
+  first_look = 0 AS before
+FROM ended
+ORDER BY cluster, entity, key, since

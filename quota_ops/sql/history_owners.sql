@@ -1,0 +1,11 @@
+-- How many quotas of each owner and key were seen drifted on each day (UTC) of each cluster.
+--
+-- In:  ends
+-- Out: owners
+SELECT
+  cluster, SUBSTR(ended, 1, 10) AS date, owner, key, CAST(COUNT(DISTINCT entity) AS INT) AS drifted
+FROM ends
+WHERE entity IS NOT NULL AND mode IN ('look', 'apply')
+  AND kind IN ('drifted', 'conflict', 'changed_since', 'gone')
+GROUP BY cluster, SUBSTR(ended, 1, 10), owner, key
+ORDER BY cluster, date, owner NULLS FIRST, key

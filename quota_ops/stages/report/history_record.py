@@ -1,0 +1,41 @@
+"""Append a run to the history; that never makes a run fail."""
+
+import logging
+from collections.abc import Callable
+
+from quota_ops.model.history import HistoryRow
+from quota_ops.model.report import Report
+from quota_ops.model.tables import LEDGER
+from quota_ops.report.audit import Json
+from quota_ops.report.history_rows import RunEnd, list_command_rows, list_report_rows
+from quota_ops.stages.plan.earlier_runs import count_managed_rows
+from quota_ops.stages.report.run_report import read_work_end
+from quota_ops.store import history
+from quota_ops.store.run_folder import RunFolder
+
+_log = logging.getLogger(__name__)
+
+
+def record_run_history(folder: RunFolder, report: Report) -> str | None:
+    """Append a run that compared, or tried to; return why the history lacks it, or None."""
+    return _append(folder, lambda end: list_report_rows(report, end))
+
+
+def record_command_history(folder: RunFolder, record: Json) -> str | None:
+    """Append an alter, adopt or release by its audit record; return as `record_run_history`."""
+    return _append(folder, lambda end: list_command_rows(record, end))
+
+
+def _append(folder: RunFolder, list_rows: Callable[[RunEnd], tuple[HistoryRow, ...]]) -> str | None:
+    if folder.only_read:
+        return None
+    try:
+        about = folder.about()
+        owned = count_managed_rows(folder) if folder.has(LEDGER.file) else {}
+        end = RunEnd(read_work_end(folder), about["sequence"], about["by"], owned)
+        history.append(folder.store, list_rows(end))
+    except Exception as error:  # noqa: BLE001 - a run has ended as it did without its history
+        words = f"this run is not in the history: {' '.join(str(error).split())}"
+        _log.warning("%s", words)
+        return words
+    return None

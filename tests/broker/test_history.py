@@ -1,0 +1,98 @@
+"""What runs on a real broker append to the history."""
+
+from pathlib import Path
+
+from quota_ops.model.history import HISTORY, HistoryRow
+from quota_ops.store import history, parquet
+from tests.lab import Lab
+from tests.places import on_disk
+
+KEY = "producer_byte_rate"
+ALICE = "user=alice"
+
+
+def recorded(lab: Lab) -> list[HistoryRow]:
+    """Return the rows of the history, in the order in which the runs began."""
+    found = [history.read_day(day) for day in history.list_days(lab.store)]
+    assert [one.troubles for one in found if one.troubles] == []
+    rows = (
+        row for one in found for table in one.tables for row in parquet.read_rows(HISTORY, table)
+    )
+    return sorted(rows, key=lambda row: (row.sequence or 0, row.ended, row.entity or ""))
+
+
+def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
+    """A reconcile, an alter with its reason, a plan that finds the drift, and the repair."""
+    lab.desire({ALICE: {KEY: 10.0}, "user=bob": {KEY: 5.0}})
+    lab.run("reconcile")
+    reason = ("--reason", "INC-31", "--by", "anna")
+    lab.call("alter", "demo", "--names", ALICE, "--add", f"{KEY}=20", *reason)
+    lab.call("plan", "demo", "--by", "robot-7")
+    lab.run("reconcile")
+
+    rows = recorded(lab)
+
+    assert {row.cluster_id for row in rows} == {lab.cluster.cluster_id}
+    assert [
+        (row.mode, row.status, row.author, row.declared, row.in_sync, row.drifted, row.changed)
+        for row in rows
+        if row.entity is None
+    ] == [
+        ("apply", "In sync", None, 2, 2, 0, 2),
+        ("alter", "", "anna", None, None, None, 1),
+        ("look", "Needs attention", "robot-7", 2, 1, 1, 0),
+        ("apply", "In sync", None, 2, 2, 0, 1),
+    ]
+    quotas = ("entity", "kind", "state", "outcome", "desired", "actual", "value", "owner", "owned")
+    assert [
+        tuple(getattr(row, name) for name in quotas) for row in rows if row.entity is not None
+    ] == [
+        (ALICE, "pending", "changed", "accepted", 10.0, None, 10.0, "team", 0),
+        ("user=bob", "pending", "changed", "accepted", 5.0, None, 5.0, "team", 0),
+        (ALICE, "altered", None, "accepted", None, 10.0, 20.0, None, None),
+        (ALICE, "drifted", "drifted", None, 10.0, 20.0, 20.0, "team", 2),
+        (ALICE, "drifted", "changed", "accepted", 10.0, 20.0, 10.0, "team", 2),
+    ]
+    assert [row.run_reason for row in rows if row.mode == "alter"] == ["INC-31", "INC-31"]
+
+
+def test_a_report_that_is_written_again_adds_nothing(lab: Lab) -> None:
+    """An end of a run is recorded once, however often its report is written."""
+    lab.desire({ALICE: {KEY: 10.0}})
+    run = lab.run("reconcile")
+    before = recorded(lab)
+
+    assert lab.call("report", "--run", str(run.place)).returncode == 0
+    assert recorded(lab) == before
+
+
+def test_a_history_that_cannot_be_written_is_reported(lab: Lab) -> None:
+    """The run ends as without it; a plan prints why on stderr, a report has it as a warning."""
+    lab.desire({ALICE: {KEY: 10.0}})
+    lab.store.prepare()
+    on_disk(lab.store.history).write_text("a file in its place")
+
+    planned, applied = lab.call("plan", "demo"), lab.call("reconcile", "demo")
+
+    assert (planned.returncode, applied.returncode) == (0, 0)
+    assert planned.stderr.startswith("this run is not in the history: ")
+    (report,) = Path(str(lab.store.root)).glob("runs/demo/*/report.txt")
+    assert "this run is not in the history: " in report.read_text("utf-8")
+
+
+def test_a_blocked_plan_and_a_failed_look_are_recorded(lab: Lab) -> None:
+    """The guards that block are named, and so is the stage that failed, with its reason."""
+    lab.desire({"user=<default>": {KEY: 10.0}})
+    lab.call("plan", "demo")
+    (lab.folder / "team.yaml").write_text("owner: [")
+    lab.call("plan", "demo")
+
+    blocked, failed = (row for row in recorded(lab) if row.entity is None)
+
+    assert (blocked.blocked_by, blocked.stopped_at, blocked.stopped) == (
+        "default_touched",
+        "plan",
+        "refused",
+    )
+    assert (failed.declared, failed.stopped_at, failed.stopped) == (None, "check", "failed")
+    assert "team.yaml" in str(failed.failure)
