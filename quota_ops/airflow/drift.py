@@ -12,7 +12,7 @@ from airflow.sdk import DAG, TriggerRule, get_current_context, task
 from quota_ops.airflow.assets import DRIFTED, Event, emit_drifted, has_drift, make_event
 from quota_ops.airflow.each_cluster import work_on_each
 from quota_ops.airflow.errors import is_retryable, log_errors
-from quota_ops.airflow.links import add_report_button, find_news_link, find_page_link, offer_link
+from quota_ops.airflow.links import add_report_button, find_page_link, offer_link
 from quota_ops.airflow.notify import (
     News,
     Notify,
@@ -31,8 +31,6 @@ from quota_ops.model.report import StageStatus
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from quota_ops.model.report import Report
 
 _log = logging.getLogger(__name__)
@@ -135,7 +133,7 @@ def _make_report_task(notify: Notify) -> Any:
         others: overview fails and names it.
         """
         context = get_current_context()
-        drifts, _ = work_on_each(clusters, partial(_report, run_store=run_store, context=context))
+        drifts, _ = work_on_each(clusters, partial(_report, run_store=run_store))
         for drift in filter(None, drifts.values()):
             emit_drifted(drift.event)
             send_notification(notify, drift.news, context)
@@ -143,7 +141,7 @@ def _make_report_task(notify: Notify) -> Any:
     return report
 
 
-def _report(cluster: ClusterFolder, *, run_store: str | None, context: "Context") -> _Drift | None:
+def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
     """Write the report of a cluster, and return its drift."""
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import PAGE, REPORT
@@ -162,7 +160,7 @@ def _report(cluster: ClusterFolder, *, run_store: str | None, context: "Context"
     written = folder.read_cached(REPORT, lambda: read_report(folder))
     if not has_drift(written):
         return None
-    link = find_news_link(page, run.store, context)
+    link = find_page_link(page, run.store)
     return _Drift(make_event(written), describe_report("drift", written, link))
 
 
@@ -171,7 +169,9 @@ def _report(cluster: ClusterFolder, *, run_store: str | None, context: "Context"
 def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     """Write one page about all clusters, then fail if any could not be compared."""
     from quota_ops.report import fleet as pages
+    from quota_ops.store.json_text import json_text
     from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
+    from quota_ops.store.run_store import safe_name
 
     reports, errors = work_on_each(clusters, partial(_read_report, run_store=run_store))
     fleet = [
@@ -179,11 +179,19 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
         for one in clusters
     ]
     store = find_store(run_store)
-    folder = RunFolder(store.overview(name_run(get_current_context())))
-    folder.write_json(ABOUT, {"run": folder.place.name, "started": iso_utc()})
-    folder.write_text(PAGE, pages.as_html(fleet))
+    context = get_current_context()
+    dag_id = context["dag"].dag_id
+    folder = RunFolder(store.overview(name_run(context)))
+    about = {"run": folder.place.name, "started": iso_utc(), "dag_id": dag_id}
+    folder.write_json(ABOUT, about)
+    links = {
+        one.name: f"../../runs/{safe_name(one.name)}/{folder.place.name}/{PAGE}" for one in clusters
+    }
+    folder.write_text(PAGE, pages.as_html(fleet, links))
     folder.write_text("report.md", pages.as_markdown(fleet))
     folder.write_text("report.txt", pages.as_text(fleet))
+    newest = json_text({"run": folder.place.name, "started": about["started"]})
+    (store.newest_overviews / safe_name(dag_id)).replace(newest.encode())
     page = find_page_link(folder.place / PAGE, store)
     offer_link(page)
     if missed := [name for name, report in fleet if isinstance(report, str)]:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from airflow.sdk import BaseOperatorLink, get_current_context
 from airflow.sdk.configuration import conf
 
+from quota_ops.provider import PAGES
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore
 
@@ -24,8 +25,11 @@ ENVIRONMENT = "QUOTA_OPS_REPORT_URL"
 
 
 def find_page_link(page: Place, store: RunStore) -> str:
-    """Return the link to a page of a run store; without a web server, the page's place."""
-    base = os.environ.get(ENVIRONMENT)
+    """Return the link to a page of a run store, in Airflow unless another web server shows it.
+
+    If Airflow does not know its own address either, return the page's place.
+    """
+    base = os.environ.get(ENVIRONMENT) or _find_airflow_pages()
     if not base:
         return str(page)
     path = page.key.removeprefix(store.root.key).strip("/")
@@ -33,15 +37,16 @@ def find_page_link(page: Place, store: RunStore) -> str:
 
 
 def find_news_link(page: Place, store: RunStore, context: "Context") -> str:
-    """Return the link to a page in a notification.
-
-    Without a web server it is the page of the task in Airflow, whose log names the page; if
-    Airflow does not know its own address either, the page's place.
-    """
-    if not os.environ.get(ENVIRONMENT) and conf.get("api", "base_url", fallback=None):
+    """Return the link to a page, or to the log of the task if it ended before it wrote the page."""
+    if _find_airflow_pages() and not page.exists():
         task: Any = context["ti"]
         return str(task.log_url)
     return find_page_link(page, store)
+
+
+def _find_airflow_pages() -> str | None:
+    address: str | None = conf.get("api", "base_url", fallback=None)
+    return address and address.rstrip("/") + PAGES
 
 
 class ReportLink(BaseOperatorLink):

@@ -75,8 +75,11 @@ def start_folder(
     """
     from quota_ops.store.run_folder import RunFolder
 
-    place = find_run_place(get_current_context(), cluster, run_store)
-    return RunFolder.start(place, cluster=cluster.name, commit=None, redo=reads_files)
+    context = get_current_context()
+    place, dag_id = find_run_place(context, cluster, run_store), context["dag"].dag_id
+    return RunFolder.start(
+        place, cluster=cluster.name, commit=None, redo=reads_files, dag_id=dag_id
+    )
 
 
 @contextmanager

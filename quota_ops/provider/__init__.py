@@ -5,6 +5,8 @@ It imports nothing, so that an Airflow that runs other DAGs too loads nothing of
 
 from typing import Any
 
+PAGES = "/quota-ops"
+"""Where Airflow's web server shows the reports of DAG runs, below its address."""
 _TEXT = ["string", "null"]
 
 

@@ -80,8 +80,11 @@ def as_markdown(fleet: Fleet) -> str:
     return "\n".join([*head, *fitting(rows, len(rows), head)]) + "\n"
 
 
-def as_html(fleet: Fleet) -> str:
-    """Return the overview as one HTML page that needs no network, script or second file."""
+def as_html(fleet: Fleet, links: Mapping[str, str] | None = None) -> str:
+    """Return the overview as one HTML page that needs no network or second file.
+
+    `links` has, by cluster, the address of its report, relative to the page.
+    """
     clusters = _clusters(fleet)
     shown = [
         (one, bar(one.count), [page_row(row, read_back=False) for row in one.rows])
@@ -98,6 +101,7 @@ def as_html(fleet: Fleet) -> str:
         sentence=_sentence(clusters),
         finished=moment(finished),
         clusters=shown,
+        links=links or {},
         choices=choices([row for _, _, rows in shown for row in rows]),
         headings=headings(applied=False),
         long=LONG,

@@ -99,16 +99,17 @@ class RunFolder(ArtefactFolder):
         commit: str | None,
         redo: bool = False,
         only_read: RunStore | None = None,
+        dag_id: str | None = None,
     ) -> Self:
         """Write run.json, unless an earlier attempt that this one continues has written it.
 
-        `commit` was given by a person; otherwise check finds it. The run takes the next number of
-        its run store. Raises InvalidInput if the place is in no run store, without `only_read`.
+        `commit` was given by a person; otherwise check finds it. `dag_id` names the DAG that runs
+        it. Takes the next number of the run store; InvalidInput if the place is in none.
         """
         folder = cls(place, only_read=only_read)
         if redo or not folder.has(ABOUT):
             run = name_run() if only_read else place.name
-            about = {"run": run, "cluster": cluster, "started": iso_utc()}
+            about = {"run": run, "cluster": cluster, "started": iso_utc(), "dag_id": dag_id}
             folder._number(about | provenance_json(Provenance.given(commit)))
         return folder
 

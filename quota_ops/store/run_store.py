@@ -2,6 +2,7 @@
 
 ROOT/runs/CLUSTER/RUN/      one run's artefacts
 ROOT/fleet/RUN/             a drift run's overview of all clusters
+ROOT/newest_fleet/DAG_ID    the newest overview of a drift DAG
 ROOT/ledger/CLUSTER_ID/     the managed rows, as numbered files
 ROOT/ledger_ends/CLUSTER_ID  the name of the newest file of its ledger
 ROOT/claims/CLUSTER_ID/     which runs have begun to apply, one file each, by number
@@ -107,6 +108,11 @@ class RunStore:
     def overviews(self) -> Place:
         """The folder of the overviews of all clusters that drift runs write."""
         return self.root / "fleet"
+
+    @property
+    def newest_overviews(self) -> Place:
+        """The folder of files that name the newest overview of each drift DAG."""
+        return self.root / "newest_fleet"
 
     def overview(self, run: str) -> Place:
         """Return the folder of a drift run's overview; `run` as in `new_run`."""

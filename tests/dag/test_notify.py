@@ -70,18 +70,16 @@ def test_a_plan_that_waits_and_is_rejected(
 def test_a_run_that_failed(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that ends because of invalid YAML sends `failed`, not `refused`.
 
-    Without a web server, an Airflow that knows its address shows the task that names the report.
+    An Airflow that knows its address shows the report.
     """
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example")
     (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
     run = demo.run(RECONCILE)
     (failed,) = lines(demo, run)
-    page = "https://airflow.example/dags/reconcile_demo/runs/"
-    assert failed.startswith(
-        f"failed demo: check failed, so the state of demo is unknown. {page}manual__"
-    )
-    assert failed.endswith("/tasks/report?try_number=1")
-    assert list_buttons("report") == {"Report": None}
+    name = run.folder().place.name
+    page = f"https://airflow.example/quota-ops/runs/demo/{name}/report.html"
+    assert failed == f"failed demo: check failed, so the state of demo is unknown. {page}"
+    assert list_buttons("report") == {"Report": page}
 
 
 def test_a_run_that_failed_though_its_cluster_is_as_agreed(

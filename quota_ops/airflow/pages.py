@@ -1,0 +1,111 @@
+"""The reports of DAG runs in Airflow's web interface, for users who may see those runs.
+
+Airflow does not check who calls a plug-in: every route here does. A page is shown to users who are
+authorized to read the runs of the DAG that wrote it, by the same check as Airflow's own pages.
+"""
+
+import json
+from contextlib import suppress
+from operator import itemgetter
+from urllib.parse import quote
+
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
+from fastapi import FastAPI, HTTPException, Request, status
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.provider import PAGES
+from quota_ops.store.place import Place
+from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
+from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
+
+app = FastAPI(openapi_url=None)
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'self'",
+    "X-Content-Type-Options": "nosniff",
+}
+_NOTHING = (
+    "There is no report of all clusters yet, or you are not authorized to see the DAG that writes "
+    "it. The DAG drift writes one with every run."
+)
+
+
+@app.get("/")
+def show_newest(request: Request, user: GetUserDep) -> Response:
+    """Redirect to the newest report of all clusters that the user may see."""
+    store = _find_store()
+    for name in _list_newest(store):
+        with suppress(HTTPException):
+            _require_access(RunFolder(store.overviews / name), request, user)
+            return RedirectResponse(f"fleet/{quote(name)}/{PAGE}", headers=_HEADERS)
+    return PlainTextResponse(_NOTHING, status.HTTP_404_NOT_FOUND, _HEADERS)
+
+
+@app.get("/fleet/{run}/report.html")
+def show_overview(run: str, request: Request, user: GetUserDep) -> Response:
+    """Show the report of all clusters that a drift run wrote."""
+    return _show(_find_store().overviews, (run,), request, user)
+
+
+@app.get("/runs/{cluster}/{run}/report.html")
+def show_report(cluster: str, run: str, request: Request, user: GetUserDep) -> Response:
+    """Show the report of a run on a cluster."""
+    return _show(_find_store().root, ("runs", cluster, run), request, user)
+
+
+def _show(folder: Place, names: tuple[str, ...], request: Request, user: BaseUser) -> Response:
+    try:
+        for name in names:
+            folder = folder / name
+        run = RunFolder(folder)
+        _require_access(run, request, user)
+        content = (folder / PAGE).read()
+    except (FileNotFoundError, ValueError) as error:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such report") from error
+    return HTMLResponse(content, headers=_HEADERS)
+
+
+def _find_store() -> RunStore:
+    if not named_store(None):
+        raise InvalidInput(
+            "Airflow's web server does not know the run store, so it cannot show reports",
+            f"Set {ENVIRONMENT} for the web server too, and let it read the store.",
+        )
+    return find_run_store(None)
+
+
+def _list_newest(store: RunStore) -> list[str]:
+    """List the newest overview of each drift DAG, the newest first."""
+    folder = store.newest_overviews
+    newest = [json.loads((folder / name).read()) for name in folder.list()]
+    return [one["run"] for one in sorted(newest, key=itemgetter("started"), reverse=True)]
+
+
+def _require_access(run: RunFolder, request: Request, user: BaseUser) -> None:
+    """Raise 403 unless the user may read the runs of the DAG that wrote a run.
+
+    Raises 404 if there is no such run, or it is one of the command line, which has no DAG.
+    """
+    dag_id = run.read_json(ABOUT).get("dag_id") if run.has(ABOUT) else None
+    if dag_id is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such report of a DAG run")
+    requires_access_dag("GET", DagAccessEntity.RUN, dag_id)(request, user)
+
+
+@app.exception_handler(InvalidInput)
+def _explain(_request: Request, error: InvalidInput) -> Response:
+    """Explain why the run store cannot be read, for example that the server does not know it."""
+    return PlainTextResponse(f"{error}\n", status.HTTP_503_SERVICE_UNAVAILABLE, _HEADERS)
+
+
+@app.exception_handler(status.HTTP_401_UNAUTHORIZED)
+def _ask_to_log_in(request: Request, error: HTTPException) -> Response:
+    """Send a person who is not logged in to the login page, and back afterwards."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return PlainTextResponse(f"{error.detail}\n", error.status_code, _HEADERS)
+    base = request.scope["root_path"].removesuffix(PAGES)
+    login = f"{base}/api/v2/auth/login?next={quote(str(request.url), safe='')}"
+    return RedirectResponse(login, headers=_HEADERS)

@@ -1,0 +1,106 @@
+"""The pages in Airflow's web interface: who may see which report, and what others get."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from quota_ops.provider import PAGES
+from tests.dag.repository import Repository
+
+Client = Callable[[str | None], TestClient]
+
+
+@pytest.fixture
+def client(airflow: None, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """Return a function that returns a client with a user's role, without any, or with no user."""
+    del airflow
+    from airflow.api_fastapi.app import get_auth_manager, init_auth_manager, init_plugins
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+
+    monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "x" * 64)
+    server = FastAPI()
+    init_auth_manager(server)
+    init_plugins(server)  # finds the entry point
+
+    def connect(role: str | None) -> TestClient:
+        manager: Any = get_auth_manager()
+        user = SimpleAuthManagerUser(username="anna", role=role)
+        cookies = None if role is None else {"_token": manager.generate_jwt(user)}
+        return TestClient(server, "http://airflow.example", cookies=cookies, follow_redirects=False)
+
+    return connect
+
+
+@pytest.mark.usefixtures("embedded")
+def test_who_sees_a_report(demo: Repository, client: Client) -> None:
+    """A user who may see the runs of the DAG that wrote a report sees it, and nobody else.
+
+    The entry of the navigation leads to the newest report of all clusters.
+    """
+    run = demo.run("drift")
+    anna, other, nobody = client("viewer"), client(""), client(None)
+
+    newest = anna.get(f"{PAGES}/")
+    assert newest.status_code == 307
+    overview = f"{PAGES}/{newest.headers['location']}"
+    page = f"{PAGES}/runs/demo/{run.folder().place.name}/report.html"
+    (link,) = re.findall('<h2 .*><a href="(.*?)">demo</a>', anna.get(overview).text)
+    assert urljoin(overview, link) == page
+    for address, title in ((overview, "All clusters"), (page, "demo")):
+        shown = anna.get(address)
+        assert (shown.status_code, f"<title>{title}" in shown.text) == (200, True)
+        assert shown.headers["content-security-policy"] == "frame-ancestors 'self'"
+        assert other.get(address).status_code == 403
+        assert nobody.get(address).status_code == 401
+    assert other.get(f"{PAGES}/").status_code == 404
+    assert nobody.get(f"{PAGES}/").status_code == 401
+
+
+def test_a_person_who_is_not_logged_in(client: Client) -> None:
+    """A browser is sent to the login of Airflow, and back to the page afterwards."""
+    page = f"{PAGES}/runs/demo/run/report.html"
+    sent = client(None).get(page, headers={"accept": "text/html,*/*"})
+
+    assert sent.status_code == 307
+    back = "http%3A%2F%2Fairflow.example%2Fquota-ops%2Fruns%2Fdemo%2Frun%2Freport.html"
+    assert sent.headers["location"] == f"/api/v2/auth/login?next={back}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "runs/demo/nothing/report.html",
+        "runs/demo/nothing/run.json",
+        "runs/demo/%2e%2e/report.html",
+        "runs/%2e%2e/%2e%2e/report.html",
+        "runs/demo/..%2f..%2fledger/report.html",
+        "runs/demo/by_hand/report.html",
+        "fleet/nothing/report.html",
+        "",
+    ],
+)
+def test_what_is_not_shown(path: str, client: Client, repository: Repository) -> None:
+    """Only reports of DAG runs are shown: nothing else of the store, and no run without a DAG."""
+    run = repository.root / "store" / "runs" / "demo" / "by_hand"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    (run / "report.html").write_text("a report")
+
+    assert client("admin").get(f"{PAGES}/{path}").status_code == 404
+
+
+def test_a_server_without_the_store(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A web server that does not know the run store says so, and what to set."""
+    monkeypatch.delenv("QUOTA_OPS_RUN_STORE", raising=False)
+    shown = client("admin").get(f"{PAGES}/")
+
+    said = "Airflow's web server does not know the run store, so it cannot show reports"
+    assert (shown.status_code, shown.text) == (
+        503,
+        f"{said}\n  Set QUOTA_OPS_RUN_STORE for the web server too, and let it read the store.\n",
+    )
