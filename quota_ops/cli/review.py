@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from quota_ops.store.run_store import RunStore
 
 
+CLUSTERS = "clusters"
+"""The folder of the reports, one folder for each cluster."""
+
+
 @dataclass(frozen=True)
 class ReviewOptions:
     """What all clusters of a review share; `out` is the folder of its files."""
@@ -63,6 +67,12 @@ Examples:
     show_default=True,
     help="Exit with 1 if a guard blocks a change of this branch.",
 )
+@click.option(
+    "--comment",
+    is_flag=True,
+    help="Create or update the comment on the pull request, with the token in GITHUB_TOKEN or "
+    "GITLAB_TOKEN.",
+)
 @options.no_cache
 def review(
     desired_state: Path,
@@ -73,6 +83,7 @@ def review(
     *,
     files_only: bool,
     fail_on_guards: bool,
+    comment: bool,
 ) -> None:
     """Review what a branch changes, for its pull request.
 
@@ -80,23 +91,42 @@ def review(
     store. Writes nothing to a cluster or the run store. In GitHub Actions and GitLab CI it finds
     the target of the pull request by itself.
     """
+    from quota_ops.ci.comment import find_token
     from quota_ops.ci.platform import find_platform
-    from quota_ops.cli.review_files import publish_review
+    from quota_ops.cli.review_files import (
+        post_review,
+        publish_review,
+        without_workflow_commands,
+        write_review,
+    )
     from quota_ops.desired.git.branch import USUAL_TARGETS, Branch
     from quota_ops.model.review import Links, Review
     from quota_ops.store.run_store import find_run_store
 
     platform = find_platform(os.environ)
-    branch = Branch.find(desired_state, (base,) if base else platform.targets or USUAL_TARGETS)
-    head = platform.head or branch.head
-    links = Links(platform.blobs, head, branch.base) if platform.blobs else None
+    token = find_token(platform, os.environ) if comment else None
     with _open_folder(out) as folder:
-        shared = ReviewOptions(find_run_store(run_store), folder, files_only, file_cache)
-        clusters = tuple(_review_clusters(branch, shared))
-        problems = _find_stray_files(branch)
-        found = Review(clusters, branch.base, head, links, problems)
-        publish_review(found, platform, folder, is_kept=out is not None)
-    raise click.exceptions.Exit(found.exit_code(fail_on_guards=fail_on_guards))
+        with without_workflow_commands(platform):
+            targets = (base,) if base else platform.targets or USUAL_TARGETS
+            branch = Branch.find(desired_state, targets)
+            shared = ReviewOptions(find_run_store(run_store), folder, files_only, file_cache)
+            head = platform.head or branch.head
+            found = Review(
+                clusters=tuple(_review_clusters(branch, shared)),
+                base=branch.base,
+                head=head,
+                links=Links(platform.blobs, head, branch.base) if platform.blobs else None,
+                problems=_find_stray_files(branch),
+            )
+            text = write_review(found, platform, folder)
+            click.echo(text.partition("\n")[2], nl=False)
+            if token is not None:
+                post_review(platform, token, text)
+            if out is not None:
+                click.echo(f"\nreview: {folder}")
+        code = found.exit_code(fail_on_guards=fail_on_guards)
+        publish_review(found, platform, folder, code)
+    raise click.exceptions.Exit(code)
 
 
 @contextmanager
@@ -189,7 +219,7 @@ def _review_one(branch: "Branch", shared: ReviewOptions, found: "ClusterReview")
     from quota_ops.store.run_folder import RunFolder
     from quota_ops.store.run_store import open_place
 
-    place = open_place(shared.out / found.cluster)
+    place = open_place(shared.out / CLUSTERS / found.cluster)
     folder = RunFolder.start(place, cluster=found.cluster, commit=None, only_read=shared.store)
     folder = folder.with_cache()
     with connect_once(folder.policy, find_connection) as connect:

@@ -1,24 +1,80 @@
 """The files of a review, and where a CI platform shows them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
+from uuid import uuid4
 
 import click
 
-from quota_ops.ci.platform import GITLAB, Platform
+from quota_ops.ci.comment import post_comment
+from quota_ops.ci.platform import GITHUB, GITLAB, Platform
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.review import Review
-from quota_ops.report.review.comment import GITHUB_LIMIT, GITLAB_LIMIT, as_comment
+from quota_ops.report.review.annotations import as_workflow_commands, list_annotations
+from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
+from quota_ops.report.review.comment import GITHUB_LIMIT, GITLAB_LIMIT, MARKER, as_comment
 
-SUMMARY_LIMIT = 1_000_000
-"""Bytes; GitHub rejects a step summary of more than 1 MiB."""
+SUMMARY_LIMIT = 250_000
+"""Characters, of one to four bytes; GitHub rejects a step summary of more than 1 MiB."""
+COMMENT, SARIF, CODE_QUALITY = "comment.md", "review.sarif", "code-quality.json"
 
 
-def publish_review(review: Review, platform: Platform, folder: Path, *, is_kept: bool) -> None:
-    """Print the review, write its files, and add it to the summary of a job on GitHub."""
+@contextmanager
+def without_workflow_commands(platform: Platform) -> Iterator[None]:
+    """Let GitHub take no text that is printed within the block for a workflow command.
+
+    After an error this also covers the error, which is printed when the command has ended.
+    """
+    if platform.name != GITHUB:
+        yield
+        return
+    token = uuid4().hex
+    click.echo(f"::stop-commands::{token}")
+    try:
+        yield
+    except BaseException:
+        root = click.get_current_context().find_root()
+        root.call_on_close(lambda: click.echo(f"::{token}::"))
+        raise
+    click.echo(f"::{token}::")
+
+
+def write_review(review: Review, platform: Platform, folder: Path) -> str:
+    """Write comment.md, review.sarif and code-quality.json, and return the comment."""
     comment = as_comment(review, GITLAB_LIMIT if platform.name == GITLAB else GITHUB_LIMIT)
-    (folder / "comment.md").write_text(comment, encoding="utf-8")
-    click.echo(comment.partition("\n")[2], nl=False)
-    if is_kept:
-        click.echo(f"\nreview: {folder}")
+    annotations = list_annotations(review)
+    for name, text in (
+        (COMMENT, comment),
+        (SARIF, as_sarif(annotations, version("quota-ops"))),
+        (CODE_QUALITY, as_code_quality(annotations)),
+    ):
+        (folder / name).write_text(text, encoding="utf-8")
+    return comment
+
+
+def publish_review(review: Review, platform: Platform, folder: Path, code: int) -> None:
+    """Add the review to the summary of a job on GitHub, its lines and the outputs of its step."""
     if platform.summary:
         with platform.summary.open("a", encoding="utf-8") as summary:
-            summary.write(as_comment(review, SUMMARY_LIMIT // 4) + "\n")
+            summary.write(as_comment(review, SUMMARY_LIMIT) + "\n")
+    if platform.outputs:
+        files = {"comment": COMMENT, "sarif": SARIF, "code-quality": CODE_QUALITY}
+        values = {name: folder.resolve() / file for name, file in files.items()}
+        with platform.outputs.open("a", encoding="utf-8") as outputs:
+            outputs.writelines(f"{name}={path}\n" for name, path in values.items())
+            outputs.write(f"folder={folder.resolve()}\nexit-code={code}\n")
+    if platform.name == GITHUB:
+        for command in as_workflow_commands(list_annotations(review)):
+            click.echo(command)
+
+
+def post_review(platform: Platform, token: str, comment: str) -> None:
+    """Create or update the comment; an error is only shown: the change itself may be in order."""
+    try:
+        address = post_comment(platform, token, comment, MARKER)
+    except InvalidInput as error:
+        click.echo(str(error), err=True)
+    else:
+        click.echo(f"comment: {address}")

@@ -100,7 +100,7 @@ def test_drift_is_folded_and_never_red(lab: Lab) -> None:
         + f"\nAlready on the cluster: `user=carol {RATE}`.\n\nThe broker accepts the change "
     )
     assert f"| user `bob` | `{RATE}` | 7 MiB/s → 20 MiB/s | `drifted` |" in comment
-    assert (lab.root / "out" / "demo" / "report.html").is_file()
+    assert (lab.root / "out" / "clusters" / "demo" / "report.html").is_file()
     assert len(lab.store.runs("demo")) == 1  # that of reconcile
 
 

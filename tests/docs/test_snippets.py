@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -13,6 +14,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import SETTINGS
 from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
+from tests.platforms import schema
 
 CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 LANGUAGES = {"", "console", "json", "properties", "python", "sh", "text", "yaml"}
@@ -61,12 +63,28 @@ def test_json_can_be_read(page: Page, block: Block) -> None:
     assert isinstance(json.loads(block.text), dict), page.name
 
 
+def check_platform(document: Any) -> None:
+    """Validate steps of GitHub, or a file of GitLab or pre-commit (which has no schema)."""
+    if isinstance(document, list):
+        job = {"runs-on": "ubuntu-latest", "steps": document}
+        jsonschema.validate({"on": "push", "jobs": {"job": job}}, schema("github-workflows"))
+    elif "include" in document:
+        jsonschema.validate(document, schema("gitlab-ci"))
+    else:
+        (repository,) = document["repos"]
+        hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+        assert [one["id"] for one in repository["hooks"]] == [one["id"] for one in hooks]
+
+
 @pytest.mark.parametrize(("page", "block"), blocks("yaml"))
 def test_yaml_passes_check(page: Page, block: Block, tmp_path: Path) -> None:
-    """YAML that readers may copy is valid: a cluster.yaml, or a file of quotas."""
+    """YAML that readers may copy is valid: a cluster.yaml, quotas, or a job of a CI platform."""
     del page
     names = {"cluster_id": "cluster.yaml", "owner": "team.yaml"}
     found = [file for field, file in names.items() if field in yaml.safe_load(block.text)]
+    if not found:
+        check_platform(yaml.safe_load(block.text))
+        return
     folder = tmp_path / "demo"
     folder.mkdir()
     (folder / "cluster.yaml").write_text(CLUSTER_FILE)
@@ -95,12 +113,13 @@ def test_every_setting_is_told() -> None:
     assert [name for name in SETTINGS if name not in text] == []
 
 
-def test_the_workflow_parses() -> None:
-    """The example of a workflow is valid YAML, and checks and reviews."""
-    text = (ROOT / "docs/examples/pull-request.yml").read_text()
-    jobs = yaml.safe_load(text)["jobs"]
-    runs = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
-    assert {"quota-ops check", "quota-ops review --out review"} <= set(runs)
+def test_the_workflow_uses_inputs_of_the_action() -> None:
+    """The example of a workflow passes inputs that the action has."""
+    jobs = yaml.safe_load((ROOT / "docs/examples/pull-request.yml").read_text())["jobs"]
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    steps = [step for job in jobs.values() for step in job["steps"] if "quota-ops@" in step["uses"]]
+    assert len(steps) == 2
+    assert {name for step in steps for name in step["with"]} <= set(inputs)
 
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda page: page.name)

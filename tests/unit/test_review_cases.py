@@ -1,5 +1,6 @@
 """The comment and the exit code of a review, from YAML cases, on files alone."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -47,16 +48,27 @@ def normalize(root: Path, text: str) -> str:
     return re.sub(r"Plan `[0-9a-f]{8}`", "Plan `PLAN`", text).replace(str(root), "ROOT")
 
 
+def list_results(folder: Path) -> list[str]:
+    """Return the results of the SARIF file of a review: `warning desired_state/a.yaml:4 cut`."""
+    found = []
+    for one in json.loads((folder / "review.sarif").read_text())["runs"][0]["results"]:
+        place = one["locations"][0]["physicalLocation"]
+        where = f"{place['artifactLocation']['uri']}:{place['region']['startLine']}"
+        found.append(f"{one['level']} {where} {one['ruleId']}")
+    return found
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_review_of_files(case: dict[str, Any], tmp_path: Path) -> None:
-    """A branch has this comment and this exit code, without a cluster."""
-    root = tmp_path / "repository"
+    """A branch has this comment, these annotations and this exit code, without a cluster."""
+    root, out = tmp_path / "repository", tmp_path / "out"
     make_branch(root, case["base"], case["head"])
 
-    ended = call_cli(["review", "--files-only"], {"HOME": str(tmp_path)}, root)
+    ended = call_cli(["review", "--files-only", "--out", str(out)], {"HOME": str(tmp_path)}, root)
 
     assert (ended.returncode, ended.stderr) == (case["exit"], "")
-    assert normalize(root, ended.stdout) == case["comment"]
+    assert normalize(root, ended.stdout) == f"{case['comment']}\nreview: {out}\n"
+    assert list_results(out) == case["annotations"]
 
 
 def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:

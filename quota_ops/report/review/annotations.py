@@ -1,0 +1,131 @@
+"""Annotations: what a review has to say about one line, and GitHub's workflow commands for them."""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from quota_ops.findings.codes import CODES, Severity
+from quota_ops.model.finding import Finding, Problem
+from quota_ops.model.guard import MEANINGS, GuardFinding, format_override
+from quota_ops.model.guard_rules import is_blocked_by
+from quota_ops.model.outcome import DONE
+from quota_ops.model.review import ClusterReview, Review
+from quota_ops.report import cells
+from quota_ops.report.formats import escape_text
+from quota_ops.report.review.rows import find_place, split_rows
+from quota_ops.report.row_status import ReportRow
+
+MOST_OF_A_LEVEL = 10
+"""GitHub shows ten errors, ten warnings and ten notices of a step."""
+INVALID, REJECTED = "invalid", "rejected"
+"""The rules of problems in files and of changes that the broker rejects."""
+
+
+class Level(StrEnum):
+    """How serious an annotation is, in GitHub's words; the most serious first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+class Annotation(NamedTuple):
+    """A remark on a line of a file, whose path is below the root of the repository.
+
+    `rule` is the code of a finding, the name of a guard, INVALID or REJECTED.
+    """
+
+    level: Level
+    path: str
+    line: int
+    column: int | None
+    rule: str
+    message: str
+
+
+def list_annotations(review: Review) -> tuple[Annotation, ...]:
+    """Return all annotations, the most serious first, then by file and line."""
+    found = [_of_problem(one) for one in review.problems]
+    for one in review.clusters:
+        found += [_of_problem(problem) for problem in one.problems]
+        found += _of_rows(one)
+        found += [_of_finding(one.folder, finding) for finding in one.findings if finding.place]
+    levels = list(Level)
+    return tuple(
+        sorted(set(found), key=lambda one: (levels.index(one.level), str(one[1]), one[2:]))
+    )
+
+
+def _of_problem(problem: Problem) -> Annotation:
+    message = " ".join(filter(None, (problem.message, problem.remedy)))
+    return Annotation(Level.ERROR, problem.file, problem.line, problem.column, INVALID, message)
+
+
+def _of_finding(folder: str, finding: Finding) -> Annotation:
+    is_warning = CODES[finding.code].severity is Severity.WARNING
+    level = Level.WARNING if is_warning else Level.NOTICE
+    place = finding.place
+    path, line, column = (place.file, place.line, place.column) if place else ("", 1, None)
+    message = f"{finding.message} {finding.remedy}"
+    return Annotation(level, f"{folder}/{path}", line, column, finding.code, message)
+
+
+def _of_rows(review: ClusterReview) -> Iterator[Annotation]:
+    """Yield the changes that the broker rejects, and those that guards block."""
+    plan = review.report.plan if review.report else None
+    if plan is None:
+        return
+    rows = split_rows(review).written
+    for row in rows:
+        if row.validated is not None and row.validated.status not in DONE:
+            words = cells.outcome_words(row.validated)
+            yield _of_row(review, row, Level.ERROR, REJECTED, f"{_name(row)} is {words}")
+    for guard in plan.refused:
+        blocked = [
+            row for row in rows if is_blocked_by(guard.guard, row.difference, plan.strict_policy)
+        ]
+        declared = [row for row in blocked if row.difference.after is not None]
+        for row in declared:
+            yield _of_row(review, row, Level.WARNING, guard.guard, _guard_words(_name(row), guard))
+        if not declared:  # about removed rows or the whole plan, so no line shows it
+            path = f"{review.folder}/cluster.yaml"
+            message = _guard_words(guard.message, guard)
+            yield Annotation(Level.WARNING, path, 1, None, guard.guard, message)
+
+
+def _of_row(
+    review: ClusterReview, row: ReportRow, level: Level, rule: str, message: str
+) -> Annotation:
+    path, line, is_at_base = find_place(review, row) or (f"{review.folder}/cluster.yaml", 1, True)
+    return Annotation(level, path, 1 if is_at_base else line or 1, None, rule, message)
+
+
+def _name(row: ReportRow) -> str:
+    difference = row.difference
+    return f"{difference.entity} {difference.key}, {cells.current(row)} to {cells.desired(row)},"
+
+
+def _guard_words(what: str, guard: GuardFinding) -> str:
+    way = f"To override it: {format_override(guard.guard)}."
+    return f"{what.rstrip(',')}: guard {guard.guard} needs approval. {MEANINGS[guard.guard]} {way}"
+
+
+def as_workflow_commands(annotations: Iterable[Annotation]) -> Iterator[str]:
+    """Yield a workflow command of GitHub Actions for each annotation that GitHub would show."""
+    room = dict.fromkeys(Level, MOST_OF_A_LEVEL)
+    for one in annotations:
+        if room[one.level] == 0:
+            continue
+        room[one.level] -= 1
+        column = f",col={one.column}" if one.column else ""
+        where = f"file={_property(one.path)},line={one.line}{column}"
+        title = _property(f"quota-ops: {one.rule}")
+        yield f"::{one.level} {where},title={title}::{_data(escape_text(one.message))}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

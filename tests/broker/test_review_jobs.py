@@ -1,0 +1,133 @@
+"""The ready-made jobs for pull requests, run as a runner would, on a real broker."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from quota_ops.report.review.comment import MARKER
+from tests.broker.test_review import MIB, RATE, begin, change
+from tests.comments_api import TOKEN, serve_comments
+from tests.lab import Lab
+from tests.repositories import git, head
+
+ROOT = Path(__file__).parents[2]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+
+
+def environment_of(lab: Lab, **more: str) -> dict[str, str]:
+    """Return the environment of a step: quota-ops is on the path, as the step before left it."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return lab.environment | {"PATH": path} | more
+
+
+def run_step(step: dict[str, Any], inputs: dict[str, str], lab: Lab, **more: str) -> str:
+    """Run a `run:` step as GitHub's runner does, with bash -eo pipefail; return its output."""
+    given = {name: one.get("default", "") for name, one in ACTION["inputs"].items()} | inputs
+    expressions = {f"${{{{ inputs.{name} }}}}": value for name, value in given.items()}
+    environment = {name: expressions[value] for name, value in step["env"].items()}
+    script = lab.root / "step.sh"
+    script.write_text(step["run"], "utf-8")
+    ended = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],  # noqa: S607 - as a runner
+        env=environment_of(lab, **more) | environment,
+        cwd=lab.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stderr == ""
+    return f"{ended.stdout}[exit code {ended.returncode}]"
+
+
+def test_the_action_reviews_a_pull_request(lab: Lab) -> None:
+    """The step writes outputs, a summary, annotations and one comment, which it later updates."""
+    lab.put({"user=alice": {RATE: 10 * MIB}})
+    begin(lab, alice=10)
+    change(lab, alice=2)
+    checkout = lab.folder.parent
+    event = {"pull_request": {"number": 7, "base": {}, "head": {"sha": head(checkout)}}}
+    files = {name: lab.root / name for name in ("event", "output", "summary")}
+    files["event"].write_text(json.dumps(event))
+    step = next(one for one in ACTION["runs"]["steps"] if one.get("id") == "review")
+    variables = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_EVENT_PATH": str(files["event"]),
+        "GITHUB_OUTPUT": str(files["output"]),
+        "GITHUB_STEP_SUMMARY": str(files["summary"]),
+        "RUNNER_TEMP": str(lab.root),
+    }
+    inputs = {"desired-state": str(checkout), "token": TOKEN, "base": "main"}
+
+    with serve_comments("a comment of somebody") as api:
+        variables["GITHUB_API_URL"] = api.address
+        first = run_step(step, inputs, lab, **variables)
+        outputs = dict(line.split("=", 1) for line in files["output"].read_text().splitlines())
+        comments = dict(api.comments)
+        change(lab, alice=8)
+        second = run_step(step, inputs | {"fail-on-guards": "false"}, lab, **variables)
+
+    assert api.methods == ["GET", "POST", "GET", "PATCH"]
+    assert comments == {0: "a comment of somebody", 1: Path(outputs["comment"]).read_text("utf-8")}
+    assert api.comments.keys() == {0, 1}
+    assert comments[1].startswith(f"{MARKER}\n**quota-ops · ⚠️ 1 change on `demo`; 1 guard needs ")
+    assert api.comments[1].startswith(f"{MARKER}\n**quota-ops · ✅ 1 change on `demo`** · ")
+    assert outputs["exit-code"] == "1"
+    link = f"https://github.com/o/r/blob/{event['pull_request']['head']['sha']}/demo/team.yaml#L4"  # type: ignore[index]
+    assert f"[`team.yaml:4`]({link})" in comments[1]
+    assert files["summary"].read_text("utf-8").startswith(comments[1])
+    assert first.splitlines()[-2].startswith(
+        "::warning file=demo/team.yaml,line=4,title=quota-ops%3A cut::user=alice "
+        f"{RATE}, 10 MiB/s to 2 MiB/s: guard cut needs approval. "
+    )
+    assert (first[-13:], second[-13:]) == ("[exit code 1]", "[exit code 0]")
+    results = json.loads(Path(outputs["sarif"]).read_text())["runs"][0]["results"]
+    assert [(one["ruleId"], one["level"]) for one in results] == [("cut", "warning")]
+
+
+def test_the_job_of_gitlab_reviews_a_merge_request(lab: Lab) -> None:
+    """The script of the component writes a note and a code quality report."""
+    lab.put({"user=alice": {RATE: 10 * MIB}})
+    begin(lab, alice=10)
+    change(lab, alice=2)
+    checkout = lab.folder.parent
+    text = (ROOT / "templates" / "review.yml").read_text("utf-8")
+    specification, _ = yaml.safe_load_all(text)
+    for name, one in specification["spec"]["inputs"].items():
+        value = str(checkout) if name == "desired-state" else str(one["default"])
+        text = text.replace(f"$[[ inputs.{name} ]]", value)
+    _, jobs = yaml.safe_load_all(text)
+    _, review = jobs["quota-ops review"]["script"]
+
+    with serve_comments() as api:
+        variables = {
+            "GITLAB_CI": "true",
+            "GITLAB_TOKEN": TOKEN,
+            "CI_API_V4_URL": api.address,
+            "CI_PROJECT_ID": "3",
+            "CI_PROJECT_URL": "https://gitlab.com/o/r",
+            "CI_MERGE_REQUEST_IID": "7",
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA": git(checkout, "rev-parse", "main"),
+            "CI_COMMIT_SHA": head(checkout),
+        }
+        ended = subprocess.run(
+            ["sh", "-ec", review],  # noqa: S607 - as a runner
+            env=environment_of(lab, **variables),
+            cwd=lab.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert (ended.returncode, ended.stderr, api.methods) == (1, "", ["GET", "POST"])
+    line = f"https://gitlab.com/o/r/-/blob/{head(checkout)}/demo/team.yaml#L4"
+    assert line in api.comments[0]
+    report = json.loads((lab.root / "quota-ops-review" / "code-quality.json").read_text())
+    assert [(one["check_name"], one["severity"], one["location"]) for one in report] == [
+        ("cut", "minor", {"path": "demo/team.yaml", "lines": {"begin": 4}})
+    ]

@@ -1,0 +1,44 @@
+"""What this repository offers to CI platforms, checked with their own schemas."""
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from quota_ops.cli import COMMANDS
+from tests.calling import call_cli
+from tests.platforms import schema
+from tests.repositories import write_cluster
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("action.yml", "github-actions"),
+        ("docs/examples/pull-request.yml", "github-workflows"),
+        (".github/workflows/test.yml", "github-workflows"),
+        (".github/workflows/release.yml", "github-workflows"),
+        ("templates/review.yml", "gitlab-ci"),
+    ],
+)
+def test_files_for_platforms_match_their_schemas(path: str, name: str) -> None:
+    """Each document of a file is valid by the platform's own schema."""
+    text = (ROOT / path).read_text("utf-8").replace("\non:", '\n"on":')
+
+    for document in yaml.safe_load_all(text):
+        jsonschema.validate(document, schema(name))
+
+
+def test_the_hook_of_pre_commit_runs(tmp_path: Path) -> None:
+    """The hook names a command of quota-ops, which passes in a repository of quotas."""
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    write_cluster(tmp_path / "desired_state" / "demo")
+    program, command = hook["entry"].split()
+
+    ended = call_cli([command], {"HOME": str(tmp_path)}, tmp_path)
+
+    assert (program, command in COMMANDS, ended.returncode) == ("quota-ops", True, 0)
+    assert (hook["language"], hook["pass_filenames"]) == ("python", False)
