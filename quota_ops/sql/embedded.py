@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.history import HISTORY, QUOTAS
 from quota_ops.model.moment import timed
 from quota_ops.model.tables import Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
@@ -46,6 +47,21 @@ class EmbeddedEngine:
             with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
                 return differences, db.sql(text.batches_text()).to_arrow_table()
 
+    def fold_days(
+        self, days: Sequence[Place], before: Mapping[Table[Any], Sequence[Place]], to: Place
+    ) -> dict[str, list[Place]]:
+        """Write QUOTAS, DAYS and OWNERS of compacted days to a folder; return their files."""
+        read = {table: _read_all(table, places) for table, places in before.items()}
+        found = fold_history(_read_all(HISTORY, days), read[QUOTAS])
+        written = {}
+        for table, earlier in read.items():
+            rows = parquet.conform(table, found[table.name]).cast(parquet.arrow_schema(table))
+            if table is not QUOTAS:  # the quotas before are among the quotas
+                rows = pa.concat_tables([earlier, rows])
+            (to / table.file).replace(parquet.to_bytes(table, rows), durable=True)
+            written[table.name] = [to / table.file]
+        return written
+
     def resolve(self, clients: Path | str, limits: pa.Table, destination: Path | str) -> None:
         """Write RESOLVED as .csv or .parquet, from a .csv, .jsonl or .parquet file of CLIENTS."""
         from quota_ops.sql.resolve import QUOTA_KEYS, find_suffix  # noqa: PLC0415 - no diff needs it
@@ -72,12 +88,32 @@ class EmbeddedEngine:
                 raise InvalidInput(f"{clients} cannot be resolved: {why}") from error
 
 
-def fold_history(history: pa.Table, quotas_before: pa.Table) -> dict[str, pa.Table]:
-    """Return the tables of `text.HISTORY_VIEWS` by name, from HISTORY and earlier QUOTAS."""
+def _read_all(table: Table[Any], places: Sequence[Place]) -> pa.Table:
+    read = [parquet.from_bytes(table, one.read(), str(one)) for one in places]
+    empty = parquet.from_rows(table, []).cast(parquet.arrow_schema(table))
+    return pa.concat_tables([empty, *(one.cast(empty.schema) for one in read)])
+
+
+def fold_history(
+    history: pa.Table,
+    quotas_before: pa.Table,
+    cluster: str | None = None,
+    entity: str | None = None,
+) -> dict[str, pa.Table]:
+    """Return the tables of `text.HISTORY_VIEWS` by name, from HISTORY and earlier QUOTAS.
+
+    With a cluster, only of that cluster; with an entity, the rows of its quotas and of all runs.
+    """
     with interruptible(), duckdb.connect() as db:
         db.execute("CREATE MACRO unix_seconds(moment) AS epoch(moment)")
-        db.register("history", history)
-        db.register("quotas_before", quotas_before)
+        for name, rows in (("history", history), ("quotas_before", quotas_before)):
+            db.register(f"every_{name}", rows)
+            db.execute(
+                f"CREATE TABLE {name} AS FROM every_{name} "
+                "WHERE ($cluster IS NULL OR cluster = $cluster) "
+                "AND ($entity IS NULL OR entity IS NULL OR entity = $entity)",
+                {"cluster": cluster, "entity": entity},
+            )
         with timed(_log, logging.DEBUG, "the history in DuckDB"):
             for view in text.HISTORY_VIEWS:
                 db.execute(f"CREATE TABLE {view} AS {text.history_text(view)}")

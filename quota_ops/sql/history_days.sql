@@ -15,7 +15,7 @@ WITH last_ends AS (
 
 runs AS (
   SELECT
-    cluster, date, COUNT(*) AS runs, SUM(is_look) AS looks, SUM(changed) AS changed,
+    cluster, date, COUNT(*) AS runs, SUM(changed) AS changed,
     SUM(CASE WHEN stopped IN ('failed', 'interrupted', 'not ended') THEN 1 ELSE 0 END) AS failed,
     SUM(
       CASE WHEN stopped = 'refused' AND stopped_at <> 'plan' THEN 1 ELSE 0 END
@@ -29,6 +29,7 @@ runs AS (
 states AS (
   SELECT
     *,
+    COUNT(*) OVER (PARTITION BY cluster, date) AS looks,
     ROW_NUMBER() OVER (
       PARTITION BY cluster, date ORDER BY ended DESC, COALESCE(sequence, 0) DESC, run DESC
     ) AS back_of_day
@@ -47,7 +48,7 @@ repairs AS (
 )
 
 SELECT
-  runs.cluster, runs.date, CAST(runs.runs AS INT) AS runs, CAST(looks AS INT) AS looks,
+  runs.cluster, runs.date, CAST(runs.runs AS INT) AS runs, CAST(COALESCE(looks, 0) AS INT) AS looks,
   CAST(failed AS INT) AS failed, CAST(runs.refused AS INT) AS refused,
   CAST(blocked AS INT) AS blocked, CAST(COALESCE(runs.changed, 0) AS INT) AS changed,
   CAST(COALESCE(repairs.repaired, 0) AS INT) AS repaired, repair_median, repair_p95,

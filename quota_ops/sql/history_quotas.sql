@@ -23,7 +23,7 @@ repairs AS (
 
 writes AS (
   SELECT
-    cluster, entity, key, owner, ended, run, commit, author, run_reason, value,
+    cluster, entity, key, ended, run, commit, author, run_reason, value,
     CASE WHEN mode = 'alter' THEN 1 ELSE 0 END AS is_alter,
     ROW_NUMBER() OVER (
       PARTITION BY cluster, entity, key, CASE WHEN mode = 'alter' THEN 1 ELSE 0 END
@@ -31,6 +31,20 @@ writes AS (
     ) AS back
   FROM ends
   WHERE entity IS NOT NULL AND outcome = 'accepted' AND mode IN ('apply', 'rollback', 'alter')
+),
+
+owned AS (
+  SELECT
+    cluster, entity, key, owner,
+    ROW_NUMBER() OVER (
+      PARTITION BY cluster, entity, key
+      ORDER BY ended DESC, COALESCE(sequence, 0) DESC, run DESC
+    ) AS back
+  FROM ends
+  WHERE entity IS NOT NULL AND owner IS NOT NULL AND (
+    outcome = 'accepted' AND mode IN ('apply', 'rollback', 'alter')
+    OR mode IN ('look', 'apply') AND kind IN ('drifted', 'conflict', 'changed_since', 'gone')
+  )
 ),
 
 names AS (
@@ -43,7 +57,7 @@ names AS (
 
 SELECT
   names.cluster, names.entity, names.key,
-  COALESCE(drift.owner, wrote.owner, old.owner) AS owner,
+  COALESCE(owned.owner, old.owner) AS owner,
   CAST(COALESCE(old.drifts, 0) + COALESCE(drift.new_drifts, 0) AS INT) AS drifts,
   CAST(COALESCE(old.times_seen, 0) + COALESCE(drift.all_times, 0) AS INT) AS times_seen,
   COALESCE(old.first_seen, drift.first_since) AS first_seen,
@@ -72,6 +86,9 @@ LEFT JOIN quotas_before AS old
 LEFT JOIN last_drifts AS drift
   ON drift.cluster = names.cluster AND drift.entity = names.entity AND drift.key = names.key
   AND drift.back = 1
+LEFT JOIN owned
+  ON owned.cluster = names.cluster AND owned.entity = names.entity AND owned.key = names.key
+  AND owned.back = 1
 LEFT JOIN repairs AS repair
   ON repair.cluster = names.cluster AND repair.entity = names.entity AND repair.key = names.key
   AND repair.back = 1

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast
 
 from quota_ops.model.errors import InvalidInput, MissingTool
+from quota_ops.model.history import HISTORY, QUOTAS
 from quota_ops.model.moment import timed
 from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, HOLDS, Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
@@ -101,6 +102,46 @@ class SparkEngine:
         rows = rows.select("folder", *table.names).repartition("folder")
         write = rows.sortWithinPartitions("folder", *order).write.partitionBy("folder")
         write.option("maxRecordsPerFile", 0).parquet(_hadoop_uri(to / table.name))
+
+    def fold_days(
+        self, days: Sequence[Place], before: Mapping[Table[Any], Sequence[Place]], to: Place
+    ) -> dict[str, list[Place]]:
+        """Write QUOTAS, DAYS and OWNERS of compacted days to a folder; return their files.
+
+        The executors read and write all rows. Raises EngineFailed.
+        """
+        spark = self._spark
+        read = {
+            table: self._read_parquet(table, *places)
+            if places
+            else spark.createDataFrame([], _spark_schema(table))
+            for table, places in before.items()
+        }
+        try:
+            self._read_parquet(HISTORY, *days).createOrReplaceTempView("history")
+            read[QUOTAS].createOrReplaceTempView("quotas_before")
+            with timed(_log, logging.DEBUG, "the history in Spark"):
+                for view in text.HISTORY_VIEWS:
+                    found = spark.sql(text.history_text(view))
+                    if view in {"ends", "drifts"}:  # the other views read them several times
+                        found = found.persist()
+                    found.createOrReplaceTempView(view)
+                for table, earlier in read.items():
+                    rows = spark.table(table.name).select(*table.names)
+                    if table is not QUOTAS:  # the quotas before are among the quotas
+                        rows = earlier.unionByName(rows)
+                    rows = rows.sort("cluster", table.names[1], *table.names[2:3])
+                    rows.write.parquet(_hadoop_uri(to / table.name))
+        except (PySparkException, Py4JJavaError) as error:
+            why = " ".join(str(error).strip().splitlines()[:2])
+            raise EngineFailed(f"Spark cannot summarize the history: {why}") from error
+        finally:
+            spark.catalog.clearCache()
+        files = {table.name: to / table.name for table in before}
+        return {
+            name: [place / one for one in place.list() if one.startswith("part-")]
+            for name, place in files.items()
+        }
 
     def resolve(self, clients: Address, limits: pa.Table, destination: Address) -> None:
         """Write RESOLVED to a folder of parts, from a .csv, .jsonl or .parquet file of CLIENTS."""

@@ -1,0 +1,184 @@
+"""The history of clusters: summarized by a job, and read for one cluster with what is newer."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.history import (
+    DAYS,
+    DRIFTS,
+    HISTORY,
+    OWNERS,
+    QUOTAS,
+    DayHistory,
+    Drift,
+    HistoryRow,
+    OwnerDrift,
+    QuotaHistory,
+)
+from quota_ops.model.tables import Row, Table
+from quota_ops.store import parquet
+from quota_ops.store.history import Day, compact, list_days, read_day
+from quota_ops.store.history_summaries import (
+    TABLES,
+    Summary,
+    find_start,
+    folder_of,
+    new_part,
+    places_of,
+    publish,
+    read_table,
+)
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import RunStore
+
+
+class HistoryEngine(Protocol):
+    """An engine that continues a summary."""
+
+    def fold_days(
+        self, days: Sequence[Place], before: Mapping[Table[Any], Sequence[Place]], to: Place
+    ) -> Mapping[str, Sequence[Place]]:
+        """Write QUOTAS, DAYS and OWNERS of compacted days to a folder; return their files.
+
+        `before` has the files of the same tables of the summary that is continued. Raises
+        EngineFailed.
+        """
+        ...
+
+
+class History(NamedTuple):
+    """What happened to the quotas of a cluster; `troubles` name what could not be read."""
+
+    quotas: tuple[QuotaHistory, ...]
+    days: tuple[DayHistory, ...]
+    owners: tuple[OwnerDrift, ...]
+    troubles: tuple[str, ...]
+
+
+class Events(NamedTuple):
+    """What happened to a quota within some days: its drifts, and what runs did to it."""
+
+    drifts: tuple[Drift, ...]
+    rows: tuple[HistoryRow, ...]
+    """A row of the quota for each end of a run that found it different or changed it."""
+    troubles: tuple[str, ...]
+
+
+class Summarized(NamedTuple):
+    """The last day of a new summary, None if nothing is new; and what could not be read."""
+
+    until: str | None
+    troubles: tuple[str, ...]
+
+    def as_text(self) -> str:
+        """Return what was summarized, and a line for each file that is not counted."""
+        did = "nothing is new" if self.until is None else f"summarized up to {self.until}"
+        return "\n".join((f"history: {did}", *(f"not counted: {one}" for one in self.troubles)))
+
+
+def summarize_history(engine: HistoryEngine, store: RunStore, now: datetime) -> Summarized:
+    """Compact the past days, and continue the summary with those that it lacks.
+
+    An interrupted call leaves the earlier summary. Raises EngineFailed, and InvalidInput if the
+    store cannot be written.
+    """
+    troubles = compact(list_days(store), now)
+    days = [one for one in list_days(store) if one.date < f"{now:%Y-%m-%d}" and one.newest]
+    start, late = find_start(store, days)
+    new = [one for one in days if start is None or one.date > start.until]
+    damaged = {one.date: trouble for one in new if (trouble := _check(one))}
+    readable = [one for one in new if one.date not in damaged]
+    damaged = (dict(start.damaged) if start else {}) | damaged
+    troubles = tuple(dict.fromkeys((*troubles, *late, *damaged.values())))
+    if not readable:
+        return Summarized(None, troubles)
+    part = new_part(store)
+    before = {table: places_of(store, start, table) for table in TABLES}
+    places = [one.folder / str(one.newest) for one in readable]
+    try:
+        written = engine.fold_days(places, before, part)
+    except BaseException:
+        _delete(part)
+        raise
+    below = len(folder_of(store).key) + 1
+    files = {name: tuple(one.key[below:] for one in found) for name, found in written.items()}
+    had = dict(start.days) if start else {}
+    known = had | {one.date: str(one.newest) for one in new}
+    publish(store, Summary(0, days[-1].date, known, files, damaged))
+    return Summarized(days[-1].date, troubles)
+
+
+def _check(day: Day) -> str | None:
+    """Return why a compacted day cannot be read; None if it can."""
+    place = day.folder / str(day.newest)
+    try:
+        parquet.from_bytes(HISTORY, place.read(), str(place))
+    except InvalidInput as error:
+        return error.message
+    except OSError as error:
+        return f"{place} cannot be read: {error.strerror}"
+    return None
+
+
+def _delete(folder: Place) -> None:
+    with suppress(InvalidInput, OSError):
+        for leaf in folder.walk():
+            folder.below(leaf.path).delete()
+
+
+def read_history(store: RunStore, cluster: str) -> History:
+    """Return the history of a cluster by its name: the newest summary, and what is newer.
+
+    Raises InvalidInput if the history cannot be listed, or a summary is damaged.
+    """
+    from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
+
+    days = [one.of_cluster(cluster) for one in list_days(store)]
+    start, late = find_start(store, days)
+    new = [one for one in days if start is None or one.date > start.until]
+    rows, troubles = _read_days(new)
+    found = fold_history(rows, read_table(store, start, QUOTAS), cluster)
+    return History(
+        _to_rows(QUOTAS, found["quotas"]),
+        (*_of_cluster(store, start, DAYS, cluster), *_to_rows(DAYS, found["days"])),
+        (*_of_cluster(store, start, OWNERS, cluster), *_to_rows(OWNERS, found["owners"])),
+        (*late, *troubles),
+    )
+
+
+def read_events(store: RunStore, cluster: str, since: str, entity: str | None = None) -> Events:
+    """Return what happened on a cluster, or to one entity of it, from a day on.
+
+    A drift that began before that day begins with it here; QUOTAS has its start. Raises
+    InvalidInput if the history cannot be listed.
+    """
+    from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
+
+    days = [one.of_cluster(cluster) for one in list_days(store) if one.date >= since]
+    rows, troubles = _read_days(days)
+    found = fold_history(rows, parquet.from_rows(QUOTAS, []), cluster, entity)
+    ends = _to_rows(HISTORY, found["ends"])
+    return Events(_to_rows(DRIFTS, found["drifts"]), ends, troubles)
+
+
+def _read_days(days: Sequence[Day]) -> tuple[pa.Table, tuple[str, ...]]:
+    found = [read_day(one) for one in days]
+    tables = [table for one in found for table in one.tables]
+    rows = pa.concat_tables(tables) if tables else parquet.from_rows(HISTORY, [])
+    return rows, tuple(trouble for one in found for trouble in one.troubles)
+
+
+def _to_rows(table: Table[Row], arrow: pa.Table) -> tuple[Row, ...]:
+    return tuple(parquet.read_rows(table, parquet.conform(table, arrow, table.name)))
+
+
+def _of_cluster(
+    store: RunStore, start: Summary | None, table: Table[Row], cluster: str
+) -> list[Row]:
+    rows = parquet.read_rows(table, read_table(store, start, table))
+    return [row for row in rows if getattr(row, "cluster", None) == cluster]

@@ -1,0 +1,137 @@
+"""Summaries of the history: what happened to each quota and day, up to the end of a day.
+
+history/summary/00000001.json            the manifest of a summary, created once
+history/summary/part-UUID/...            its tables; a part without a manifest is an unfinished one
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.history import DAYS, OWNERS, QUOTAS
+from quota_ops.model.tables import Table
+from quota_ops.store import parquet
+from quota_ops.store.history import Day, DayRows, read_day
+from quota_ops.store.json_text import json_text
+from quota_ops.store.numbered_files import create_next, file_name, numbers
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import RunStore
+
+TABLES: tuple[Table[Any], ...] = (QUOTAS, DAYS, OWNERS)
+KEPT = 30
+"""How many summaries are kept: one that is older than a late end is continued instead."""
+_KIND = "json"
+_FIELDS = ("until", "damaged", "files", "days")
+
+
+class Summary(NamedTuple):
+    """A summary of all days up to `until`."""
+
+    number: int
+    until: str
+    days: Mapping[str, str]
+    """The compacted file of each day that it has."""
+    files: Mapping[str, tuple[str, ...]]
+    """The paths of the files of each table below the folder of summaries."""
+
+    damaged: Mapping[str, str]
+    """Why a day is not counted, by date."""
+
+    def misses(self, days: Mapping[str, Day]) -> bool:
+        """Return whether it has days that were pruned, so that it cannot be made again."""
+        return any(date not in days for date in self.days)
+
+
+def folder_of(store: RunStore) -> Place:
+    """Return the folder of summaries."""
+    return store.history / "summary"
+
+
+def new_part(store: RunStore) -> Place:
+    """Return a new folder for the tables of a summary."""
+    return folder_of(store) / f"part-{uuid4().hex}"
+
+
+def read_summaries(store: RunStore) -> Iterator[Summary]:
+    """Yield the summaries, the newest first; one with a damaged manifest is skipped."""
+    for number in reversed(numbers(folder_of(store), _KIND)):
+        try:
+            kept = json.loads((folder_of(store) / file_name(number, _KIND)).read())
+            files = {name: tuple(paths) for name, paths in kept["files"].items()}
+            days, damaged = dict(kept["days"]), dict(kept["damaged"])
+            yield Summary(number, str(kept["until"]), days, files, damaged)
+        except (AttributeError, KeyError, OSError, TypeError, ValueError):
+            continue
+
+
+def find_start(store: RunStore, days: Iterable[Day]) -> tuple[Summary | None, tuple[str, ...]]:
+    """Return the newest summary that can be continued, and what it therefore does not count.
+
+    That is the newest one whose days have no new end; None if all days have to be read.
+    """
+    known = {one.date: one for one in days}
+    # Ends of a past day are few: those of yesterday, until they are deleted, and damaged ones.
+    read = {date: read_day(one) for date, one in known.items() if one.ends}
+    newest: Summary | None = None
+    for one in read_summaries(store):
+        before = [day for date, day in known.items() if date <= one.until]
+        late = {day.date for day in before if day.date in read and read[day.date].newer}
+        late |= {day.date for day in before if one.days.get(day.date) != day.newest}
+        newest = newest or one
+        if late and not (one is newest and one.misses(known)):
+            continue
+        words = "an end was added after earlier days were pruned, and is not counted"
+        troubles = [trouble for day in before for trouble in _list_troubles(read.get(day.date))]
+        missed = [f"{known[date].folder}: {words}" for date in sorted(late)]
+        return one, (*one.damaged.values(), *troubles, *missed)
+    return None, ()
+
+
+def _list_troubles(day: DayRows | None) -> tuple[str, ...]:
+    return day.troubles if day else ()
+
+
+def publish(store: RunStore, summary: Summary) -> None:
+    """Create the manifest of a summary with the next free number; delete the oldest summaries.
+
+    Raises InvalidInput as `Place.create`.
+    """
+    folder = folder_of(store)
+    content = json_text({name: getattr(summary, name) for name in _FIELDS}).encode()
+    known = numbers(folder, _KIND)
+    number = create_next(
+        lambda one: folder / file_name(one, _KIND), lambda _: content, max(known, default=0) + 1
+    )
+    for old in [one for one in read_summaries(store) if one.number <= number - KEPT]:
+        for path in {path for paths in old.files.values() for path in paths}:
+            folder.below(path).delete()
+        (folder / file_name(old.number, _KIND)).delete()
+
+
+def read_table(store: RunStore, summary: Summary | None, table: Table[Any]) -> pa.Table:
+    """Return a table of a summary, empty without one; InvalidInput if it is damaged."""
+    if summary is None or not summary.files.get(table.name):
+        return parquet.from_rows(table, [])
+    return pa.concat_tables(
+        parquet.from_bytes(table, _read(place), str(place)).cast(parquet.arrow_schema(table))
+        for place in places_of(store, summary, table)
+    )
+
+
+def places_of(store: RunStore, summary: Summary | None, table: Table[Any]) -> list[Place]:
+    """Return the files of a table of a summary."""
+    return [folder_of(store).below(path) for path in (summary.files[table.name] if summary else ())]
+
+
+def _read(place: Place) -> bytes:
+    try:
+        return place.read()
+    except OSError as error:
+        raise InvalidInput(
+            f"{place} cannot be read: {error.strerror}",
+            "Delete the folder history/summary of the run store, and summarize the history again.",
+        ) from error

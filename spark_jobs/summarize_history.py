@@ -1,0 +1,36 @@
+"""Summarize the history of all clusters: `spark-submit summarize_history.py RUN_STORE`."""
+
+import sys
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+
+from quota_ops.model.errors import QuotaOpsError
+from quota_ops.sql.history import summarize_history
+from quota_ops.sql.spark import SparkEngine
+from quota_ops.store.run_store import RunStore, open_place
+
+__all__ = ["main"]
+
+
+def main(run_store: str) -> None:
+    """Compact the past days of the history, and continue its summary with what is new.
+
+    Prints each file that cannot be read and exits with code 2 then; the others are summarized.
+    """
+    spark = SparkSession.builder.appName("quota-ops history").getOrCreate()
+    try:
+        store = RunStore(open_place(run_store))
+        found = summarize_history(SparkEngine(spark), store, datetime.now(UTC))
+    except QuotaOpsError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)
+    finally:
+        spark.stop()
+    sys.stdout.write(f"{found.as_text()}\n")
+    if found.troubles:
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

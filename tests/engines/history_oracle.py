@@ -1,0 +1,119 @@
+"""The reference of the history: the ends of a cluster's runs, walked in order."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from statistics import quantiles
+from typing import Any
+
+from quota_ops.model.difference import DRIFT_KINDS
+from quota_ops.model.history import DayHistory, HistoryRow, QuotaHistory
+
+REPAIRED = {"changed", "found", "forgotten"}
+FAILED = {"failed", "interrupted", "not ended"}
+STATES = ("declared", "in_sync", "drifted", "returned", "pending", "held", "unmanaged", "unsettled")
+
+
+def walk(
+    rows: Iterable[HistoryRow],
+) -> tuple[list[QuotaHistory], list[DayHistory]]:
+    """Return what happened to each quota of a cluster, and on each day."""
+    last: dict[tuple[str, str], int] = {}
+    for row in rows:
+        end = (row.run, row.ended)
+        last[end] = max(row.revision, last.get(end, 0))
+    ends: dict[tuple[str, int, str], list[HistoryRow]] = {}
+    for row in rows:
+        if row.revision == last[row.run, row.ended]:
+            ends.setdefault((row.ended, row.sequence or 0, row.run), []).append(row)
+    quotas: dict[tuple[str, str], dict[str, Any]] = {}
+    seconds: dict[str, list[float]] = {}
+    for _, found in sorted(ends.items()):
+        _take(found, quotas, seconds)
+    names = QuotaHistory._fields
+    return (
+        [QuotaHistory(*(one[name] for name in names)) for _, one in sorted(quotas.items())],
+        _list_days([found for _, found in sorted(ends.items())], seconds),
+    )
+
+
+def _take(
+    rows: list[HistoryRow],
+    quotas: dict[tuple[str, str], dict[str, Any]],
+    seconds: dict[str, list[float]],
+) -> None:
+    (run,) = (row for row in rows if row.entity is None)
+    is_look = _is_look(run)
+
+    def end_drift(one: dict[str, Any], by: str | None) -> None:
+        length = datetime.fromisoformat(run.ended) - datetime.fromisoformat(one["drifted_since"])
+        seconds.setdefault(run.ended[:10], []).append(length.total_seconds())
+        one.update(drifted_since=None, repaired=run.ended, repaired_by=by)
+
+    drifted = {(row.entity, row.key): row for row in rows if row.kind in DRIFT_KINDS}
+    for key, one in quotas.items():
+        if is_look and one["drifted_since"] and key not in drifted:
+            end_drift(one, None)
+    for row in rows:
+        written = row.outcome == "accepted" and run.mode in {"apply", "rollback", "alter"}
+        seen = is_look and row.kind in DRIFT_KINDS
+        if row.entity is None or not (written or seen):
+            continue
+        one = quotas.setdefault((row.entity, str(row.key)), _new(row))
+        one["owner"] = row.owner or one["owner"]
+        if seen:
+            first = one["first_seen"] or row.ended
+            one["drifts"] += one["drifted_since"] is None
+            one.update(first_seen=first, last_seen=row.ended, times_seen=one["times_seen"] + 1)
+            one["drifted_since"] = one["drifted_since"] or row.ended
+            one.update(kind=row.kind, desired=row.desired, actual=row.actual)
+            if row.state in REPAIRED:
+                end_drift(one, row.run if row.outcome == "accepted" else None)
+        if written and run.mode == "alter":
+            one.update(altered_at=row.ended, altered_run=row.run, altered_by=row.author)
+            one.update(altered_reason=row.run_reason, altered_value=row.value)
+        elif written:
+            one.update(set_at=row.ended, set_run=row.run, set_commit=row.commit)
+            one.update(set_by=row.author, set_value=row.value)
+
+
+def _is_look(run: HistoryRow) -> bool:
+    return run.mode in {"look", "apply"} and run.declared is not None
+
+
+def _new(row: HistoryRow) -> dict[str, Any]:
+    ids = {"cluster": row.cluster, "entity": row.entity, "key": row.key}
+    return dict.fromkeys(QuotaHistory._fields) | {**ids, "drifts": 0, "times_seen": 0}
+
+
+def _list_days(ends: list[list[HistoryRow]], seconds: dict[str, list[float]]) -> list[DayHistory]:
+    runs = [row for found in ends for row in found if row.entity is None]
+    days = []
+    for date in sorted({row.ended[:10] for row in runs}):
+        of_day = {row.run: row for row in runs if row.ended[:10] == date}.values()
+        looks = [row for row in runs if row.ended[:10] == date and _is_look(row)]
+        last = max(looks, key=lambda row: (row.ended, row.sequence or 0, row.run), default=None)
+        lengths = seconds.get(date, [])
+        refused = sum(row.stopped == "refused" and row.stopped_at != "plan" for row in of_day)
+        days.append(
+            DayHistory(
+                runs[0].cluster,
+                date,
+                len(of_day),
+                len(looks),
+                sum(row.stopped in FAILED for row in of_day),
+                refused,
+                sum(row.blocked_by is not None for row in of_day),
+                sum(row.changed or 0 for row in of_day),
+                len(lengths),
+                _find_share(lengths, 50),
+                _find_share(lengths, 95),
+                *(last and getattr(last, name) for name in STATES),
+            )
+        )
+    return days
+
+
+def _find_share(lengths: list[float], share: int) -> float | None:
+    if len(lengths) < 2:
+        return lengths[0] if lengths else None
+    return quantiles(lengths, n=100, method="inclusive")[share - 1]

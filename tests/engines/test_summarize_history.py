@@ -1,0 +1,179 @@
+"""The summary of a history in a run store: incremental, late ends included, damage named."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quota_ops.model.history import HistoryRow
+from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.history import History, read_events, read_history, summarize_history
+from quota_ops.sql.job import EngineFailed
+from quota_ops.store import history
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import RunStore, open_place
+from tests.places import on_disk
+
+NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
+NOW = datetime(2026, 11, 6, 12, tzinfo=UTC)
+
+
+def at(day: int, hour: int = 10) -> str:
+    """Return a time in November 2026."""
+    return f"2026-11-{day:02}T{hour:02}:00:00Z"
+
+
+def end(ended: str, *, drifts: bool = False, cluster: str = "demo") -> list[HistoryRow]:
+    """Return the rows of a look that found the cluster in sync, or one drifted quota."""
+    run = {"cluster": cluster, "run": f"look {ended}", "started": ended, "ended": ended}
+    look = NOTHING | run | {"revision": 1, "mode": "look", "status": "In sync", "declared": 3}
+    quota = {"entity": "user=a", "key": "k", "kind": "drifted", "state": "drifted", "owner": "team"}
+    rows = [HistoryRow(**look | {"in_sync": 3 - drifts, "drifted": int(drifts)})]
+    return [*rows, *([HistoryRow(**look | {"declared": None} | quota)] if drifts else [])]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    """Return a store with five days of two clusters; `demo` drifts on the second and third."""
+    found = RunStore(open_place(tmp_path))
+    for day in range(1, 6):
+        history.append(found, end(at(day), drifts=day in {2, 3}))
+        history.append(found, end(at(day, 11), cluster="other"))
+    return found
+
+
+def summarize(store: RunStore, now: datetime = NOW) -> tuple[str | None, tuple[str, ...]]:
+    """Summarize with DuckDB."""
+    return summarize_history(EmbeddedEngine(), store, now)
+
+
+def files(store: RunStore) -> dict[str, bytes]:
+    """Return the bytes of each file of the history."""
+    walked = store.history.walk()
+    return {one.path: store.history.below(one.path).read() for one in walked if not one.is_folder}
+
+
+def first_quota(found: History) -> tuple[Any, ...]:
+    """Return how often the first quota drifted, in how many looks, when first, and since when."""
+    one = found.quotas[0]
+    return one.drifts, one.times_seen, one.first_seen, one.drifted_since, one.repaired
+
+
+def test_the_summary_and_the_files_say_the_same(store: RunStore) -> None:
+    """A reader gets the same history before and after each summary, and days are compacted."""
+    before = read_history(store, "demo")
+    assert first_quota(before) == (1, 2, at(2), None, at(4))
+    assert [(one.date, one.drifted, one.repaired) for one in before.days] == [
+        (f"2026-11-0{day}", int(day in {2, 3}), int(day == 4)) for day in range(1, 6)
+    ]
+
+    assert summarize(store, datetime(2026, 11, 3, tzinfo=UTC)) == ("2026-11-02", ())
+    assert read_history(store, "demo") == before
+    assert summarize(store) == ("2026-11-05", ())
+    assert read_history(store, "demo") == before
+    later = datetime(2026, 11, 7, tzinfo=UTC)
+    assert summarize(store, later) == (None, ())
+    assert read_history(store, "demo") == before
+    assert {path for path in files(store) if path.startswith("date=")} == {
+        f"date=2026-11-0{day}/day-0001.parquet" for day in range(1, 6)
+    }
+
+
+def test_a_second_summary_of_the_same_writes_nothing(store: RunStore) -> None:
+    """Without a new end, no byte of the history changes."""
+    summarize(store)
+    before = files(store)
+
+    assert summarize(store) == (None, ())
+    assert files(store) == before
+
+
+def test_a_late_end_is_counted(store: RunStore) -> None:
+    """An end that is added to a summarized day is counted at once, and in the next summary."""
+    summarize(store)
+    history.append(store, end(at(2, 20), drifts=True))
+    late = read_history(store, "demo")
+    assert first_quota(late) == (1, 3, at(2), None, at(4))
+
+    assert summarize(store) == ("2026-11-05", ())
+    assert read_history(store, "demo") == late
+    assert summarize(store) == (None, ())
+
+
+def test_a_damaged_end_is_named_and_left_out(store: RunStore) -> None:
+    """Every reader and every summary names it; nothing else is missing."""
+    (place,) = [
+        one.folder / name
+        for one in history.list_days(store)
+        for name in one.ends
+        if one.date == "2026-11-03" and name.startswith("demo@")
+    ]
+    on_disk(place).write_bytes(on_disk(place).read_bytes()[:-20])
+
+    for _ in range(2):
+        found = read_history(store, "demo")
+        assert [trouble for trouble in found.troubles if str(place) in trouble] == [*found.troubles]
+        assert (len(found.troubles), first_quota(found)) == (1, (1, 1, at(2), None, at(4)))
+        assert str(place) in summarize(store)[1][0]
+    assert read_history(store, "other").troubles == ()
+
+
+def test_a_damaged_day_is_named_and_left_out(store: RunStore) -> None:
+    """The summary has all other days, and every later reader is told which one it lacks."""
+    history.compact(history.list_days(store), NOW)
+    history.compact(history.list_days(store), datetime(2026, 11, 8, tzinfo=UTC))
+    place = store.history / "date=2026-11-02" / "day-0001.parquet"
+    on_disk(place).write_bytes(b"half")
+
+    until, troubles = summarize(store)
+
+    assert (until, [str(place) in one for one in troubles]) == ("2026-11-05", [True])
+    found = read_history(store, "demo")
+    assert [str(place) in one for one in found.troubles] == [True]
+    assert first_quota(found) == (1, 1, at(3), None, at(4))
+
+
+class Interrupted(EmbeddedEngine):
+    """An engine that is interrupted after it has written its tables."""
+
+    def fold_days(self, days: Sequence[Place], before: Any, to: Place) -> dict[str, list[Place]]:
+        """Write the tables, and raise."""
+        super().fold_days(days, before, to)
+        raise EngineFailed("interrupted")
+
+
+def test_an_interrupted_summary_leaves_the_old_one(store: RunStore) -> None:
+    """Until a summary is complete, readers use the one before, and nothing of it stays."""
+    summarize(store, datetime(2026, 11, 3, tzinfo=UTC))
+    before = read_history(store, "demo")
+    history.compact(history.list_days(store), NOW)
+    kept = files(store)
+
+    with pytest.raises(EngineFailed):
+        summarize_history(Interrupted(), store, NOW)
+
+    assert (read_history(store, "demo"), files(store)) == (before, kept)
+
+
+def test_events_of_one_quota(store: RunStore) -> None:
+    """The events of an entity within some days are its drifts and the runs that wrote it."""
+    found = read_events(store, "demo", "2026-11-03", "user=a")
+
+    (drift,) = found.drifts
+    assert (drift.since, drift.repaired, drift.times_seen) == (at(3), at(4), 1)
+    assert read_events(store, "demo", "2026-11-01", "user=b").drifts == ()
+
+
+def test_a_copied_history_says_the_same(store: RunStore, tmp_path_factory: Any) -> None:
+    """A store that was copied file by file has the same history."""
+    summarize(store)
+    copy = tmp_path_factory.mktemp("copy")
+    for path, content in files(store).items():
+        (copy / "history" / path).parent.mkdir(parents=True, exist_ok=True)
+        (copy / "history" / path).write_bytes(content)
+
+    copied = RunStore(open_place(copy))
+    assert read_history(copied, "demo") == read_history(store, "demo")
+    assert summarize(copied) == (None, ())
