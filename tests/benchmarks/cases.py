@@ -11,6 +11,7 @@ from tests.benchmarks import bulk, inputs
 from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile, remembered
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.buckets import buckets
+from tests.benchmarks.fleet import fleet
 from tests.benchmarks.many_clusters import many_clusters
 from tests.benchmarks.measure import Spread, pair
 
@@ -114,6 +115,7 @@ CASES = {
     "resolve": resolve,
     "demo": demo,
     "many_clusters": many_clusters,
+    "fleet": fleet,
     "describe": describe,
 }
 """In the order in which they run: one_off needs a small cluster, describe leaves a large one."""

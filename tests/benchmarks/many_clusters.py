@@ -59,11 +59,12 @@ def many_clusters(bench: Bench) -> Iterator[Row]:
         added < 0.05,
     )
     seconds, tasks = _run_drift(all_of_them, bench.home / "airflow")
+    each = ", ".join(f"{name} {took:.0f} s" for name, took in tasks.items())
     yield Row(
-        f"{what}a drift run of {tasks} task instances, one worker host",
-        f"{seconds:.0f} s",
-        "under 3600 s",
-        seconds < 3600,
+        f"{what}a drift run, one worker host",
+        f"{seconds:.0f} s ({each})",
+        "under 600 s",
+        seconds < 600,
     )
 
 
@@ -92,8 +93,8 @@ def _build(root: Path, runs: int, dag_id: str | None = None) -> Spread:
     return Spread.of([float(one.stdout.split()[-1]) for one in built])
 
 
-def _run_drift(root: Path, home: Path) -> tuple[float, int]:
-    """Run the drift DAG once with the LocalExecutor; return its seconds and task instances."""
+def _run_drift(root: Path, home: Path) -> tuple[float, dict[str, float]]:
+    """Run the drift DAG once with the LocalExecutor; return its seconds, and those of each task."""
     environment = {
         "QUOTA_OPS_RUN_STORE": str(home / "store"),
         "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "300",
@@ -107,4 +108,5 @@ def _run_drift(root: Path, home: Path) -> tuple[float, int]:
         seconds = time.monotonic() - began
         if state != "success":
             raise RuntimeError(f"the drift run ended as {state}: {json.dumps(str(airflow.log))}")
-    return seconds, CLUSTERS + 3
+        tasks = {one["task_id"]: one["duration"] for one in airflow.api.list_tasks("drift", run)}
+    return seconds, tasks
