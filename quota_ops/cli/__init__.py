@@ -30,6 +30,7 @@ COMMANDS = {
     "resolve": "Show which limit applies to a client, and why.",
     "diff": "List the differences between Git, the cluster and the ledger.",
     "plan": "Show what would change, checked by guards and by the broker.",
+    "effects": "Show which clients a plan would limit, cut or raise.",
     "validate": "Let the broker validate every change.",
     "apply": "Write the changes of a plan, batch by batch.",
     "verify": "Check that every broker stores what Git declares.",

@@ -146,6 +146,10 @@ def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> 
             "unlisted_problems": invalid.unlisted,
             "findings": findings,
         }
+    if desired.policy.inventory_in_git:
+        from quota_ops.stages.check import read_clients
+
+        read_clients(desired.policy, folder)
     if output == TEXT:
         unsilenced = list_unsilenced(desired.findings)
         read_in = f"{counted(len(desired.rows), 'quota')} in {counted(desired.files, 'file')}"

@@ -1,8 +1,13 @@
 """The run folder of an earlier command, as --run names it."""
 
+from collections.abc import Sequence
+from shlex import quote
+
+from quota_ops.cli.approval import ApprovalOptions
 from quota_ops.model.errors import InvalidInput
+from quota_ops.runs.chain import RESUMED
 from quota_ops.store.retention import refuse_pruned
-from quota_ops.store.run_folder import ABOUT, APPLIED, RunFolder, batch_file
+from quota_ops.store.run_folder import ABOUT, APPLIED, PLAN, REPORT, RunFolder, batch_file
 from quota_ops.store.run_store import open_place
 
 
@@ -34,3 +39,25 @@ def refuse_written(folder: RunFolder, stage: str) -> None:
             "rollback need",
             f"Make a new plan: quota-ops plan {folder.about()['cluster']}",
         )
+
+
+def choose_resumed(name: str, folder: RunFolder, approval: ApprovalOptions) -> Sequence[str]:
+    """Choose the stages of a command on an earlier run; overridden guards are judged again."""
+    if name in {"diff", "plan"}:
+        refuse_written(folder, name)
+    stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
+    if folder.has(REPORT) and name in {"apply", "verify"}:
+        stages = (name, "report")  # `runs` reads it
+    if "apply" not in stages:
+        return stages
+    if approval.approve is None:
+        raise InvalidInput(f"{name} --run needs --approve DIGEST", _digest_words(folder))
+    return ("plan", *stages) if approval.allow else stages
+
+
+def _digest_words(folder: RunFolder) -> str:
+    """Return the remedy for a missing digest: how to review the plan, and its digest."""
+    show = f"quota-ops show {quote(str(folder.place))}"
+    if not folder.has(PLAN):
+        return f"This run has no plan to approve. How it ended: {show}"
+    return f"If you reviewed this plan ({show}), add --approve {folder.plan()[1]}"

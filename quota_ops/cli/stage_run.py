@@ -1,10 +1,10 @@
 """A run from the command line: its folder, connection and stages, and its result."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import NamedTuple
 
 import click
@@ -12,7 +12,7 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.approval import ApprovalOptions, find_approver
 from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
-from quota_ops.cli.earlier_run import open_run, refuse_written
+from quota_ops.cli.earlier_run import choose_resumed, open_run
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import load_report, record_run, show_run
 from quota_ops.desired.file_cache import FileCache
@@ -24,7 +24,7 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, R
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
 from quota_ops.report.summary import unseen_words
-from quota_ops.runs.chain import CHAINS, RESUMED, SNAPSHOT_STAGES, run_stages
+from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.stages.report.end_record import find_audit_connection
@@ -33,7 +33,6 @@ from quota_ops.store.run_folder import (
     APPLIED,
     DESCRIBED,
     PLAN,
-    REPORT,
     RunFolder,
 )
 from quota_ops.store.run_store import RunStore, find_run_store, open_place, store_of
@@ -108,6 +107,25 @@ def run_command(name: str, typed: StageOptions) -> None:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
 
 
+def run_to_plan(name: str, typed: StageOptions) -> RunFolder:
+    """Run the stages up to the plan in a new run folder, or return the planned run of --run.
+
+    Guards that block the plan raise nothing: the command only shows what it would do.
+    """
+    if (typed.cluster is None) == (typed.run_folder is None):
+        raise InvalidInput(f"{name} needs a CLUSTER or --run", f"See quota-ops {name} --help.")
+    if typed.run_folder is not None:
+        folder = open_run(typed.run_folder).with_cache()
+        if not folder.has(PLAN):
+            raise InvalidInput(f"{typed.run_folder} has no plan", "Make one: quota-ops plan.")
+        return folder
+    approval = typed.read_approval_options()
+    begun = _begin(name, typed, approval)
+    with suppress(GuardsRefused):
+        _run(begun, typed, approval)
+    return begun.folder
+
+
 def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     if typed.run_folder is not None:
         folder, store = (
@@ -115,7 +133,7 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
             store_of(open_place(typed.run_folder), typed.run_store),
         )
         store.prepare()
-        return _Begun(folder.with_cache(), store, Path(), _choose_resumed(name, folder, approval))
+        return _Begun(folder.with_cache(), store, Path(), choose_resumed(name, folder, approval))
     store = find_run_store(typed.run_store)
     cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
     cluster = cluster_name(cluster_folder)
@@ -201,25 +219,3 @@ def _record_end(begun: _Begun, typed: StageOptions, *, stopped: bool = False) ->
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
     if writes or not (stopped or typed.actual):
         record_run(folder, load_report(folder), typed.connection_file, writes=writes)
-
-
-def _choose_resumed(name: str, folder: RunFolder, approval: ApprovalOptions) -> Sequence[str]:
-    """Choose the stages of a command on an earlier run; overridden guards are judged again."""
-    if name in {"diff", "plan"}:
-        refuse_written(folder, name)
-    stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
-    if folder.has(REPORT) and name in {"apply", "verify"}:
-        stages = (name, "report")  # `runs` reads it
-    if "apply" not in stages:
-        return stages
-    if approval.approve is None:
-        raise InvalidInput(f"{name} --run needs --approve DIGEST", _digest_words(folder))
-    return ("plan", *stages) if approval.allow else stages
-
-
-def _digest_words(folder: RunFolder) -> str:
-    """Return the remedy for a missing digest: how to review the plan, and its digest."""
-    show = f"quota-ops show {quote(str(folder.place))}"
-    if not folder.has(PLAN):
-        return f"This run has no plan to approve. How it ended: {show}"
-    return f"If you reviewed this plan ({show}), add --approve {folder.plan()[1]}"

@@ -13,6 +13,7 @@ from quota_ops.desired.entries import (
     read_retired_brokers,
     read_silences,
 )
+from quota_ops.desired.inventory import read_inventory
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
@@ -186,6 +187,7 @@ _READERS = {
     "verify": _one_of(VerifyPolicy),
     "clear_unmanaged": read_flag,
     "paused": _read_paused,
+    "inventory": read_inventory,
 }
 
 
@@ -207,6 +209,8 @@ _GUARD_READERS: dict[str, Callable[[str, yaml.Node], float]] = {
     "raise_factor": read_factor,
     "small_byte_rate": _read_byte_rate,
     "small_percentage": read_percent,
+    "blast_radius": read_whole,
+    "blast_radius_share": read_percent,
 }
 
 

@@ -169,8 +169,8 @@ def _has_yaml(folder: Folder, name: str) -> bool:
     return False
 
 
-def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
-    """List the quotas files below a cluster's folder by name, without cluster.yaml.
+def list_quotas_files(folder: Folder, problems: Problems, skip: str = "") -> tuple[str, ...]:
+    """List the quotas files below a cluster's folder by name: no cluster.yaml, and no `skip`.
 
     A file that is neither YAML nor Markdown is a problem, because the quotas of a misnamed file
     would look removed. OSError if the cluster's folder cannot be listed.
@@ -189,7 +189,7 @@ def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
             name = f"{parent}{entry.name}"
             if entry.name == _GIT and parent:
                 problems.add(unread(_shown(folder.path / parent), *NESTED))
-            if _is_left_alone(entry, parent):
+            if _is_left_alone(entry, parent) or name == skip:
                 continue
             if entry.kind is Kind.FOLDER:
                 below += _list_folder(folder, name, problems)

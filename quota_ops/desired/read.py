@@ -24,6 +24,7 @@ from quota_ops.desired.files import (
     open_cluster_folder,
 )
 from quota_ops.desired.findings import check_quotas
+from quota_ops.desired.inventory import read_inventory_files
 from quota_ops.desired.quotas_file import Quota, quota_rows
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
@@ -84,8 +85,10 @@ def read_cluster(folder: Path, file_cache: FileCache | None = None) -> Desired:
 
 def _read_cluster(folder: Folder, file_cache: FileCache | None) -> Desired:
     problems = Problems()
-    names = list_quotas_files(folder, problems)
     cluster = _read_cluster_file(folder, problems)
+    inventory = (cluster and cluster.policy.inventory_in_git) or ""
+    names = list_quotas_files(folder, problems, inventory)
+    clients = read_inventory_files(folder, inventory, problems) if inventory else {}
     files = list(read_files(folder, names, problems, file_cache))
     by_file = [file.quotas for file in files]
     quotas = list(chain.from_iterable(by_file))
@@ -103,7 +106,7 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None) -> Desired:
     findings, silences = _findings(by_file, cluster)
     findings += tuple(find_idle_silences(findings, silences, _BY_FILES))
     sources = (cluster.source, *(file.source for file in files))
-    contents = {source.name: source.content for source in sources}
+    contents = {source.name: source.content for source in sources} | clients
     return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents)
 
 

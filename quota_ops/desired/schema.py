@@ -28,6 +28,7 @@ from quota_ops.findings.codes import SILENCEABLE
 from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
 from quota_ops.model.policy import (
     CONNECTION_NAME,
+    INVENTORY,
     ApprovalPolicy,
     DriftPolicy,
     GuardThresholds,
@@ -75,6 +76,7 @@ def cluster_schema() -> Schema:
     rate = {"type": "string", "pattern": rf"^\s*(0|[1-9][0-9]*)(\.[0-9]+)?(\s*{of_bytes})?\s*$"}
     guards |= {"small_byte_rate": {"anyOf": [{"type": "integer", "minimum": 0}, rate]}}
     guards |= {"small_percentage": percent}
+    guards |= {"blast_radius": {"type": "integer", "minimum": 0}, "blast_radius_share": percent}
     thresholds = GuardThresholds()
     freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, _NOTE)
     freeze["cron"] = {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"}
@@ -115,6 +117,7 @@ def cluster_schema() -> Schema:
                 "cleared": duration | {"default": "30d"},
             },
         ),
+        "inventory": {"type": "string", "pattern": f"^({INVENTORY.pattern})$"},
         "silence": _silence(),
     }
     return {"$schema": _DRAFT, "title": "A Kafka cluster's policy", **_object(CLUSTER_FILE, types)}

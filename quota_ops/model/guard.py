@@ -39,6 +39,10 @@ class Guard(StrEnum):
         "default_touched",
         "A default entity would change: it applies to everyone without a quota of their own.",
     )
+    BLAST_RADIUS = (
+        "blast_radius",
+        "More clients would lose than `guards.blast_radius` or `guards.blast_radius_share` allow.",
+    )
     TAKEOVER = "takeover", "An unmanaged value would be replaced."
     CONFLICT = "conflict", "Git and the cluster both changed since the last run."
     CHANGED_SINCE = (

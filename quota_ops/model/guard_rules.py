@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
@@ -42,8 +43,11 @@ def judge(
     commit: str | None,
     desired: int,
     earlier: EarlierRuns,
+    clients: InventoryEffects | None = None,
 ) -> tuple[GuardFinding, ...]:
     """Return the guards that block a plan, by the stricter of its policy and the last applied one.
+
+    `clients` is how the plan concerns the clients of the inventory.
 
     The message of a guard that blocks only by the last applied policy mentions it.
     """
@@ -57,6 +61,7 @@ def judge(
         *_late_and_returned(writes, thresholds),
         *_unprotected(writes, policy, earlier.policy),
         *_defaults(writes),
+        *_blast_radius(clients, thresholds),
         *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
         *_empty(clears, desired),
@@ -166,6 +171,22 @@ def _defaults(writes: Sequence[Difference]) -> Findings:
     if touched:
         message = f"{_rows(touched)} would change; a default applies to many clients"
         yield make_finding(Guard.DEFAULT_TOUCHED, message, touched)
+
+
+def _blast_radius(clients: InventoryEffects | None, thresholds: Thresholds) -> Findings:
+    if clients is None or not clients.total.losing:
+        return
+    total, most = clients.total, thresholds.of("blast_radius")
+    least = thresholds.of("blast_radius_share")
+    share = 100 * total.losing / total.clients
+    if total.losing > most.value:
+        lost = f"{counted(total.losing, 'client')} would be cut or newly limited, more than "
+        words = f"{lost}{most.value:,}{most.source}"
+        yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
+    elif total.losing >= SHARE_COUNTS_FROM and share > least.value:
+        lost = f"{total.losing:,} of {counted(total.clients, 'client')} would be cut or newly "
+        words = f"{lost}limited, more than {least.value:g} %{least.source}"
+        yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
 
 
 def _commits_and_policy(

@@ -16,6 +16,12 @@ CONNECTION_RULE = (
     "may have up to 200 letters, digits, '.', '_' and '-', and must not start with '.' or '-'"
 )
 
+INVENTORY = re.compile(
+    r"(s3|gs|az|abfs|abfss)://[A-Za-z0-9][A-Za-z0-9@._-]*(/[^/\s]+)+/?"
+    r"|(?!\.{1,2}(/|$)|/)([^/:]+)(/(?!\.{1,2}(/|$))[^/:]+)*/?"
+)
+"""A path below the cluster's folder, without `..`, or an address in a bucket."""
+
 
 class DriftPolicy(StrEnum):
     """How a plan treats a row that was changed outside Git."""
@@ -56,6 +62,7 @@ YOUNGER: dict[str, Any] = {
     "verify": VerifyPolicy.EVERY_BROKER.value,
     "memory": {"late_writes": 86_400, "cleared": 2_592_000},
     "retired_brokers": [],
+    "inventory": None,
 }
 """Fields that policies of the first version did not have, with the values that applied then.
 
@@ -81,9 +88,13 @@ class GuardThresholds:
     raise_factor: float = 10.0
     small_byte_rate: float = STARVING_BYTES
     small_percentage: float = STARVING_PERCENTAGE
+    blast_radius: int = 1_000
+    blast_radius_share: float = 10.0
 
 
-YOUNGER_GUARDS = frozenset({"raise_factor", "small_byte_rate", "small_percentage"})
+YOUNGER_GUARDS = frozenset(
+    {"raise_factor", "small_byte_rate", "small_percentage", "blast_radius", "blast_radius_share"}
+)
 """Fields added after the first version: part of a digest only if they differ from the default."""
 
 
@@ -148,6 +159,13 @@ class Policy:
     verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER
     memory: Memory = field(default_factory=Memory)
     retired_brokers: tuple[RetiredBroker, ...] = ()
+    inventory: str | None = None
+    """The clients of the cluster: a path below its folder, or an address in a bucket."""
+
+    @property
+    def inventory_in_git(self) -> str:
+        """The path of an inventory below the cluster's folder; empty if it is not there."""
+        return "" if self.inventory is None or "://" in self.inventory else self.inventory
 
     @property
     def retired(self) -> dict[int, str]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from quota_ops.model.approval import Decision
+from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.commit import Provenance
 from quota_ops.model.effect import Effect
@@ -118,6 +119,8 @@ class Report:
     """The origins of values that the ledger does not have, by entity and key."""
     effects: Mapping[Key, Effect] = field(default_factory=dict)
     """The effects of writes that the values before and after do not show, by entity and key."""
+    clients: InventoryEffects | None = None
+    """How the writes concern the clients of the inventory; None without one, or without writes."""
     held: tuple[HoldRow, ...] = ()
     """The held entities of a run without a plan; a plan has its own holds."""
     record: Record | None = None

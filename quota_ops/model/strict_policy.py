@@ -43,6 +43,8 @@ def _combine_thresholds(one: GuardThresholds, other: GuardThresholds) -> GuardTh
         raise_factor=min(one.raise_factor, other.raise_factor),
         small_byte_rate=max(one.small_byte_rate, other.small_byte_rate),
         small_percentage=max(one.small_percentage, other.small_percentage),
+        blast_radius=min(one.blast_radius, other.blast_radius),
+        blast_radius_share=min(one.blast_radius_share, other.blast_radius_share),
     )
 
 

@@ -16,6 +16,7 @@ from quota_ops.model.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report import cells
 from quota_ops.report.brokers import broker_words
+from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.effects import effect
 from quota_ops.report.findings import EXPLAINED, FEW, more_words
 from quota_ops.report.formats import (
@@ -55,6 +56,7 @@ def as_markdown(report: Report) -> str:
     ]
     listed = [row for row in rows if row.section is not Section.REST]
     tail = [
+        *([f"\n{words}"] if (words := inventory_words(report.clients)) else []),
         *_stopped(report),
         *_guards(report),
         *_approval(report),

@@ -9,6 +9,7 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.guard import format_override
 from quota_ops.model.report import Report
 from quota_ops.report.brokers import broker_id, broker_words, format_broker_result
+from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.formats import duration, moment, stated_words, uncommitted_words
 from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, headings, page_row, style
@@ -112,6 +113,8 @@ def _notes(report: Report) -> Iterator[Note]:
 
 def _sentences(report: Report) -> Iterator[str]:
     if words := validated_words(report):
+        yield words
+    if words := inventory_words(report.clients):
         yield words
     if report.plan is not None:
         if report.plan.ledger is None:

@@ -14,6 +14,7 @@ from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.cells import trouble
+from quota_ops.report.client_effects import inventory_lines
 from quota_ops.report.findings import FEW, excerpt, finding_lines
 from quota_ops.report.formats import at_commit, duration, escape_text
 from quota_ops.report.layout import Line, Screen, Span, Tone, line
@@ -74,6 +75,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *([line()] if listed else []),
         *([] if plan.writes else [line("No changes.", Tone.OK)]),
         *([line(validated, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if validated else []),
+        *inventory_lines(report.clients),
         *warning_lines(report),
         *guard_lines(report),
         *finding_lines(list_unsilenced(report.findings), most=FEW),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
+from quota_ops.report.client_effects import inventory_lines
 from quota_ops.report.findings import finding_lines
 from quota_ops.report.formats import at_commit, moment
 from quota_ops.report.layout import Line, Screen, Tone, line, plain
@@ -34,6 +35,7 @@ def report_screen(report: Report) -> Screen:
         *_stopped(report),
         *warning_lines(report),
         *guard_lines(report),
+        *inventory_lines(report.clients),
         *(rollback_screen(report.rollback) if report.rollback else ()),
         *((line(words),) if (words := approval_words(report)) else ()),
         *_section(Section.PERSON, report, rows),

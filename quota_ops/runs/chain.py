@@ -10,6 +10,7 @@ READ_ONLY = ("check", "describe", "diff", "plan", "validate")
 CHAINS = {
     "diff": READ_ONLY[:3],
     "plan": READ_ONLY,
+    "effects": READ_ONLY[:4],
     "validate": READ_ONLY,
     "apply": (*READ_ONLY, "apply"),
     "verify": ("check", "describe", "diff", "verify"),

@@ -94,14 +94,14 @@ class SparkEngine:
 
     def _read_parquet(self, table: Table[Any], *places: Place) -> DataFrame:
         """Read files that must all exist and be undamaged, whatever the session's settings."""
-        read = self._spark.read.schema(_spark_schema(table))
+        read = self._spark.read.schema(spark_schema(table))
         read = read.option("ignoreCorruptFiles", False).option("ignoreMissingFiles", False)
-        return read.parquet(*map(_hadoop_uri, places))
+        return read.parquet(*map(hadoop_uri, places))
 
     def _write(self, rows: DataFrame, table: Table[Any], order: Sequence[str], to: Place) -> None:
         rows = rows.select("folder", *table.names).repartition("folder")
         write = rows.sortWithinPartitions("folder", *order).write.partitionBy("folder")
-        write.option("maxRecordsPerFile", 0).parquet(_hadoop_uri(to / table.name))
+        write.option("maxRecordsPerFile", 0).parquet(hadoop_uri(to / table.name))
 
     def fold_days(
         self, days: Sequence[Place], before: Mapping[Table[Any], Sequence[Place]], to: Place
@@ -155,9 +155,9 @@ class SparkEngine:
         try:
             with timed(_log, logging.DEBUG, "resolve.sql in Spark"):
                 if is_csv:
-                    write.csv(_hadoop_uri(destination), header=True, escape='"')
+                    write.csv(hadoop_uri(destination), header=True, escape='"')
                 else:
-                    write.parquet(_hadoop_uri(destination))
+                    write.parquet(hadoop_uri(destination))
         except (PySparkException, Py4JJavaError) as error:
             raise InvalidInput(
                 f"Spark cannot resolve {clients}, or cannot write {destination}.",
@@ -165,7 +165,7 @@ class SparkEngine:
             ) from error
 
     def _read(self, clients: Address) -> DataFrame:
-        read, place = self._spark.read.option("mode", "FAILFAST"), _hadoop_uri(clients)
+        read, place = self._spark.read.option("mode", "FAILFAST"), hadoop_uri(clients)
         suffix = find_suffix(clients)
         if suffix == ".csv":
             rows = read.csv(place, header=True, quote='"', escape='"', multiLine=True)
@@ -176,12 +176,12 @@ class SparkEngine:
         return rows.select(*(rows[f"`{name}`"].cast("string") for name in CLIENTS.names))
 
 
-def _spark_schema(table: Table[Any]) -> str:
+def spark_schema(table: Table[Any]) -> str:
     """Return a table's columns as Spark's DDL; Spark reads a column that a file lacks as null."""
     return ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
 
 
-def _hadoop_uri(place: Place | Address) -> str:
+def hadoop_uri(place: Place | Address) -> str:
     """Return the address by which Hadoop's file systems, and so Spark, know a place."""
     return re.sub("^s3://", "s3a://", str(place))
 

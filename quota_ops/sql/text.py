@@ -2,10 +2,14 @@
 
 from importlib.resources import files
 
+from quota_ops.model.entity import MAX_NAME_BYTES
+
 MAX_KEYS = 5_000
 """Changed keys in one request: half of the number that a broker rejects (QuorumController)."""
 MAX_BYTES = 1_048_576
 """Bytes of records in one request: an eighth of KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
+MOST_RATE = "1e300"
+"""The largest rate that an inventory may have observed; it is finite."""
 
 
 def diff_text() -> str:
@@ -37,6 +41,46 @@ def resolve_text(*, spreadsheet: bool = False) -> str:
     """
     rows = _read("resolve.sql")
     return _read("spreadsheet.sql").format(resolved=rows) if spreadsheet else rows
+
+
+def inventory_text() -> str:
+    """Return inventory.sql: from lines to the columns of INVENTORY."""
+    return _read("inventory.sql")
+
+
+def wrong_clients_text() -> str:
+    """Return wrong_clients.sql: from lines and inventory to the number of invalid lines."""
+    return _read("wrong_clients.sql").format(bits=8 * MAX_NAME_BYTES, most=MOST_RATE)
+
+
+def client_classes_text() -> str:
+    """Return client_classes.sql: from inventory and the limits of both sides to classified."""
+    return _read("client_classes.sql")
+
+
+def classes_text() -> str:
+    """Return classes.sql: from classified to a client of each class."""
+    return _read("classes.sql")
+
+
+def class_effects_text() -> str:
+    """Return class_effects.sql, with resolve.sql for each side, to the effects of each class."""
+    return _read("class_effects.sql").format(resolved=resolve_text())
+
+
+def client_usage_text() -> str:
+    """Return client_usage.sql: from classified and class_effects to the use of shared limits."""
+    return _read("client_usage.sql")
+
+
+def client_effects_text() -> str:
+    """Return client_effects.sql: to the columns of CLIENT_EFFECTS."""
+    return _read("client_effects.sql")
+
+
+def owner_effects_text() -> str:
+    """Return owner_effects.sql: to the columns of OWNER_EFFECTS."""
+    return _read("owner_effects.sql")
 
 
 def _read(name: str) -> str:

@@ -1,16 +1,37 @@
 """check: read the YAML files into desired rows; no other stage reads YAML."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion, read_with_commit
 from quota_ops.desired.read import Desired, refuse_duplicate_clusters
+from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.policy import Policy
 from quota_ops.model.tables import DESIRED
 from quota_ops.store.earlier_attempts import move_attempt
 from quota_ops.store.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
 from quota_ops.store.run_json import checked_json
+from quota_ops.store.run_store import open_place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_clients(policy: Policy, cluster_folder: Path) -> "pa.Table | None":
+    """Return the clients of an inventory in Git as INVENTORY; None without one.
+
+    Raises InvalidInput with file and line for the first line that is not a client.
+    """
+    if not policy.inventory_in_git:
+        return None
+    from quota_ops.sql.embedded_effects import read_inventory  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.inventory import find_inventory  # noqa: PLC0415 - rarely needed
+
+    place = open_place(cluster_folder.absolute())
+    return read_inventory(find_inventory(place.below(policy.inventory_in_git)))
 
 
 def check_desired_state(
@@ -22,6 +43,8 @@ def check_desired_state(
     file_cache: FileCache | None = None,
 ) -> Desired:
     """Write policy.json, checked.json (findings and silences) and desired.parquet.
+
+    An inventory in Git becomes inventory.parquet.
 
     Records the commit of the files in run.json. Raises InvalidDesiredState with every problem, or
     if another folder next to this one declares the same cluster, because each would clear the
@@ -43,4 +66,6 @@ def check_desired_state(
     folder.write_json(POLICY, desired.policy.as_json())
     folder.write_json(CHECKED, checked_json(desired.findings, desired.silences))
     folder.write_table(DESIRED, desired.rows)
+    if (clients := read_clients(desired.policy, cluster_folder)) is not None:
+        folder.write_arrow(INVENTORY, clients)
     return desired

@@ -8,6 +8,8 @@ import pytest
 from quota_ops.sql.embedded import EmbeddedEngine
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from quota_ops.sql.spark import SparkEngine
 
 
@@ -18,12 +20,20 @@ def embedded() -> EmbeddedEngine:
 
 
 @pytest.fixture(scope="session")
-def spark() -> "Iterator[SparkEngine]":
+def session() -> "Iterator[SparkSession]":
     """Start Spark in this process, as `--engine spark` does."""
-    from quota_ops.sql.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
+    from quota_ops.sql.spark import local_session  # noqa: PLC0415 - a JVM
 
-    with local_session([]) as session:
-        yield SparkEngine(session)
+    with local_session([]) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark(session: "SparkSession") -> "SparkEngine":
+    """Return Spark in this process."""
+    from quota_ops.sql.spark import SparkEngine  # noqa: PLC0415 - a JVM
+
+    return SparkEngine(session)
 
 
 @pytest.fixture(scope="session", params=["embedded", "spark"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from quota_ops.model.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
@@ -68,6 +69,17 @@ def earlier_runs_of(case: dict[str, Any]) -> EarlierRuns:
     return EarlierRuns(sum(owned.values()), owned, was, commits, *later)
 
 
+def clients_of(case: dict[str, Any]) -> InventoryEffects | None:
+    """Return an inventory of which some clients lose."""
+    if "clients" not in case:
+        return None
+    nobody = OwnerEffects("team", 0, 0, 0, 0, 0, 0, 0, 0)
+    every, losing = case["clients"]
+    half = nobody._replace(clients=1, losing=min(1, losing), cut=min(1, losing))
+    rest = nobody._replace(owner=None, clients=every - 1, losing=losing - half.losing)
+    return InventoryEffects("clients.csv", (half, rest))
+
+
 def said(finding: GuardFinding) -> tuple[str, str]:
     """Return a finding in the form that the cases use."""
     return finding.guard, finding.message
@@ -84,6 +96,7 @@ def test_guards_speak(case: dict[str, Any]) -> None:
         commit=case.get("commit"),
         desired=case.get("desired", 10),
         earlier=earlier_runs_of(case),
+        clients=clients_of(case),
     )
 
     expected = [*case.get("says", {}).items(), *case.get("also", {}).items()]

@@ -34,6 +34,7 @@ def test_head() -> None:
         "plan",
         "warnings",
         "rollback",
+        "clients",
         "findings",
         "decisions",
         "brokers",

@@ -10,8 +10,14 @@ from time import monotonic, sleep
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.file_cache import FileCache
-from quota_ops.desired.files import NESTED, is_read, list_quotas_files, open_cluster_folder
+from quota_ops.desired.files import (
+    NESTED,
+    is_read,
+    list_quotas_files,
+    open_cluster_folder,
+)
 from quota_ops.desired.git import Entry, Repository
+from quota_ops.desired.inventory import MAX_INVENTORY_BYTES, list_inventory_files
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
@@ -64,7 +70,7 @@ def read_with_commit(
             if must_know and given is None:
                 raise
             found = Provenance(failure=error.message)
-        if not found.uncommitted or _is_settled(folder, desired.contents):
+        if not found.uncommitted or _is_settled(folder, desired):
             return desired, found if given in {None, found.commit} else Provenance.given(given)
         if monotonic() > until:
             raise InvalidInput(
@@ -159,20 +165,23 @@ def _report_missing(
             yield unread(str(folder / path), *NESTED)
 
 
-def _is_settled(folder: Path, contents: Mapping[str, bytes]) -> bool:
+def _is_settled(folder: Path, desired: Desired) -> bool:
     """Whether the files are still as they were read, and no Git process is changing them.
 
     The lock is checked first, so that a Git process that ends in between is noticed by its files.
     """
-    checkout = Repository.of_checkout(folder)
+    checkout, policy = Repository.of_checkout(folder), desired.policy
     if checkout is not None and checkout.is_locked():
         return False
+    inventory = policy.inventory_in_git
     try:
         with open_cluster_folder(folder) as opened:
-            names = (CLUSTER_YAML, *list_quotas_files(opened, Problems()))
+            names = (CLUSTER_YAML, *list_quotas_files(opened, Problems(), inventory))
             now = {name: opened.read(name, MAX_FILE_BYTES) for name in names}
+            clients = list_inventory_files(opened, inventory) if inventory else ()
+            now |= {name: opened.read(name, MAX_INVENTORY_BYTES) for name in clients}
     except OSError as error:
         if find_limit(error):
             raise
         return False
-    return now == contents
+    return now == desired.contents

@@ -113,8 +113,7 @@ CLUSTER_FILE = Shape(
             "The name of a connection. Its hosts and secrets stay outside Git.", "demo"
         ),
         "schedule": Field(
-            "When Airflow reconciles the cluster: a cron expression (UTC). Without it, Airflow"
-            " reconciles only when you trigger the DAG.",
+            "When Airflow reconciles the cluster: cron, UTC. Without it, when you trigger the DAG.",
             '"*/30 * * * *"',
         ),
         "scope": Field(
@@ -160,6 +159,7 @@ CLUSTER_FILE = Shape(
             "How long the ledger remembers replaced writes and cleared quotas.",
             "{late_writes: 24h}",
         ),
+        "inventory": Field("The file or folder with the cluster's clients.", "clients.csv"),
         "silence": Field(
             "Findings that are intended on the whole cluster, each with a reason.",
             "[{finding: QO202, reason: all our users authenticate by certificate}]",
@@ -218,6 +218,8 @@ GUARDS = Shape(
         "raise_factor": Field("The factor by which one plan may raise a limit.", "10"),
         "small_byte_rate": Field("The smallest byte rate that a plan may introduce.", "16 KiB"),
         "small_percentage": Field("The smallest percentage that a plan may introduce.", "0.1"),
+        "blast_radius": Field("How many clients one plan may cut or newly limit.", "1000"),
+        "blast_radius_share": Field("The same in percent of the inventory's clients.", "10"),
     },
 )
 

@@ -12,6 +12,11 @@ from quota_ops.model.guard_rules import EarlierRuns, judge
 from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
+from quota_ops.stages.plan.client_effects import (
+    SUMMARY,
+    read_client_effects,
+    write_client_effects,
+)
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import write_effects
 from quota_ops.stages.plan.findings import write_findings
@@ -30,6 +35,8 @@ def plan_changes(
 ) -> Plan:
     """Write plan.json (the riskiest changes first), findings.json, origins.json and effects.json.
 
+    If cluster.yaml names an inventory, also writes the effects on its clients.
+
     `allow` maps the name of each guard that `author` overrides to the reason. The override is
     recorded in `approvals`, and only that record overrides a guard. The guards compare with
     `earlier` or, without it, with the earlier runs that the ledger records. Raises GuardsRefused,
@@ -37,6 +44,7 @@ def plan_changes(
     """
     _check_names(allow or {})
     plan, earlier = assemble_plan(folder), earlier or read_earlier_runs(folder)
+    write_client_effects(folder, plan)
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=earlier.policy)
     plan = plan.with_guards(judge_plan(folder, plan, earlier))
@@ -98,6 +106,7 @@ def judge_plan(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> tuple[Gua
         commit=plan.commit or folder.about()["provenance"].base,
         desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
         earlier=earlier,
+        clients=read_client_effects(folder) if folder.has(SUMMARY) else None,
     )
 
 

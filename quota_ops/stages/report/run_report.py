@@ -15,6 +15,7 @@ from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.verification import BrokerResult, RowVerdict
 from quota_ops.stages.plan import assemble_plan
+from quota_ops.stages.plan.client_effects import SUMMARY, read_client_effects
 from quota_ops.stages.plan.effects import EFFECTS, read_effects
 from quota_ops.stages.report.command_report import read_record
 from quota_ops.stages.verify.record import compute_applied_digest
@@ -104,6 +105,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         declared=parts.read("check", DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
         origins=parts.read("plan", ORIGINS, lambda: read_origins(folder)) or {},
         effects=parts.read("plan", EFFECTS, lambda: read_effects(folder)) or {},
+        clients=parts.read("plan", SUMMARY, lambda: read_client_effects(folder)),
         held=()
         if plan
         else parts.read("describe", HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),

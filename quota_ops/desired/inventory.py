@@ -1,0 +1,49 @@
+"""The inventory of a cluster's clients in cluster.yaml, and its files if they are in Git."""
+
+import yaml
+
+from quota_ops.desired.yaml.checkout import Folder, Kind
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.scalars import Misread, read_text, show
+from quota_ops.desired.yaml.source import not_opened
+from quota_ops.model.policy import INVENTORY
+
+MAX_INVENTORY_BYTES = 256 * 2**20
+"""The largest file of an inventory in Git: millions of clients. A bucket has no limit."""
+
+
+def read_inventory(field: str, node: yaml.Node) -> str:
+    """Read a path below the cluster's folder, or an address in a bucket."""
+    text = read_text(field, node)
+    if not (INVENTORY.fullmatch(text) and text.isprintable()):
+        raise Misread(
+            f"{show(text)} is not an inventory.",
+            "Write the path of a file or folder below this folder, or the address of one in a"
+            " bucket, for example s3://BUCKET/clients.parquet.",
+        )
+    return text.rstrip("/")
+
+
+def list_inventory_files(folder: Folder, inventory: str) -> tuple[str, ...]:
+    """List the files of an inventory below a cluster's folder: a file, or the files in a folder.
+
+    OSError if it does not exist or has a link.
+    """
+    try:
+        entries = folder.entries(inventory)
+    except NotADirectoryError:
+        return (inventory,)
+    below = [(entry, f"{inventory}/{entry.name}") for entry in entries]
+    inner = [name for entry, name in below if entry.kind is Kind.FOLDER]
+    files = [name for entry, name in below if entry.kind is not Kind.FOLDER]
+    return (*files, *(one for name in inner for one in list_inventory_files(folder, name)))
+
+
+def read_inventory_files(folder: Folder, inventory: str, problems: Problems) -> dict[str, bytes]:
+    """Read the files of an inventory in Git, which are part of the commit like all others."""
+    try:
+        names = list_inventory_files(folder, inventory)
+        return {name: folder.read(name, MAX_INVENTORY_BYTES) for name in names}
+    except OSError as error:
+        problems.add(not_opened(error, str(folder.path / inventory), "inventory"))
+        return {}

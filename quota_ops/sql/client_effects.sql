@@ -1,0 +1,30 @@
+-- Each client and key of an inventory whose limit a change cuts, raises, adds or removes.
+--
+-- In:  classified, class_effects, used  the rows of client_classes.sql, class_effects.sql and
+--                                       client_usage.sql
+-- Out: the columns of CLIENT_EFFECTS in quota_ops/precedence/tables.py
+SELECT /*+ BROADCAST(e) */
+  c.user_name, c.client_id, c.owner, e.key, e.verdict,
+  e.before, e.before_level, e.before_entity,
+  e.after, e.after_level, e.after_entity,
+  CASE e.key
+    WHEN 'producer_byte_rate' THEN c.producer_byte_rate
+    WHEN 'consumer_byte_rate' THEN c.consumer_byte_rate
+    WHEN 'request_percentage' THEN c.request_percentage
+    WHEN 'controller_mutation_rate' THEN c.controller_mutation_rate
+  END AS observed,
+  u.used,
+  e.after - u.used AS head_room,
+  COALESCE(u.used > e.after, FALSE) AS throttled
+FROM classified AS c
+INNER JOIN class_effects AS e
+  ON
+    c.class_user IS NOT DISTINCT FROM e.class_user
+    AND c.class_id IS NOT DISTINCT FROM e.class_id
+LEFT JOIN used AS u
+  ON
+    e.key = u.key
+    AND CASE WHEN e.by_user THEN c.user_name ELSE '' END = u.shared_user
+    AND CASE WHEN e.by_client_id THEN c.client_id ELSE '' END = u.shared_id
+    AND e.after IS NOT NULL
+WHERE e.verdict <> 'same'

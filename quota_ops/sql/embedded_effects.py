@@ -1,0 +1,123 @@
+"""The effects of a change on the clients of an inventory, by DuckDB."""
+
+import logging
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+import pyarrow as pa
+
+from quota_ops.model.client_effects import CLIENT_EFFECTS, INVENTORY, OWNER_EFFECTS, OwnerEffects
+from quota_ops.model.moment import timed
+from quota_ops.sql import text
+from quota_ops.sql.effects import UNLIMITED_KEYS
+from quota_ops.sql.embedded import interruptible
+from quota_ops.sql.inventory import Inventory
+from quota_ops.sql.inventory_lines import explain_wrong_clients
+from quota_ops.store import parquet
+from quota_ops.store.place import Place
+
+_log = logging.getLogger(__name__)
+
+
+class EmbeddedEffects:
+    """Compares the limits of the clients of an inventory on DuckDB."""
+
+    def compare_limits(
+        self, inventory: Inventory, before: pa.Table, after: pa.Table, to: Place
+    ) -> tuple[OwnerEffects, ...]:
+        """Write CLIENT_EFFECTS below `to`, sorted; return the numbers by owner."""
+        with (
+            interruptible(),
+            TemporaryDirectory(prefix="quota-ops-") as folder,
+            duckdb.connect() as db,
+        ):
+            _create_inventory(db, inventory, Path(folder))
+            db.register("quota_keys", UNLIMITED_KEYS)
+            db.register("limits_before", before)
+            db.register("limits_after", after)
+            with timed(_log, logging.DEBUG, "the effects in DuckDB"):
+                db.execute(f"CREATE VIEW classified AS {text.client_classes_text()}")
+                db.execute(f"CREATE TABLE classes AS {text.classes_text()}")
+                db.execute(f"CREATE TABLE class_effects AS {text.class_effects_text()}")
+                db.execute(f"CREATE TABLE used AS {text.client_usage_text()}")
+                db.execute(f"CREATE TABLE client_effects AS {text.client_effects_text()}")
+                found = db.sql(text.owner_effects_text()).to_arrow_table()
+            names = zip(db.table("client_effects").columns, CLIENT_EFFECTS.names, strict=True)
+            rows = db.sql("SELECT * FROM client_effects ORDER BY user_name, client_id, key")
+            part = Path(folder) / "part-00000.parquet"
+            rows.project(", ".join(f'{old} AS "{new}"' for old, new in names)).write_parquet(
+                str(part)
+            )
+            (to / part.name).replace(part.read_bytes())
+        return tuple(parquet.read_rows(OWNER_EFFECTS, parquet.conform(OWNER_EFFECTS, found)))
+
+
+def read_inventory(inventory: Inventory) -> pa.Table:
+    """Return the clients as INVENTORY; NotClients for the first line that is not a client."""
+    with (
+        interruptible(),
+        TemporaryDirectory(prefix="quota-ops-") as folder,
+        duckdb.connect() as db,
+    ):
+        _create_inventory(db, inventory, Path(folder))
+        rows = db.table("inventory").to_arrow_table().rename_columns(list(INVENTORY.names))
+        return parquet.conform(INVENTORY, rows)
+
+
+def _create_inventory(db: duckdb.DuckDBPyConnection, inventory: Inventory, folder: Path) -> None:
+    """Create the table inventory; NotClients for the first line that is not a client."""
+    try:
+        with timed(_log, logging.DEBUG, "the inventory in DuckDB"):
+            _read(db, inventory, _gather_files(inventory, folder)).create_view("lines")
+            db.execute(f"CREATE TABLE inventory AS {text.inventory_text()}")
+            ((wrong, *repeated),) = db.execute(text.wrong_clients_text()).fetchall()
+    except duckdb.Error as error:
+        _log.debug("DuckDB cannot read the inventory: %s", error)
+        raise explain_wrong_clients(inventory, None) from error
+    if wrong or repeated[0] is not None:
+        raise explain_wrong_clients(inventory, tuple(repeated) if repeated[0] is not None else None)
+
+
+def _gather_files(inventory: Inventory, folder: Path) -> str:
+    """Return a pattern of the files for DuckDB, which takes `*` and `[` in any path as one.
+
+    A local file gets a link with a plain name, and one in a bucket a copy.
+    """
+    for number, file in enumerate(inventory.files):
+        path = folder / f"{number:05d}{inventory.suffix}"
+        if "://" in str(file):
+            with file.open() as source, path.open("wb") as copy:
+                shutil.copyfileobj(source, copy)
+        else:
+            path.symlink_to(str(file))
+    return f"{folder}/*{inventory.suffix}"
+
+
+def _read(
+    db: duckdb.DuckDBPyConnection, inventory: Inventory, files: str
+) -> duckdb.DuckDBPyRelation:
+    columns = dict.fromkeys(inventory.columns, "VARCHAR")
+    if inventory.suffix == ".csv":
+        read = db.read_csv(
+            files,
+            columns=columns,
+            header=True,
+            auto_detect=False,
+            delimiter=",",
+            quotechar='"',
+            escapechar='"',
+        )
+    elif inventory.suffix == ".jsonl":
+        read = db.read_json(files, format="newline_delimited", columns=columns)
+    else:
+        read = db.read_parquet(files)
+    spelled = {"user": "user_name", "client-id": "client_id"}
+    cells = {
+        name: f'"{name}"' if name in inventory.columns else "CAST(NULL AS VARCHAR)"
+        for name in INVENTORY.names
+    }
+    return read.project(
+        ", ".join(f"{cell} AS {spelled.get(name, name)}" for name, cell in cells.items())
+    )

@@ -1,0 +1,140 @@
+"""The lines of an inventory, one at a time: only an engine that found a problem reads them."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
+from math import isfinite
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from quota_ops.model.entity import CLIENT_ID, MAX_NAME_BYTES, USER
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.text import counted
+from quota_ops.precedence.resolution import ANONYMOUS, CLIENT_KEYS
+from quota_ops.sql.inventory import REQUIRED, Inventory, open_text, show_cell
+from quota_ops.store.place import Place
+
+_MOST_RATE = 1e300
+Line = tuple[int, Mapping[str, Any]]
+"""The number of a line, from 1, and its cells by column."""
+
+
+class NotClients(InvalidInput):
+    """An inventory has lines that are not valid clients."""
+
+
+def explain_wrong_clients(inventory: Inventory, repeated: tuple[str, str] | None) -> NotClients:
+    """Return the error that names the first line which is not a valid client.
+
+    `repeated` is a client that has several lines. Reads the files again, one line at a time.
+    """
+    for file in inventory.files:
+        try:
+            for number, cells in _read_lines(file, inventory):
+                if wrong := _explain_cells(cells):
+                    return NotClients(f"{file}:{number}: {wrong}", _CORRECT)
+        except _BrokenLine as broken:
+            return NotClients(f"{file}:{broken.number}: {broken}", _CORRECT)
+        except (OSError, UnicodeDecodeError, pa.ArrowInvalid) as error:
+            return NotClients(f"{file} cannot be read: {error}", _CORRECT)
+    if repeated:
+        return _explain_repeated(inventory, repeated)
+    return NotClients(f"the inventory {inventory.place} cannot be read", _CORRECT)
+
+
+_CORRECT = "Correct the inventory. Nothing was written."
+
+
+class _BrokenLine(Exception):
+    """A line that cannot be split into cells."""
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(why)
+        self.number = number
+
+
+def _explain_repeated(inventory: Inventory, repeated: tuple[str, str]) -> NotClients:
+    found = [
+        f"{file}:{number}"
+        for file in inventory.files
+        for number, cells in _read_lines(file, inventory)
+        if (cells[USER] or ANONYMOUS, cells[CLIENT_ID] or "") == repeated
+    ]
+    user, client_id = map(show_cell, repeated)
+    who = (
+        f"user {user} with client id {client_id}"
+        if repeated[1]
+        else f"user {user} without a client id"
+    )
+    first, second, *_ = [*found, "another line"]
+    return NotClients(f"{second}: {who} is already listed at {first}. Remove one.", _CORRECT)
+
+
+def _explain_cells(cells: Mapping[str, Any]) -> str:
+    """Return why a line is not a client; empty if it is one."""
+    for name in REQUIRED:
+        if (size := len(str(cells[name] or "").encode())) > MAX_NAME_BYTES:
+            return f"{name} is {size:,} bytes long; Kafka allows {MAX_NAME_BYTES:,}."
+    for name in CLIENT_KEYS:
+        if (cell := cells.get(name)) is not None and not _is_rate(cell):
+            shown = show_cell(str(cell))
+            return f"{name} is {shown}, which is not a rate. Write a number, or nothing."
+    return ""
+
+
+def _is_rate(cell: object) -> bool:
+    try:
+        rate = float(str(cell))
+    except ValueError:
+        return False
+    return isfinite(rate) and 0 <= rate <= _MOST_RATE
+
+
+def _read_lines(file: Place, inventory: Inventory) -> Iterator[Line]:
+    """Yield the lines of a file; raises _BrokenLine for one that is not of its format."""
+    if inventory.suffix == ".parquet":
+        with file.open() as opened:
+            batches = pq.ParquetFile(opened).iter_batches()
+            rows = (row for batch in batches for row in batch.to_pylist())
+            yield from enumerate(rows, 1)
+        return
+    with open_text(file) as lines:
+        yield from (_csv_lines if inventory.suffix == ".csv" else _json_lines)(lines, inventory)
+
+
+def _csv_lines(lines: TextIOWrapper, inventory: Inventory) -> Iterator[Line]:
+    columns, before = inventory.columns, 1
+    reader = csv.reader(lines, strict=True)
+    try:
+        next(reader)
+        for cells in reader:
+            number, before = before + 1, reader.line_num
+            if cells and len(cells) != len(columns):
+                cell_count, column_count = counted(len(cells), "cell"), f"{len(columns):,} columns"
+                why = f"the line has {cell_count}, and the file has {column_count}."
+                raise _BrokenLine(number, why)
+            if cells:
+                yield (
+                    number,
+                    {name: cell or None for name, cell in zip(columns, cells, strict=True)},
+                )
+    except csv.Error as error:
+        raise _BrokenLine(before + 1, f"the line is not CSV: {error}.") from error
+
+
+def _json_lines(lines: TextIOWrapper, inventory: Inventory) -> Iterator[Line]:
+    for number, text in enumerate(lines, 1):
+        try:
+            cells = json.loads(text) if text.strip() else {}
+        except (ValueError, RecursionError):
+            raise _BrokenLine(number, "the line is not a JSON object.") from None
+        if not isinstance(cells, dict):
+            raise _BrokenLine(number, "the line is not a JSON object.")
+        for name in cells:
+            if name not in inventory.columns:
+                raise _BrokenLine(number, f"{show_cell(name)} is not a column of an inventory.")
+        if cells:
+            yield number, dict.fromkeys(inventory.columns) | cells

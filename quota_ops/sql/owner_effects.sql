@@ -1,0 +1,61 @@
+-- How many clients of each owner a change concerns, by verdict. A client with several keys counts
+-- once for each verdict, and once among those that lose.
+--
+-- In:  classified, class_effects  the rows of client_classes.sql and class_effects.sql
+--      client_effects             the rows of client_effects.sql
+-- Out: the columns of OWNER_EFFECTS in quota_ops/precedence/tables.py
+WITH concerned AS (
+  SELECT
+    class_user, class_id,
+    COUNT(*) AS keys,
+    MAX(CASE WHEN verdict = 'newly limited' THEN 1 ELSE 0 END) AS newly_limited,
+    MAX(CASE WHEN verdict = 'cut' THEN 1 ELSE 0 END) AS cut,
+    MAX(CASE WHEN verdict = 'raised' THEN 1 ELSE 0 END) AS raised,
+    MAX(CASE WHEN verdict = 'no longer limited' THEN 1 ELSE 0 END) AS no_longer_limited,
+    MAX(CASE WHEN verdict IN ('newly limited', 'cut') THEN 1 ELSE 0 END) AS losing
+  FROM class_effects
+  WHERE verdict <> 'same'
+  GROUP BY class_user, class_id
+),
+
+owners AS (
+  SELECT /*+ BROADCAST(e) */
+    c.owner,
+    COUNT(*) AS clients,
+    COALESCE(SUM(e.keys), 0) AS keys,
+    COALESCE(SUM(e.newly_limited), 0) AS newly_limited,
+    COALESCE(SUM(e.cut), 0) AS cut,
+    COALESCE(SUM(e.raised), 0) AS raised,
+    COALESCE(SUM(e.no_longer_limited), 0) AS no_longer_limited,
+    COALESCE(SUM(e.losing), 0) AS losing
+  FROM classified AS c
+  LEFT JOIN concerned AS e
+    ON
+      c.class_user IS NOT DISTINCT FROM e.class_user
+      AND c.class_id IS NOT DISTINCT FROM e.class_id
+  GROUP BY c.owner
+),
+
+throttled AS (
+  SELECT owner, COUNT(*) AS throttled
+  FROM (
+    SELECT DISTINCT user_name, client_id, owner
+    FROM client_effects
+    WHERE throttled AND verdict IN ('newly limited', 'cut')
+  ) AS clients
+  GROUP BY owner
+)
+
+SELECT
+  o.owner,
+  CAST(o.clients AS INT) AS clients,
+  CAST(o.keys AS INT) AS keys,
+  CAST(o.newly_limited AS INT) AS newly_limited,
+  CAST(o.cut AS INT) AS cut,
+  CAST(o.raised AS INT) AS raised,
+  CAST(o.no_longer_limited AS INT) AS no_longer_limited,
+  CAST(o.losing AS INT) AS losing,
+  CAST(COALESCE(t.throttled, 0) AS INT) AS throttled
+FROM owners AS o
+LEFT JOIN throttled AS t ON o.owner IS NOT DISTINCT FROM t.owner
+ORDER BY o.owner

@@ -1,0 +1,36 @@
+-- The number of lines of an inventory that are not valid, and one client that has several lines.
+--
+-- In:  lines, inventory  see inventory.sql
+-- Out: one row: wrong, user_name, client_id; the names are null if each client has one line
+WITH rates AS (
+  SELECT
+    bit_length(user_name) > {bits} OR bit_length(client_id) > {bits} AS is_long,
+    producer_byte_rate IS NULL
+    OR COALESCE(TRY_CAST(producer_byte_rate AS DOUBLE) BETWEEN 0 AND {most}, FALSE) AS producer,
+    consumer_byte_rate IS NULL
+    OR COALESCE(TRY_CAST(consumer_byte_rate AS DOUBLE) BETWEEN 0 AND {most}, FALSE) AS consumer,
+    request_percentage IS NULL
+    OR COALESCE(TRY_CAST(request_percentage AS DOUBLE) BETWEEN 0 AND {most}, FALSE) AS request,
+    controller_mutation_rate IS NULL
+    OR COALESCE(TRY_CAST(controller_mutation_rate AS DOUBLE) BETWEEN 0 AND {most}, FALSE) AS mutation
+  FROM lines
+),
+
+wrong AS (
+  SELECT COUNT(*) AS wrong
+  FROM rates
+  WHERE COALESCE(is_long, FALSE) OR NOT (producer AND consumer AND request AND mutation)
+),
+
+repeated AS (
+  SELECT user_name, client_id
+  FROM inventory
+  GROUP BY user_name, client_id
+  HAVING COUNT(*) > 1
+  ORDER BY user_name, client_id
+  LIMIT 1
+)
+
+SELECT w.wrong, r.user_name, r.client_id
+FROM wrong AS w
+LEFT JOIN repeated AS r ON TRUE

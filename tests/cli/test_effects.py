@@ -1,0 +1,138 @@
+"""The clients that a plan concerns, on the command line: on a snapshot, without a broker."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.calling import call_cli
+
+CLUSTER = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
+QUOTAS = """\
+owner: team
+quotas:
+  - {user: alice, limits: {producer_byte_rate: 1 MiB}}
+"""
+SNAPSHOT = '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 2097152.0}\n'
+CLIENTS = "user,client-id,owner,producer_byte_rate\nalice,app,pay,1048577\nbob,x,,1\n"
+OF_ALICE, USE = "MiB/s of user=alice (user)", "1,048,577 B/s: would be throttled"
+CUT = "Of 2 clients in the inventory: 1 cut. 1 of them uses more than its new limit.\n"
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> Path:
+    """Create a cluster whose plan cuts the limit of alice, and its snapshot."""
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(f"{CLUSTER}inventory: clients.csv\n", "utf-8")
+    (folder / "team.yaml").write_text(QUOTAS, "utf-8")
+    (folder / "clients.csv").write_text(CLIENTS, "utf-8")
+    (tmp_path / "snapshot.jsonl").write_text(SNAPSHOT, "utf-8")
+    return folder
+
+
+def call(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Return the exit code, standard output and the error of a command on the snapshot."""
+    root = folder.parents[1]
+    offline = () if "--run" in arguments else ("demo", "--actual", "snapshot.jsonl")
+    command, *others = arguments
+    environment = {"QUOTA_OPS_RUN_STORE": str(root / "store"), "HOME": str(root)}
+    ended = call_cli([command, *offline, *others], environment, root)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_a_table_for_people(folder: Path) -> None:
+    """Each client whose limit changes has a line; then come numbers by owner, and a sentence."""
+    code, shown, _ = call(folder, "effects")
+
+    heading, *lines = shown.splitlines(keepends=True)
+    assert (code, heading[:30]) == (0, "demo (MkU3OEVBNTcwNTJENDM2Qg) ")
+    assert [" ".join(one.split()) for one in lines[:-1]] == [
+        "",
+        "verdict user client id key current desired use owner",
+        f"cut alice app producer_byte_rate 2 {OF_ALICE} 1 {OF_ALICE} {USE} pay",
+        "",
+        "owner clients newly limited cut raised no longer limited would be throttled",
+        "pay 1 0 1 0 0 1",
+        "",
+    ]
+    assert lines[-1] == CUT
+
+
+def test_rows_for_programs(folder: Path) -> None:
+    """JSON has the run, the numbers and every row; the same run shows it again."""
+    code, shown, _ = call(folder, "effects", "--format", "json", "--detailed-exitcode")
+    found = json.loads(shown)
+
+    assert (code, found["total"]["cut"], found["owners"][0]["owner"]) == (4, 1, "pay")
+    assert found["clients"] == [
+        {
+            "user": "alice",
+            "client-id": "app",
+            "owner": "pay",
+            "key": "producer_byte_rate",
+            "verdict": "cut",
+            "before": 2097152.0,
+            "before_level": "user",
+            "before_entity": "user=alice",
+            "after": 1048576.0,
+            "after_level": "user",
+            "after_entity": "user=alice",
+            "observed": 1048577.0,
+            "used": 1048577.0,
+            "head_room": -1.0,
+            "throttled": True,
+        }
+    ]
+    again = call(folder, "effects", "--run", found["run"], "--format", "json")
+    assert json.loads(again[1]) == found
+
+
+def test_another_inventory(folder: Path) -> None:
+    """--inventory names other clients, for this question alone; without any the command ends."""
+    other = folder.parents[1] / "other.csv"
+    other.write_text("user,client-id\ncarol,x\n", "utf-8")
+
+    shown = call(folder, "effects", "--inventory", str(other))[1]
+    assert shown.endswith("\nNo limit of the 1 client in the inventory changes.\n")
+
+    (folder / "cluster.yaml").write_text(CLUSTER, "utf-8")
+    (folder / "clients.csv").unlink()
+    code, _, error = call(folder, "effects")
+    message = "cluster.yaml of demo names no inventory of clients\n"
+    assert (code, message in error) == (2, True)
+
+
+def test_a_plan_says_whom_it_concerns(folder: Path) -> None:
+    """The screen, the comment and the reports have the sentence; a guard counts the clients."""
+    (folder / "cluster.yaml").write_text(
+        f"{CLUSTER}inventory: clients.csv\nguards: {{blast_radius: 0}}\n", "utf-8"
+    )
+    code, shown, _ = call(folder, "plan")
+    run = next(one for one in shown.splitlines() if one.startswith("run: ")).removeprefix("run: ")
+
+    assert (code, CUT in shown) == (1, True)
+    guard = "blast_radius: 1 client would be cut or newly limited, more than 0\n"
+    assert guard in shown
+    for kind in ("text", "markdown"):
+        ended = call_cli(["show", run, "--format", kind], {"HOME": str(folder)}, folder)
+        assert CUT in ended.stdout
+    assert call(folder, "report", "--run", run)[0] == 0
+    assert CUT.strip() in (Path(run) / "report.html").read_text("utf-8")
+
+
+def test_a_wrong_inventory(folder: Path) -> None:
+    """Check and plan name the file and the line, and the plan is not written."""
+    (folder / "clients.csv").write_text("user,client-id\na,b\na,b,c\n", "utf-8")
+    expected = (
+        f"{folder}/clients.csv:3: the line has 3 cells, and the file has 2 columns.\n"
+        "  Correct the inventory. Nothing was written.\n"
+    )
+    root = folder.parents[1]
+
+    checked = call_cli(["check", "demo"], {"HOME": str(root)}, root)
+    planned = call(folder, "plan")
+
+    assert (checked.returncode, checked.stderr) == (2, expected)
+    assert (planned[0], planned[2][-len(expected) :]) == (2, expected)
+    assert not list((root / "store").rglob("plan.json"))

@@ -1,0 +1,97 @@
+"""The effects on clients, by the resolver of one client: the reference for both engines."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from quota_ops.model.client_effects import ClientEffectRow, InventoryRow, OwnerEffects
+from quota_ops.model.effect import LimitChange
+from quota_ops.model.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.rows import Key, StoredQuota
+from quota_ops.precedence.resolution import CLIENT_KEYS, Limits, Rung
+
+Stored = Mapping[Key, float]
+
+
+def find_expected(
+    clients: Iterable[InventoryRow], before: Stored, after: Stored
+) -> Iterator[ClientEffectRow]:
+    """Yield the effects by the resolver of one client, applied to both sides."""
+    sides = [
+        Limits(
+            StoredQuota(Entity.parse(entity), key, value) for (entity, key), value in one.items()
+        )
+        for one in (before, after)
+    ]
+    found = {
+        (one, key): [side.resolve(key, user=one.user, client_id=one.client_id) for side in sides]
+        for one in clients
+        for key in CLIENT_KEYS
+    }
+    used: dict[tuple[str, ...], float] = {}
+    for (one, key), (_, last) in found.items():
+        if (rate := getattr(one, key)) is not None:
+            shared = (key, *last.shared_by.values())
+            used[shared] = used.get(shared, 0.0) + rate
+    for (one, key), (first, last) in found.items():
+        old, new = (_limit(key, side.applied) for side in (first, last))
+        verdict = _compare(old, new)
+        if verdict is not LimitChange.SAME:
+            use = None if new is None else used.get((key, *last.shared_by.values()))
+            left = None if new is None or use is None else new - use
+            yield ClientEffectRow(
+                last.names[USER],
+                last.names[CLIENT_ID],
+                one.owner,
+                key,
+                verdict,
+                old,
+                *_decides(first.applied),
+                new,
+                *_decides(last.applied),
+                getattr(one, key),
+                use,
+                left,
+                left is not None and left < 0,
+            )
+
+
+def _limit(key: str, rung: Rung | None) -> float | None:
+    value = rung.value if rung else None
+    return value if value is not None and value < QUOTA_KEYS[key].unlimited else None
+
+
+def _decides(rung: Rung | None) -> tuple[str | None, str | None]:
+    return (rung.level.name, rung.entity.text) if rung else (None, None)
+
+
+def _compare(old: float | None, new: float | None) -> LimitChange:
+    if old == new:
+        return LimitChange.SAME
+    if old is None:
+        return LimitChange.NEWLY_LIMITED
+    if new is None:
+        return LimitChange.NO_LONGER_LIMITED
+    return LimitChange.CUT if new < old else LimitChange.RAISED
+
+
+def count_expected(
+    clients: Sequence[InventoryRow], rows: Sequence[ClientEffectRow]
+) -> Iterator[OwnerEffects]:
+    """Yield the numbers of each owner, by sets of clients."""
+    losing = {"newly limited", "cut"}
+    for owner in {one.owner for one in clients}:
+        own = [one for one in rows if one.owner == owner]
+        by_verdict = {
+            verdict: {one[:2] for one in own if one.verdict == verdict} for verdict in LimitChange
+        }
+        yield OwnerEffects(
+            owner,
+            clients=sum(one.owner == owner for one in clients),
+            keys=len(own),
+            newly_limited=len(by_verdict[LimitChange.NEWLY_LIMITED]),
+            cut=len(by_verdict[LimitChange.CUT]),
+            raised=len(by_verdict[LimitChange.RAISED]),
+            no_longer_limited=len(by_verdict[LimitChange.NO_LONGER_LIMITED]),
+            losing=len({one[:2] for one in own if one.verdict in losing}),
+            throttled=len({one[:2] for one in own if one.throttled and one.verdict in losing}),
+        )

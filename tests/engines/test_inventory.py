@@ -1,0 +1,124 @@
+"""Inventories that are wrong: the error names the file and the line, on either engine."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.sql.embedded_effects import EmbeddedEffects
+from quota_ops.sql.inventory import find_inventory
+from quota_ops.sql.inventory_lines import NotClients
+from quota_ops.store.run_store import open_place
+from tests.engines.comparing import compare
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LONG = "x" * 40_000
+WRONG: tuple[tuple[str, str, str], ...] = (
+    ("a.txt", "", "a.txt must end in one of .csv, .jsonl, .parquet"),
+    ("a.csv", "", "a.csv:1: the inventory has no column user and no client-id"),
+    ("a.csv", "user\na\n", "a.csv:1: the inventory has no column client-id"),
+    (
+        "a.csv",
+        "user,client-id,producer_byterate\n",
+        (
+            "a.csv:1: 'producer_byterate' is not a column of an inventory. "
+            "Did you mean producer_byte_rate?"
+        ),
+    ),
+    ("a.csv", "user,client-id,user\n", "a.csv:1: a column is there twice: user, client-id, user"),
+    (
+        "a.csv",
+        "user,client-id\na,b\na\n",
+        "a.csv:3: the line has 1 cell, and the file has 2 columns.",
+    ),
+    (
+        "a.csv",
+        'user,client-id\n"a\nb",c\nd,e,f\n',
+        "a.csv:4: the line has 3 cells, and the file has 2 columns.",
+    ),
+    ("a.csv", 'user,client-id\na,"b\n', "a.csv:2: the line is not CSV: unexpected end of data."),
+    (
+        "a.csv",
+        "user,client-id\na,b\nc,d\na,b\n",
+        "a.csv:4: user 'a' with client id 'b' is already listed at {folder}/a.csv:2. Remove one.",
+    ),
+    (
+        "a.csv",
+        "user,client-id\nANONYMOUS,\n,\n",
+        (
+            "a.csv:3: user 'ANONYMOUS' without a client id is already listed at {folder}/a.csv:2. "
+            "Remove one."
+        ),
+    ),
+    (
+        "a.csv",
+        f"user,client-id\na,b\n{LONG},b\n",
+        "a.csv:3: user is 40,000 bytes long; Kafka allows 32,767.",
+    ),
+    (
+        "a.csv",
+        "user,client-id,request_percentage\na,b,\na,c,ten\n",
+        "a.csv:3: request_percentage is 'ten', which is not a rate. Write a number, or nothing.",
+    ),
+    (
+        "a.csv",
+        "user,client-id,request_percentage\na,b,-1\n",
+        "a.csv:2: request_percentage is '-1', which is not a rate. Write a number, or nothing.",
+    ),
+    (
+        "a.jsonl",
+        '{"user": "a", "client-id": "b"}\n{"user"\n',
+        "a.jsonl:2: the line is not a JSON object.",
+    ),
+    ("a.jsonl", '{"user": "a"}', "a.jsonl:1: the inventory has no column client-id"),
+    (
+        "a.jsonl",
+        '{"user": "a", "client-id": "b"}\n{"user": "a", "client-id": "b"}\n',
+        (
+            "a.jsonl:2: user 'a' with client id 'b' is already listed at {folder}/a.jsonl:1. "
+            "Remove one."
+        ),
+    ),
+    ("a.parquet", "no", "a.parquet is not a .parquet file that can be read"),
+)
+
+
+@pytest.mark.parametrize(("name", "content", "message"), WRONG)
+def test_an_inventory_that_is_wrong(name: str, content: str, message: str, tmp_path: Path) -> None:
+    """The error names the file and the line, and nothing is written."""
+    place = tmp_path / name
+    place.write_text(content, "utf-8")
+
+    with pytest.raises(InvalidInput) as error:
+        compare(EmbeddedEffects(), place, {}, {})
+
+    assert error.value.message == f"{tmp_path}/{message.format(folder=tmp_path)}"
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
+    """A missing file and an empty folder are named."""
+    for place in (tmp_path / "a.csv", tmp_path):
+        with pytest.raises(InvalidInput) as error:
+            find_inventory(open_place(place))
+        expected = f"the inventory {place} does not exist, or has no files"
+        assert error.value.message == expected
+
+
+@pytest.mark.parametrize("number", [5, 8, 10, 11])
+def test_spark_names_the_line_too(session: "SparkSession", number: int, tmp_path: Path) -> None:
+    """A broken line, a client with two lines, a long name and a text for a rate end the job."""
+    from quota_ops.sql.spark_effects import SparkEffects  # noqa: PLC0415 - a JVM
+
+    name, content, message = WRONG[number]
+    place = tmp_path / name
+    place.write_text(content, "utf-8")
+
+    with pytest.raises(NotClients) as error:
+        compare(SparkEffects(session), place, {}, {})
+
+    assert error.value.message == f"{tmp_path}/{message.format(folder=tmp_path)}"
+    assert list(tmp_path.iterdir()) == [place]
