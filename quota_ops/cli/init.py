@@ -18,13 +18,17 @@ STARTER = {
     "README.md": "README.md",
 }
 """What `init` writes, and the template that it is made from."""
+JOBS = {"github": (".github/workflows/quotas.yml", "github.yml")}
+JOBS |= {"gitlab": (".gitlab-ci.yml", "gitlab.yml")}
+"""The job for pull requests on each platform, and its template."""
 
 
 @click.command(
     epilog="""\b
 Examples:
   quota-ops init my-quotas
-  quota-ops init my-quotas --cluster payments --cluster-id MkU3OEVBNTcwNTJENDM2Qg"""
+  quota-ops init my-quotas --cluster payments --cluster-id MkU3OEVBNTcwNTJENDM2Qg
+  quota-ops init my-quotas --ci gitlab"""
 )
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--cluster", default="main", show_default=True, help="The cluster's name.")
@@ -32,12 +36,20 @@ Examples:
     "--cluster-id",
     help="The id of the cluster, as `kafka-cluster.sh cluster-id` prints it.",
 )
-def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
+@click.option(
+    "--ci",
+    type=click.Choice([*JOBS, "none"]),
+    default="github",
+    show_default=True,
+    help="The platform of the job that reviews pull requests.",
+)
+def init(folder: Path, cluster: str, cluster_id: str | None, ci: str) -> None:
     """Create a repository for your quotas.
 
-    Desired state of one cluster, a DAG file and first steps. Writes nothing if one of its files
-    exists.
+    Desired state of one cluster with schemas for editors, a job for pull requests, a DAG file and
+    first steps. Writes nothing if one of its files exists.
     """
+    from importlib.metadata import version
     from shlex import quote
 
     from quota_ops.desired.cluster_file import PLACEHOLDER
@@ -50,14 +62,15 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
         "connection": spell_text(cluster),
         "cluster_id": spell_text(cluster_id or PLACEHOLDER),
         "folder": folder.resolve().name,
+        "version": version("quota-ops"),
         **_columns(cluster),
     }
     texts = {
         folder / Template(path).substitute(values): Template(
             files("quota_ops.cli").joinpath("starter", template).read_text(encoding="utf-8")
         ).substitute(values)
-        for path, template in STARTER.items()
-    }
+        for path, template in (*STARTER.items(), *([JOBS[ci]] if ci in JOBS else []))
+    } | _schemas(folder)
     if there := [path for path in texts if lexists(path)]:
         raise InvalidInput(f"{there[0]} already exists; nothing was written")
     for path, text in texts.items():
@@ -67,6 +80,19 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
     first += "" if cluster_id else "put your cluster's id into cluster.yaml, "
     click.echo(f"\nNext: {first and f'{first}then '}quota-ops check")
     click.echo("Keep it in Git (git init, git add, git commit), because a run records its commit.")
+
+
+def _schemas(folder: Path) -> dict[Path, str]:
+    """Return the schemas for editors, which the first line of each YAML file names."""
+    import json
+
+    from quota_ops.desired.schema import cluster_schema, quotas_schema
+
+    made = {"quotas": quotas_schema(), "cluster": cluster_schema()}
+    return {
+        folder / "desired_state" / "schema" / f"{name}.json": json.dumps(schema, indent=2) + "\n"
+        for name, schema in made.items()
+    }
 
 
 def _columns(cluster: str) -> dict[str, str]:

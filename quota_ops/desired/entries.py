@@ -12,7 +12,8 @@ from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, r
 from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, read_whole, show
 from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE, Shape
 from quota_ops.desired.yaml.source import Source, Span
-from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
+from quota_ops.findings.code import IDLE_SILENCE
+from quota_ops.findings.codes import CODES, SILENCEABLE
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Location, Silence
 from quota_ops.model.moment import find_zone, parse_duration

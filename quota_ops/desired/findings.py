@@ -6,15 +6,19 @@ from itertools import chain
 from quota_ops.desired.entries import place_of
 from quota_ops.desired.quotas_file import Limit, Quota
 from quota_ops.desired.yaml.shapes import DEFAULT
-from quota_ops.findings.codes import CODES, MIXED_UNITS
+from quota_ops.findings.codes import CODES, MIXED_UNITS, SLIP, TWIN
 from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Finding
-from quota_ops.model.quota import STARVING_BYTES
+from quota_ops.model.quota import BYTE_UNITS, STARVING_BYTES
 from quota_ops.model.text import plural
 
 _ESCAPE = "\\"
 """With an escape, a name may contain characters that the text of the file does not."""
+_LARGE = ("MB", "MiB", "GB", "GiB")
+_UP = {"MB": "GB", "MiB": "GiB"}
+_MOST = 1024
+"""The largest number that people write before MB or MiB rather than a larger unit."""
 _BYTES, _DECIMAL, _BINARY = "B", ("kB", "MB", "GB"), ("KiB", "MiB", "GiB")
 
 
@@ -33,8 +37,10 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     for quota, limit in small:
         for finding in check_limit(quota.entity, limit.key, limit.value):
             yield _at(finding, quota, limit)
+    yield from _find_twins(quotas)
     if with_units := _select_files_with(by_file, _BYTES):
         yield from _mixed_units(with_units)
+        yield from _find_slips(with_units)
     if defaults := [
         quota for quota in _select_files_with(by_file, DEFAULT, _ESCAPE) if quota.entity.has_default
     ]:
@@ -71,6 +77,47 @@ def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
         message += f"{family} units, for example {more[0][2]}."
         finding = Finding(MIXED_UNITS, entity, key, message, CODES[MIXED_UNITS].remedy)
         yield _at(finding, quota, limit)
+
+
+def _find_twins(quotas: Iterable[Quota]) -> Iterator[Finding]:
+    """Yield a finding for each entity whose names differ from those of an earlier one by case."""
+    first: dict[str, Quota] = {}
+    for quota in quotas:
+        known = first.setdefault(quota.entity.text.casefold(), quota)
+        if known is not quota and known.entity != quota.entity:
+            text, place = quota.entity.text, place_of(known.source, known.span)
+            message = f"{text} differs only in case from {known.entity} at {place.file}:"
+            message += f"{place.line}: Kafka treats them as two."
+            yield Finding(
+                TWIN, text, None, message, CODES[TWIN].remedy, place_of(quota.source, quota.span)
+            )
+
+
+def _find_slips(quotas: Iterable[Quota]) -> Iterator[Finding]:
+    """Yield a finding for each byte rate that looks as if its unit were wrong."""
+    for quota in quotas:
+        seen: dict[float, Limit] = {}
+        for limit in quota.limits:
+            number, unit = _split_unit(limit.text)
+            if unit not in _LARGE:
+                continue
+            other = seen.setdefault(number, limit)
+            if _split_unit(other.text)[1] != unit:
+                what = f"the same number as {other.key}, {other.text}, in another unit"
+            elif number > _MOST and unit in _UP:
+                what = f"about {limit.value / BYTE_UNITS[_UP[unit]]:.3g} {_UP[unit]}"
+            else:
+                continue
+            message = f"{limit.key} of {quota.entity.text} is {limit.text}, {what}."
+            finding = Finding(SLIP, quota.entity.text, limit.key, message, CODES[SLIP].remedy)
+            yield _at(finding, quota, limit)
+
+
+def _split_unit(text: str) -> tuple[float, str]:
+    """Return the number and the unit of a limit as written; no unit for a limit in words."""
+    unit = text.strip("0123456789. ").removesuffix("/s")
+    number = text.strip().removesuffix("/s").removesuffix(unit)
+    return (float(number), unit) if unit in BYTE_UNITS else (0.0, "")
 
 
 def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Finding]:

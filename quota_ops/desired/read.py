@@ -33,7 +33,8 @@ from quota_ops.desired.yaml.nodes import (
 )
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import not_opened, unread
-from quota_ops.findings.codes import CODES, DecidedBy
+from quota_ops.findings.code import DecidedBy
+from quota_ops.findings.codes import CODES
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput

@@ -1,7 +1,8 @@
 """JSON Schemas (2020-12) of both files, for editors and for programs that write desired state.
 
 They come from the same tables as the reader and agree with it as far as a schema can: a schema
-does not see other files, line breaks or how a scalar was written.
+does not see other files, line breaks or how a scalar was written. Editors (yaml-language-server)
+show patternErrorMessage and enumDescriptions; other programs ignore both.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ from quota_ops.desired.yaml.shapes import (
     SILENCE,
     Shape,
 )
-from quota_ops.findings.codes import SILENCEABLE
+from quota_ops.findings.codes import CODES, SILENCEABLE
 from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
 from quota_ops.model.policy import (
     CONNECTION_NAME,
@@ -44,6 +45,7 @@ _NOTE = {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE}
 _DURATION = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _DEFAULT_PART = {
     "type": "object",
+    "description": "{default: true} means every one without a quota of its own.",
     "properties": {DEFAULT: {"const": True}},
     "required": [DEFAULT],
     "additionalProperties": False,
@@ -73,8 +75,9 @@ def cluster_schema() -> Schema:
     guards |= {"removals_share": percent, "cut_share": percent}
     guards |= {"raise_factor": {"type": "number", "minimum": 1}}
     of_bytes = f"({'|'.join(BYTE_UNITS)})(/s)?"
-    rate = {"type": "string", "pattern": rf"^\s*(0|[1-9][0-9]*)(\.[0-9]+)?(\s*{of_bytes})?\s*$"}
-    guards |= {"small_byte_rate": {"anyOf": [{"type": "integer", "minimum": 0}, rate]}}
+    rate = rf"^\s*(0|[1-9][0-9]*)(\.[0-9]+)?(\s*{of_bytes})?\s*$"
+    rates = {"type": ["integer", "string"], "minimum": 0, "pattern": rate}
+    guards |= {"small_byte_rate": rates}
     guards |= {"small_percentage": percent}
     guards |= {"blast_radius": {"type": "integer", "minimum": 0}, "blast_radius_share": percent}
     thresholds = GuardThresholds()
@@ -155,7 +158,9 @@ def _quota() -> Schema:
 
 
 def _silence() -> Schema:
-    entry = _object(SILENCE, {"finding": {"enum": list(SILENCEABLE)}, "reason": _NOTE})
+    titles = [CODES[code].title for code in SILENCEABLE]
+    codes = {"enum": list(SILENCEABLE), "enumDescriptions": titles}
+    entry = _object(SILENCE, {"finding": codes, "reason": _NOTE})
     return {"type": "array", "items": entry}
 
 
@@ -167,15 +172,14 @@ def _keys_of(kind: str) -> Schema:
 def _limit(key: QuotaKey) -> Schema:
     of_bytes = [f"({'|'.join(BYTE_UNITS)})(/s)?"] if key.unit == "bytes/s" else []
     units = "|".join([key.unit, *of_bytes])
-    number = {"type": "integer", "minimum": 1} if key.whole else {"type": "number"}
+    example = f"10 MiB, or {UNLIMITED}" if of_bytes else f"50, or {UNLIMITED}"
+    wrong = f"Write a number in {key.unit}, with or without a unit: {example}."
     number_of = rf"(?=.*[1-9])(0|[1-9][0-9]*)(\.[0-9]+)?(\s*({units}))?"
+    # One schema for numbers and texts: with anyOf, an editor explains the wrong alternative.
     return {
-        "anyOf": [
-            {"const": UNLIMITED},
-            number | {"exclusiveMinimum": 0, "maximum": int(key.largest)},
-            {
-                "type": "string",
-                "pattern": rf"^\s*({UNLIMITED}|{number_of})\s*$",
-            },
-        ]
+        "type": ["integer" if key.whole else "number", "string"],
+        "exclusiveMinimum": 0,
+        "maximum": int(key.largest),
+        "pattern": rf"^\s*({UNLIMITED}|{number_of})\s*$",
+        "patternErrorMessage": wrong,
     }

@@ -4,51 +4,15 @@ The command, the documentation and the JSON Schemas are made from it. A new find
 `entity_rules` (called for suspicious texts), `desired.findings` (files) or `cluster_rules` (plans).
 """
 
-from enum import StrEnum
-from typing import NamedTuple
-
-
-class Severity(StrEnum):
-    """How serious a finding is."""
-
-    WARNING = "warning"
-    """A limit does not do what its reader expects."""
-    NOTICE = "notice"
-    """A limit works, but misleads."""
-
-
-class DecidedBy(StrEnum):
-    """The input that a finding depends on."""
-
-    FILES = "the files"
-    QUOTAS = "the files, and in a plan also the other quotas on the cluster"
-    BROKERS = "a plan, from what the brokers report about themselves"
-
-
-class Code(NamedTuple):
-    """A finding: its title, meaning and consequence, a file that triggers it, and a remedy."""
-
-    code: str
-    severity: Severity
-    decided_by: DecidedBy
-    title: str
-    means: str
-    hurts: str
-    example: str
-    remedy: str
-
-    @property
-    def silenceable(self) -> bool:
-        """Whether an entry of `silence` may name it."""
-        return self.code != IDLE_SILENCE
-
+from quota_ops.findings.code import IDLE_SILENCE, Code, DecidedBy, Severity
 
 OWN_PERCENTAGE = 10.0
 """The percentage of a thread that describing and altering thousands of quotas takes."""
 
-IDLE_SILENCE, PREFIXED_USER, DEFAULT_AS_TEXT, NOT_NFC = "QO100", "QO101", "QO102", "QO103"
+PREFIXED_USER, DEFAULT_AS_TEXT, NOT_NFC = "QO101", "QO102", "QO103"
 MIXED_UNITS, SHADOWED, NAMELESS_ONLY, STARVING = "QO104", "QO105", "QO106", "QO107"
 LOOPBACK, NOWHERE, AROUND_NAME, FRACTION = "QO108", "QO109", "QO110", "QO111"
+TWIN, SLIP = "QO112", "QO113"
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT = "QO201", "QO202", "QO203"
 
 _WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
@@ -84,9 +48,9 @@ _ALL = (
         DEFAULT_AS_TEXT,
         _WARNING,
         _FILES,
-        "default, <default> or * as a name",
+        "default, <default>, * or {default: true} in quotes as a name",
         "Kafka's tools print a default as <default>, and ACLs use User:* for every user. In a "
-        "quota, these and the word default are ordinary names.",
+        "quota, these, the word default and {default: true} in quotes are ordinary names.",
         "The limit applies only to a client or user with exactly this name.",
         """\
 - client-id: "<default>"
@@ -202,6 +166,33 @@ _ALL = (
         "The limit is probably a hundredth of the intended one.",
         "- user: alice\n  limits: {request_percentage: 0.5}",
         "Write percent, for example 50. Silence the finding if the low limit is intended.",
+    ),
+    Code(
+        TWIN,
+        _WARNING,
+        _FILES,
+        "two names that differ only in case",
+        "Kafka compares names byte by byte, so Alice and alice are two users.",
+        "One of the two quotas usually applies to no client.",
+        """\
+- user: alice
+  limits: {producer_byte_rate: 10 MiB}
+- user: Alice
+  limits: {consumer_byte_rate: 10 MiB}""",
+        "Keep the name that clients use. Silence the finding if both exist.",
+    ),
+    Code(
+        SLIP,
+        _NOTICE,
+        _FILES,
+        "a byte rate that looks like a slip of the unit",
+        "The number is above 1,024 in MB or MiB (2000 MiB), or the same quota has "
+        "the same number in another unit (20 MiB and 20 GiB).",
+        "A limit that is a thousand times too high does not limit; one that is too low stops.",
+        """\
+- user: alice
+  limits: {producer_byte_rate: 20 MiB, consumer_byte_rate: 20 GiB}""",
+        "Correct the number or the unit, or write the value in the larger unit.",
     ),
     Code(
         BEYOND_THREADS,

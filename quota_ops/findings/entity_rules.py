@@ -1,6 +1,7 @@
 """Findings about a single entity or limit; their places are added elsewhere."""
 
 import json
+import re
 from collections.abc import Iterator
 from unicodedata import is_normalized, normalize
 
@@ -22,12 +23,14 @@ from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE, format_li
 _PREFIX = "User:"
 _STAR = "*"
 _WORD = "default"
+_QUOTED = re.compile(r"\{\s*default\s*:.*\}")
+"""The default as a text: in quotes, YAML reads no mapping."""
 CURLY = "\u2018\u2019\u201a\u201c\u201d\u201e"
 _AROUND = f" {CURLY}"
-_SUSPICIOUS_STARTS = (_PREFIX, DEFAULT_TEXT, _STAR, _WORD)
+_SUSPICIOUS_STARTS = (_PREFIX, DEFAULT_TEXT, _STAR, _WORD, "{")
 SUSPICIOUS_TEXTS = (
     *(_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP),
-    *(f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
+    *('"{', "'{", f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
 )
 """A file whose names have findings contains one of these texts, or is not ASCII."""
 STARVING_BELOW = {
@@ -61,6 +64,9 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
     if kind != IP and name == DEFAULT_TEXT:
         message = f"{entity} is for a {kind} with this name, not for the default."
         yield DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
+    if kind != IP and _QUOTED.fullmatch(name):
+        message = f"{entity} is for a {kind} with this text as its name, not for the default."
+        yield DEFAULT_AS_TEXT, message, f"Remove the quotes: {kind}: {{default: true}}."
     if kind != IP and name == _WORD:
         message = f"{entity} is for a {kind} named {_WORD}, not for the default."
         yield DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."

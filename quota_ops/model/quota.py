@@ -87,7 +87,7 @@ _CARELESS = re.compile(
     r"\s*(?P<unit>[A-Za-z%/ ]*)"
 )
 """A number with separators, an exponent or leading zeros, and a unit with spaces in it."""
-_LONGEST = 40
+_LONGEST, _FEW_DIGITS = 40, 12
 _EXACT = Context(prec=2 * _LONGEST)
 
 
@@ -104,7 +104,7 @@ def parse_limit(key: QuotaKey, text: str) -> float:
             f"must be plain decimal digits{_unit_hint(key)}, without sign, exponent or "
             f"leading zero, or {UNLIMITED}{_meant(key, text)}"
         )
-    factor = _factor(key, match["unit"])
+    factor = _factor(key, match["unit"], match["number"])
     exact = _EXACT.multiply(Decimal(match["number"]), factor)
     if key.whole and exact != exact.to_integral_value():
         raise ValueError(f"must be a whole number of {key.unit}, not {text.strip()}")
@@ -117,26 +117,37 @@ def parse_limit(key: QuotaKey, text: str) -> float:
     return float(exact)
 
 
-def _factor(key: QuotaKey, unit: str | None) -> Decimal:
+def _factor(key: QuotaKey, unit: str | None, number: str) -> Decimal:
     if unit is None or unit in (key.unit, key.unit_of(1)):
         return Decimal(1)
     if key.unit == "bytes/s":
         if unit.removesuffix("/s") in BYTE_UNITS:
             return Decimal(BYTE_UNITS[unit.removesuffix("/s")])
         raise ValueError(
-            f"has the unknown unit {unit}{_meant_unit(unit)} Use one of {', '.join(BYTE_UNITS)}, "
-            "per second"
+            f"has the unknown unit {unit}{_meant_unit(unit, number)} "
+            f"Use one of {', '.join(BYTE_UNITS)}, per second"
         )
     raise ValueError(f"is in {key.unit}, not in {unit}: write only the number")
 
 
-def _meant_unit(unit: str) -> str:
+def _meant_unit(unit: str, number: str) -> str:
     """Return the units that an invalid unit may mean, as the end of a sentence."""
     if "bit" in unit.lower() or unit.endswith("bps"):
-        return ", which counts bits; a byte has 8."
+        return f", which counts bits; a byte has 8{_meant_bits(unit, number)}."
     bare = unit.lower().removesuffix("/sec").removesuffix("/s").removesuffix("ps")
     meant = [one for one in BYTE_UNITS if bare in {one.lower(), one[:-1].lower(), one[0].lower()}]
     return f"; did you mean {' or '.join(meant)}?" if bare and meant else "."
+
+
+def _meant_bits(unit: str, number: str) -> str:
+    """Return how to write a number of bits in bytes, as the end of a sentence."""
+    power = " kmg".find(unit[0].lower())
+    if power < 1 or len(number) > _FEW_DIGITS:
+        return ""
+    bits = Decimal(number) * (1024 if unit[1:2] == "i" else 1000) ** power
+    if not bits or bits % 8:
+        return ""
+    return f": write {' '.join(in_byte_unit(float(bits / 8)))}".replace(",", "")
 
 
 def _meant(key: QuotaKey, text: str) -> str:

@@ -98,7 +98,7 @@ def test_the_id_that_is_to_be_replaced_is_a_problem_of_check_alone() -> None:
         read_cluster(folder)
 
     assert str(caught.value) == (
-        f"{folder}/cluster.yaml:4:13  REPLACE-WITH-THE-CLUSTER-ID is a placeholder, not a "
+        f"{folder}/cluster.yaml:5:13  REPLACE-WITH-THE-CLUSTER-ID is a placeholder, not a "
         f"cluster id. Get the id with quota-ops ping or kafka-cluster.sh cluster-id."
     )
     assert read_policy(folder).connection == "main"

@@ -1,5 +1,6 @@
 """What this repository offers to CI platforms, checked with their own schemas."""
 
+import json
 from pathlib import Path
 
 import jsonschema
@@ -7,6 +8,7 @@ import pytest
 import yaml
 
 from quota_ops.cli import COMMANDS
+from quota_ops.cli.init import JOBS
 from tests.calling import call_cli
 from tests.platforms import schema
 from tests.repositories import write_cluster
@@ -30,6 +32,34 @@ def test_files_for_platforms_match_their_schemas(path: str, name: str) -> None:
 
     for document in yaml.safe_load_all(text):
         jsonschema.validate(document, schema(name))
+
+
+@pytest.mark.parametrize(
+    ("ci", "path", "name"),
+    [
+        ("github", ".github/workflows/quotas.yml", "github-workflows"),
+        ("gitlab", ".gitlab-ci.yml", "gitlab-ci"),
+        ("none", None, None),
+    ],
+)
+def test_init_writes_a_job_and_the_schemas(
+    ci: str, path: str | None, name: str | None, tmp_path: Path
+) -> None:
+    """The job is valid, with inputs that exist, and the YAML names schemas that it matches."""
+    ended = call_cli(["init", "quotas", "--ci", ci], {"HOME": str(tmp_path)}, tmp_path)
+
+    root = tmp_path / "quotas"
+    assert ended.returncode == 0
+    written = [one for one, _ in JOBS.values() if (root / one).exists()]
+    assert written == ([path] if path else [])
+    if path and name:
+        job = yaml.safe_load((root / path).read_text("utf-8").replace("\non:", '\n"on":'))
+        jsonschema.validate(job, schema(name))
+        assert "$" not in (root / path).read_text("utf-8").replace("${{", "").replace("$CI_", "")
+    for file in (root / "desired_state" / "main").iterdir():
+        text = file.read_text("utf-8")
+        named = text.partition("\n")[0].removeprefix("# yaml-language-server: $schema=")
+        jsonschema.validate(yaml.safe_load(text), json.loads((file.parent / named).read_text()))
 
 
 def test_the_hook_of_pre_commit_runs(tmp_path: Path) -> None:
