@@ -114,7 +114,7 @@ class SparkEngine:
         read = {
             table: self._read_parquet(table, *places)
             if places
-            else spark.createDataFrame([], _spark_schema(table))
+            else spark.createDataFrame([], spark_schema(table))
             for table, places in before.items()
         }
         try:
@@ -131,7 +131,7 @@ class SparkEngine:
                     if table is not QUOTAS:  # the quotas before are among the quotas
                         rows = earlier.unionByName(rows)
                     rows = rows.sort("cluster", table.names[1], *table.names[2:3])
-                    rows.write.parquet(_hadoop_uri(to / table.name))
+                    rows.write.parquet(hadoop_uri(to / table.name))
         except (PySparkException, Py4JJavaError) as error:
             why = " ".join(str(error).strip().splitlines()[:2])
             raise EngineFailed(f"Spark cannot summarize the history: {why}") from error
