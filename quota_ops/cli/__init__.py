@@ -45,6 +45,7 @@ COMMANDS = {
     "rollback": "Plan the rollback of an earlier run.",
     "runs": "List the latest runs, their status and who approved them.",
     "show": "Show the report of an earlier run.",
+    "history": "Show what happened to quotas over time, when and by whom.",
     "prune": "Remove old runs from the run store.",
     "import": "Write YAML files from the quotas that a cluster stores.",
     "init": "Create a repository for your quotas.",

@@ -1,5 +1,7 @@
 """What runs on a real broker append to the history."""
 
+import json
+import re
 from pathlib import Path
 
 from quota_ops.model.history import HISTORY, HistoryRow
@@ -54,6 +56,21 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
         (ALICE, "drifted", "changed", "accepted", 10.0, 20.0, 10.0, "team", 2),
     ]
     assert [row.run_reason for row in rows if row.mode == "alter"] == ["INC-31", "INC-31"]
+
+    told = json.loads(lab.call("history", "demo", "--entity", ALICE, "--format", "json").stdout)
+    assert sorted(
+        (one["what"], one["after"], one["before"] or 0.0, one["by"] or "") for one in told["events"]
+    ) == [
+        ("altered", 20.0, 10.0, "anna: INC-31"),
+        ("drifted, seen in 2 looks", 20.0, 10.0, ""),
+        ("set", 10.0, 0.0, ""),
+        ("set", 10.0, 20.0, ""),
+    ]
+    (quota,) = told["quotas"]
+    assert (quota["drifts"], quota["drifted_since"], quota["altered_by"]) == (1, None, "anna")
+    assert quota["set_run"] == quota["repaired_by"] == rows[-1].run
+    table = lab.call("history", "demo").stdout
+    assert re.search(r"2 of 2 +4 +1 +", table)
 
 
 def test_a_report_that_is_written_again_adds_nothing(lab: Lab) -> None:

@@ -1,0 +1,27 @@
+"""The option --since: how far a command looks back."""
+
+from contextlib import suppress
+from datetime import UTC, date, datetime
+
+import click
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.moment import parse_duration
+
+since = click.option(
+    "--since",
+    default="30d",
+    show_default=True,
+    metavar="TIME",
+    help="How far to look back: 30d, or the first day, 2026-11-01.",
+)
+
+
+def parse_since(text: str) -> str:
+    """Return the first day (UTC) to look at; InvalidInput if the text is no time."""
+    with suppress(ValueError):
+        return date.fromisoformat(text).isoformat()
+    try:
+        return f"{datetime.now(UTC) - parse_duration(text):%Y-%m-%d}"
+    except (OverflowError, ValueError) as error:
+        raise InvalidInput(f"--since {error}", "Give, for example, 30d or 2026-11-01.") from None

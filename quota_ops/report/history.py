@@ -1,0 +1,177 @@
+"""The screens of the history: the days of a cluster, the quotas that drift most, one entity."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from quota_ops.model.difference import Kind
+from quota_ops.model.history import DayHistory, Drift, HistoryRow, Mode, QuotaHistory
+from quota_ops.model.outcome import Status
+from quota_ops.model.quota import format_limit, json_number
+from quota_ops.model.text import counted
+from quota_ops.report.formats import duration, moment, short_commit
+from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
+
+MOST = 20
+"""How many quotas a screen lists; JSON has them all."""
+_DAYS = ("day", "runs", "failed", "blocked", "in sync", "drifted", "pending", "changed", "repaired")
+_DAY_HEADINGS = (*_DAYS, "median repair")
+_QUOTA_HEADINGS = ("entity", "key", "owner", "drifted", "looks", "first seen", "now", "last set by")
+_EVENT_HEADINGS = ("when", "key", "what", "change", "by", "run", "commit")
+
+
+class Event(NamedTuple):
+    """Something that happened to a quota: when, what, both values, by whom, in which run."""
+
+    at: str
+    key: str
+    what: str
+    before: float | None
+    after: float | None
+    by: str | None
+    run: str | None
+    commit: str | None
+    tone: Tone = Tone.PLAIN
+
+
+def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -> Screen:
+    """Return a row for each day, the newest first, and the quotas that drifted most."""
+    drifted = sorted(quotas, key=_rank_drift)
+    more = len(drifted) - MOST
+    table = Table(_QUOTA_HEADINGS, tuple(Row(_quota_cells(one)) for one in drifted[:MOST]))
+    return (
+        Table(_DAY_HEADINGS, tuple(Row(_day_cells(one)) for one in reversed(days))),
+        line(),
+        *((table,) if drifted else (line("No quota drifted."),)),
+        *((line(f"… and {more:,} more, in --format json", Tone.CONTEXT),) if more > 0 else ()),
+    )
+
+
+def _rank_drift(one: QuotaHistory) -> tuple[bool, int, int, str, str]:
+    return (one.drifted_since is None, -one.drifts, -one.times_seen, one.entity, one.key)
+
+
+def _day_cells(day: DayHistory) -> Line:
+    in_sync = "" if day.declared is None else f"{day.in_sync or 0:,} of {day.declared:,}"
+    return (
+        Span(day.date, Tone.STRONG),
+        Span(f"{day.runs:,}"),
+        _count(day.failed + day.refused, Tone.REFUSAL),
+        _count(day.blocked, Tone.REFUSAL),
+        Span(in_sync),
+        _count(day.drifted, Tone.REFUSAL),
+        _count(day.pending, Tone.CHANGE),
+        _count(day.changed, Tone.CHANGE),
+        _count(day.repaired, Tone.OK),
+        Span("" if day.repair_median is None else duration(day.repair_median), Tone.CONTEXT),
+    )
+
+
+def _count(number: int | None, tone: Tone) -> Span:
+    return Span(f"{number:,}" if number else "", tone)
+
+
+def _quota_cells(one: QuotaHistory) -> Line:
+    now = f"drifted since {moment(one.drifted_since)}" if one.drifted_since else "in sync"
+    return (
+        Span(one.entity, Tone.STRONG),
+        Span(one.key),
+        Span(one.owner or ""),
+        Span(f"{one.drifts:,}"),
+        Span(f"{one.times_seen:,}"),
+        Span(moment(one.first_seen), Tone.CONTEXT),
+        Span(now, Tone.REFUSAL if one.drifted_since else Tone.OK),
+        Span(one.set_run or "", Tone.CONTEXT),
+    )
+
+
+def entity_screen(
+    entity: str, since: str, quotas: Sequence[QuotaHistory], events: Sequence[Event]
+) -> Screen:
+    """Return a sentence for each quota of an entity, and what happened to it, the newest first."""
+    rows = tuple(Row(_event_cells(one)) for one in reversed(events))
+    nothing = line(f"No run changed {entity} or found it drifted since {since}.")
+    return (
+        *(line(_describe_quota(one)) for one in quotas),
+        *((line(), Table(_EVENT_HEADINGS, rows)) if rows else (nothing,)),
+    )
+
+
+def _describe_quota(one: QuotaHistory) -> str:
+    name = f"{one.entity} {one.key}"
+    if not one.drifts:
+        return f"{name} has never drifted."
+    now = (
+        f"it has drifted since {moment(one.drifted_since)}" if one.drifted_since else "in sync now"
+    )
+    times, looks = counted(one.drifts, "time"), counted(one.times_seen, "look")
+    return f"{name} drifted {times}, seen in {looks}, first {moment(one.first_seen)}; {now}."
+
+
+def _event_cells(one: Event) -> Line:
+    return (
+        Span(moment(one.at), Tone.CONTEXT),
+        Span(one.key),
+        Span(one.what, one.tone),
+        Span(_change(one)),
+        Span(one.by or ""),
+        Span(one.run or "", Tone.CONTEXT),
+        Span(short_commit(one.commit) if one.commit else "", Tone.CONTEXT),
+    )
+
+
+def _change(one: Event) -> str:
+    if one.before is None and one.after is None:
+        return ""
+    before, after = format_limit(one.key, one.before), format_limit(one.key, one.after)
+    return after if before == after else f"{before} -> {after}"
+
+
+def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Event, ...]:
+    """Return the drifts and the writes of quotas in order; looks that saw the same are one."""
+    found = [*_list_drifts(drifts), *_list_writes(rows)]
+    return tuple(sorted(found, key=lambda one: (one.at, one.key)))
+
+
+def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
+    for one in drifts:
+        seen = counted(one.times_seen, "look")
+        kind = "" if one.kind == Kind.DRIFTED else f" ({one.kind.replace('_', ' ')})"
+        what = f"drifted{kind}, seen in {seen}"
+        values = one.desired, one.actual
+        yield Event(one.since, one.key, what, *values, None, one.run, None, Tone.REFUSAL)
+        if one.repaired and one.repaired_by is None:
+            yield Event(
+                one.repaired, one.key, "in sync again", None, None, None, None, None, Tone.OK
+            )
+
+
+_WORDS = {Mode.APPLY: "set", Mode.ROLLBACK: "rolled back", Mode.ALTER: "altered"}
+_OWNERSHIP = {Mode.ADOPT: "adopted", Mode.RELEASE: "released"}
+
+
+def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
+    for row in rows:
+        mode = Mode(row.mode)
+        what = _OWNERSHIP.get(mode)
+        tone = Tone.CHANGE
+        if row.outcome == Status.ACCEPTED:
+            what = "cleared" if row.value is None else _WORDS.get(mode)
+        elif row.outcome in {Status.REFUSED, Status.STALE, Status.UNKNOWN}:
+            what, tone = f"{row.outcome}: not confirmed", Tone.REFUSAL
+        if row.entity is None or row.key is None or what is None:
+            continue
+        by = ": ".join(filter(None, (row.author, row.run_reason)))
+        values = row.actual, row.value
+        yield Event(row.ended, row.key, what, *values, by, row.run, row.commit, tone)
+
+
+def list_json(rows: Iterable[NamedTuple]) -> list[dict[str, object]]:
+    """Return rows as JSON objects; NaN and infinity are texts, and colours are left out."""
+    return [
+        {
+            name: json_number(value) if isinstance(value, float) else value
+            for name, value in row._asdict().items()
+            if not isinstance(value, Tone)
+        }
+        for row in rows
+    ]
