@@ -71,11 +71,11 @@ def adopt(
     writes = run.find_writes(who)
     stoppable = record_command_if_stopped(run.folder, Verb.ADOPT, ADOPTED, connection_file)
     opening = open_run_cluster(run.folder, "adopt", session.policy, connection)
+    holds, stopped = holds_now(session.holds), run.standstill
     with stoppable, opening as opened:
         rows = adopt_quotas(
             run.folder, opened, session.ledger, run.desired, wanted=who, attribution=run.attribution
         )
-    holds, stopped = holds_now(session.holds), run.standstill
     screen = adopted_screen(session.heading, rows, stopped, holds, named=who is not None)
     fates = (format_adopted(one, stopped, holds) for one in rows)
     run.show_rows(Verb.ADOPT, screen, list(map(_row, rows, fates)), output)

@@ -97,6 +97,7 @@ def alter(
     from quota_ops.runs.command_record import open_run_cluster, start_command_run
     from quota_ops.runs.ownership import Attribution
     from quota_ops.stages.report.end_record import find_audit_connection
+    from quota_ops.store.attempt import report_sent
     from quota_ops.store.run_folder import ALTER, APPLIED
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
@@ -133,27 +134,28 @@ def alter(
             find_audit=partial(find_audit_connection, file=connection_file),
         )
     sent = done.refusal is None and not validate_only
-    try:
-        _show(
-            AlterReport(
-                session.policy,
-                str(run.place),
-                done.rows,
-                done.outcomes,
-                done.guards,
-                run.read_as(ALTER, altered_keys) if sent else frozenset(),
-                _compare_git(session, desired),
-                find_pause(session.policy, datetime.now(UTC)),
-                sent,
-            ),
-            output,
-        )
-        warn_idle(overridden, done.guards)
-        if sent:
-            warn_of_writes((*writes, *session.find_writes(entities.__contains__)))
-    finally:
-        if not validate_only:
-            record_command(run, Verb.ALTER, connection_file)
+    with report_sent(done.outcomes if sent else (), run.place):
+        try:
+            _show(
+                AlterReport(
+                    session.policy,
+                    str(run.place),
+                    done.rows,
+                    done.outcomes,
+                    done.guards,
+                    run.read_as(ALTER, altered_keys) if sent else frozenset(),
+                    _compare_git(session, desired),
+                    find_pause(session.policy, datetime.now(UTC)),
+                    sent,
+                ),
+                output,
+            )
+            warn_idle(overridden, done.guards)
+            if sent:
+                warn_of_writes((*writes, *session.find_writes(entities.__contains__)))
+        finally:
+            if not validate_only:
+                record_command(run, Verb.ALTER, connection_file)
     if done.refusal is not None:
         raise done.refusal
     if left := [one for one in done.outcomes if one.status is not Status.ACCEPTED]:

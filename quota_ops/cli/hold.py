@@ -8,7 +8,7 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, Refused
 
 
 @click.command(
@@ -71,7 +71,12 @@ def hold(
     add(session.holds, made)
     if output == TEXT:
         is_known = session.is_declared(who) or session.is_managed(who)
-        lasting = holds_now(session.holds)
+        try:
+            lasting = holds_now(session.holds)
+        except InvalidInput as error:
+            raise Refused(
+                f"{error.message}. Before that the hold was recorded", error.remedy
+            ) from None
         show_screen(hold_screen(session.policy, made, lasting, is_known=is_known))
     else:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))

@@ -24,10 +24,11 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, R
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
 from quota_ops.report.summary import unseen_words
-from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, run_stages
+from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.stages.report.end_record import find_audit_connection
+from quota_ops.store.attempt import state_sent
 from quota_ops.store.run_folder import (
     ABOUT,
     APPLIED,
@@ -91,9 +92,13 @@ def run_command(name: str, typed: StageOptions) -> None:
         error = raised
     folder = begun.folder
     try:
-        shown = _show(name, folder, typed.output, error)
-    finally:
-        _record_end(begun, typed)
+        try:
+            shown = show_run(name, folder, typed.output)
+        finally:
+            _record_end(begun, typed)
+    except InvalidInput as failed:
+        sent = state_sent(failed, list_sent(folder, begun.stages), folder.place)
+        raise error or sent from None
     warn_idle(approval.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
         _show_offline(typed.actual, folder, shown, typed.output)
@@ -184,14 +189,6 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
             actual=typed.actual,
         )
         run_stages(run, stages)
-
-
-def _show(name: str, folder: RunFolder, output: str, error: QuotaOpsError | None) -> Report:
-    """Show a run; if that fails, raise the error that ended the run, if there is one."""
-    try:
-        return show_run(name, folder, output)
-    except QuotaOpsError as failed:
-        raise error or failed from failed
 
 
 def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -> None:

@@ -35,3 +35,5 @@ class ConcurrentWrite(NamedTuple):
     run: str
     entity: str
     sure: bool
+    until: str | None = None
+    """Until when the run counts as alive, if its process cannot be seen."""

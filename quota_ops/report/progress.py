@@ -45,12 +45,13 @@ class ProgressText:
 
 def concurrent_words(writes: Iterable[ConcurrentWrite]) -> Iterator[str]:
     """Yield a sentence for each run: what it is writing, and when to look again."""
-    entities: dict[str, dict[str, bool]] = {}
+    entities: dict[tuple[str, str | None], dict[str, bool]] = {}
     for one in writes:
-        entities.setdefault(one.run, {})[one.entity] = one.sure
-    for run, sure in entities.items():
+        entities.setdefault((one.run, one.until), {})[one.entity] = one.sure
+    for (run, until), sure in entities.items():
         first, *others = sure
         verb = "is writing" if all(sure.values()) else "may be writing"
         whom = escape_text(first) + (f" and {len(others):,} more" if others else "")
         look = f"look again when it has ended (quota-ops show {run})"
-        yield f"run {run} {verb} {whom} at this moment: {look}"
+        when = f", unless it has ended: it counts as running until {until}" if until else ""
+        yield f"run {run} {verb} {whom} at this moment{when}: {look}"

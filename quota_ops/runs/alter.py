@@ -35,6 +35,7 @@ from quota_ops.runs.ownership import Attribution
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.validate import validate_batches
 from quota_ops.store import ledger
+from quota_ops.store.attempt import report_sent
 from quota_ops.store.parquet import from_rows, read_rows
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ALTER, APPLIED, APPROVAL, VALIDATED, RunFolder
@@ -214,13 +215,14 @@ def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple
     def note() -> None:
         folder.leave_outcomes(APPLIED, (*done, *list_interrupted(batches, done)))
 
-    with at_work(folder.place), folder.stage("apply"):
+    with at_work(folder.place), folder.stage("apply"), report_sent(done, folder.place):
         try:
             for answers in _send_in_turn(cluster, batches, note):
                 done += answers
             folder.leave_outcomes(APPLIED, tuple(done))
         except BaseException:
-            note()
+            with suppress(InvalidInput):
+                note()
             raise
         return tuple(done)
 

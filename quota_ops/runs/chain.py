@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from quota_ops.model.errors import GuardsRefused, QuotaOpsError
+from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
+from quota_ops.model.outcome import Outcome
 from quota_ops.runs.run import Run, run_stage
+from quota_ops.store.attempt import state_sent
 from quota_ops.store.run_folder import APPLIED, RunFolder
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
@@ -49,7 +51,19 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
         try:
             run_stage(run, stage)
         except QuotaOpsError as error:
+            if isinstance(error, InvalidInput):
+                error = state_sent(error, list_sent(run.folder, stages), run.folder.place)
             errors.append(error)
-            remaining &= _find_remaining(stage, run.folder)
+            try:
+                remaining &= _find_remaining(stage, run.folder)
+            except InvalidInput:  # the run store has failed, so no stage can record anything
+                break
     if errors:
         raise next((one for one in errors if not isinstance(one, GuardsRefused)), errors[0])
+
+
+def list_sent(folder: RunFolder, stages: Sequence[str]) -> tuple[Outcome, ...]:
+    """Return the outcomes that these stages have sent, even if the run store has failed since."""
+    kept = (folder.kept or {}) if "apply" in stages else {}
+    sent: tuple[Outcome, ...] = kept.get(APPLIED, ())
+    return sent

@@ -11,7 +11,7 @@ from quota_ops.model.report import StageStatus
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import Life, find_liveness, find_marked_runs, is_overdue
+from quota_ops.store.run_marks import Life, find_liveness, find_marked_runs, format_deadline
 
 _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
 """The outcomes of entities whose request is not sent yet, or has no response yet."""
@@ -38,12 +38,12 @@ def _find_writes(
     run: RunFolder, name: str, accepts: Callable[[Entity], bool]
 ) -> Iterator[ConcurrentWrite]:
     alive = find_liveness(run.place)
-    is_dead = alive is Life.GONE or (alive is Life.UNKNOWN and is_overdue(run.place))
-    if is_dead or run.stage_result("apply").status is not StageStatus.NOT_ENDED:
+    if alive is Life.GONE or run.stage_result("apply").status is not StageStatus.NOT_ENDED:
         return
+    until = format_deadline(run.place) if alive is Life.UNKNOWN else None
     for entity, is_sent in _find_open(outcomes_so_far(run)).items():
         if accepts(Entity.parse(entity)):
-            yield ConcurrentWrite(name, entity, is_sent and alive is Life.RUNNING)
+            yield ConcurrentWrite(name, entity, is_sent and alive is Life.RUNNING, until)
 
 
 def _find_open(outcomes: Iterable[Outcome]) -> dict[str, bool]:

@@ -96,7 +96,7 @@ def _settle(
 ) -> None:
     if _has_not_ended(run):
         _write_settled(run, outcomes_so_far(run), stored, by)
-        why = f"it was killed; run {by} recorded its end"
+        why = f"it ended without recording how; run {by} recorded its end"
         run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))
     else:
         _settle_ended(run, by, stored)

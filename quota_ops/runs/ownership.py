@@ -1,18 +1,21 @@
 """adopt and release: add rows to the ledger or remove them; the cluster is never written."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from quota_ops.desired.read import Desired
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.memory import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.ownership import Adoption, find_adoptions
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
+from quota_ops.model.text import counted
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ADOPTED, RELEASED, RunFolder
@@ -51,7 +54,9 @@ def adopt_quotas(
             adopted[:] = ledger_edits.adopt(known, adoptable)
 
         file = ledger.change(ledger_folder, edit)
-        folder.write_json(ADOPTED, _record(attribution, file) | {"rows": list(map(_json, adopted))})
+        with _state_changed(adopted, "adopted"):
+            rows_json = {"rows": list(map(_json, adopted))}
+            folder.write_json(ADOPTED, _record(attribution, file) | rows_json)
         managed = {row.id for row in adoptable} - {row.id for row in adopted}
         return tuple(one._replace(was_managed=one.id in managed) for one in found)
 
@@ -76,10 +81,22 @@ def release_quotas(
 
     with folder.stage("release"):
         file = ledger.change(ledger_folder, edit)
-        folder.write_json(
-            RELEASED, _record(attribution, file) | {"rows": list(map(_json, released))}
-        )
+        with _state_changed(released, "released"):
+            rows_json = {"rows": list(map(_json, released))}
+            folder.write_json(RELEASED, _record(attribution, file) | rows_json)
         return tuple(released)
+
+
+@contextmanager
+def _state_changed(rows: Sequence[LedgerRow], word: str) -> Iterator[None]:
+    """Add to an error of the store that the ledger was changed before it."""
+    try:
+        yield
+    except InvalidInput as error:
+        if not rows:
+            raise
+        changed = f"{counted(len(rows), 'row')} of the ledger {word}"
+        raise Refused(f"{error.message}. Before that: {changed}", error.remedy) from error
 
 
 def _ledger_row(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:

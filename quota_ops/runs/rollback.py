@@ -18,6 +18,7 @@ from quota_ops.stages.diff import find_differences
 from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
+from quota_ops.store.run_marks import Life, find_liveness, format_deadline
 from quota_ops.store.run_store import RunStore
 
 
@@ -52,9 +53,7 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
         )
     if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
         raise Refused(
-            f"run {about['run']} has not recorded its end: it is running, or was killed",
-            "If it was killed, let the next run settle it: quota-ops reconcile "
-            f"{about['cluster']}. Then roll back.",
+            f"run {about['run']} has not recorded its end", _explain_wait(earlier, about["cluster"])
         )
     plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
     rows = tuple(_find_changed_rows(earlier, plan, known)) if plan else ()
@@ -77,6 +76,18 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
             f"Verify it first: quota-ops verify --run {earlier.place}",
         )
     return Rollback(about["run"], about["commit"], digest, by, reason, rows, find_login())
+
+
+def _explain_wait(earlier: RunFolder, cluster: str) -> str:
+    """Return what to do until a run that has not recorded its end can be rolled back."""
+    settle = f"the next run settles it: quota-ops reconcile {cluster}. Then roll back."
+    match find_liveness(earlier.place):
+        case Life.RUNNING:
+            return "It is running: wait until it has ended."
+        case Life.GONE:
+            return f"Its process has ended: {settle}"
+    until = format_deadline(earlier.place)
+    return f"Its process cannot be seen here, so it counts as running until {until}. Then {settle}"
 
 
 def find_rollback_differences(folder: RunFolder, engine: str) -> None:

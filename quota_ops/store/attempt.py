@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from quota_ops.kafka.outcomes import SETTLED, build_outcomes
@@ -9,6 +10,7 @@ from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.text import counted
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ABOUT, ALTER, APPLIED, RunFolder, batch_file
 
 Batches = Mapping[int, Sequence[BatchRow]]
@@ -53,29 +55,24 @@ class Attempt:
         self.folder.leave_outcomes(batch_file(number), known)
         return known
 
-    def build_store_error(self, error: InvalidInput) -> QuotaOpsError:
-        """Return an error with what was sent when the store failed; `error` if nothing was.
+    def record_store_error(self, batches: Batches, error: InvalidInput) -> QuotaOpsError:
+        """Record the outcomes again after the store failed; return an error with what was sent.
 
-        The intents are in the ledger, so the next run finds out what arrived.
+        The store may work again by now. If it does not, the intents are in the ledger, so that the
+        next run finds out what arrived. Returns `error` itself if nothing was sent.
         """
-        sent = Counter[str]()
-        for one in self.done:
-            sent[one.status.value] += len(one.keys) if one.status in _SENT else 0
-        words = ", ".join(f"{counted(keys, 'key')} {word}" for word, keys in sent.items() if keys)
-        if not words:
-            return error
-        why = error.message
-        if not self.folder.has(ABOUT):
-            why = (
-                f"the folder of this run, {self.folder.place}, was moved or deleted while it wrote"
-            )
-        remedy = "" if error.remedy is None else f"{error.remedy} "
-        return Refused(
-            f"{why}. Sent before that: {words}", f"{remedy}The next run checks whether it arrived."
-        )
+        place = self.folder.place
+        with suppress(InvalidInput):
+            if self.folder.has(ABOUT):
+                self.stop(batches, error.message)
+                self.folder.leave_outcomes(APPLIED, tuple(self.done))
+            else:
+                why = f"the folder of this run, {place}, was moved or deleted while it wrote"
+                error = InvalidInput(why, error.remedy)
+        return state_sent(error, self.done, place)
 
-    def stop(self, batches: Batches) -> None:
-        """Record the outcomes of the batches that a signal interrupted or prevented."""
+    def stop(self, batches: Batches, why: str = "interrupted") -> None:
+        """Record the outcomes of the batches that a signal or an error interrupted or prevented."""
         recorded = {one.batch for one in self.done}
         for number, rows in batches.items():
             if number not in recorded:
@@ -83,12 +80,37 @@ class Attempt:
                 if not noted:
                     self.begin(number)
                 left = noted or build_outcomes(number, rows, Status.NOT_SENT, None)
-                self.keep(number, map(_interrupted, left))
+                open_ends = {Status.UNKNOWN, Status.NOT_SENT}
+                self.keep(
+                    number,
+                    (one._replace(message=why) if one.status in open_ends else one for one in left),
+                )
 
 
-def _interrupted(one: Outcome) -> Outcome:
-    open_ends = {Status.UNKNOWN, Status.NOT_SENT}
-    return one._replace(message="interrupted") if one.status in open_ends else one
+def state_sent(error: InvalidInput, outcomes: Iterable[Outcome], run: Place) -> QuotaOpsError:
+    """Return an error of the store with what the run had sent by then; `error` if nothing."""
+    sent = Counter[str]()
+    for one in outcomes:
+        sent[one.status.value] += len(one.keys) if one.status in _SENT else 0
+    words = ", ".join(f"{counted(keys, 'key')} {word}" for word, keys in sent.items() if keys)
+    if not words:
+        return error
+    remedy = "" if error.remedy is None else f"{error.remedy} "
+    return Refused(
+        f"{error.message}. Sent before that: {words}",
+        f"{remedy}The next run finds out what arrived. This run is {run.parent.name}/{run.name}.",
+    )
+
+
+@contextmanager
+def report_sent(outcomes: Iterable[Outcome], run: Place) -> Iterator[None]:
+    """Add to an error of the store what a run has sent by then; a list may grow in the block."""
+    try:
+        yield
+    except InvalidInput as error:
+        if (sent := state_sent(error, outcomes, run)) is error:
+            raise
+        raise sent from error
 
 
 def merge_earlier(batch: Iterable[Outcome], earlier: Iterable[Outcome]) -> Iterator[Outcome]:

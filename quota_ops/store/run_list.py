@@ -32,7 +32,7 @@ from quota_ops.store.run_folder import (
     stage_file,
 )
 from quota_ops.store.run_json import typed
-from quota_ops.store.run_marks import Life, find_liveness
+from quota_ops.store.run_marks import Life, find_liveness, format_deadline
 from quota_ops.store.run_names import latest_first
 from quota_ops.store.run_numbers import AT_ONCE
 from quota_ops.store.run_store import RunStore
@@ -190,7 +190,10 @@ def _interrupted(parts: _Parts) -> _End | None:
     keys: Counter[str] = Counter()
     for one in outcomes:
         keys[one.status.replace("_", " ")] += len(one.keys)
-    sentence = ", ".join(f"{number:,} {status}" for status, number in keys.items())
+    counts = [f"{number:,} {status}" for status, number in keys.items()]
+    if came_to is Life.UNKNOWN and (until := format_deadline(parts.folder.place)):
+        counts.append(f"counts as running until {until}")
+    sentence = ", ".join(counts)
     return _End(came_to.value, sentence, _plan_digest(parts), _changes(parts, outcomes))
 
 

@@ -2,8 +2,8 @@
 
 A mark that stays belongs to a run that died or that ended with unknown rows; a later run finds it
 by its mark. The process locks its mark, and the lock ends with the process, so that processes of
-one machine see each other. Locks of another machine may be invisible, and object stores have no
-locks: there, only the age of the mark counts.
+one machine see each other. An object store has no locks: there, the mark names the process, and
+processes of its machine see whether that has ended. Elsewhere only the age of the mark counts.
 """
 
 import json
@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.place import Place
+from quota_ops.store.process import Process, has_ended
 from quota_ops.store.run_folder import ABOUT
 
 GRACE = timedelta(hours=1)
@@ -36,7 +38,7 @@ def at_work(run: Place) -> Iterator[None]:
     """
     place = _mark(run)
     since = datetime.now(UTC).isoformat()
-    mark = {"machine": place.store.machine(), "since": since}
+    mark = {"machine": place.store.machine(), "process": Process.current(), "since": since}
     place.replace(json.dumps(mark).encode(), durable=True)
     with place.lock():
         yield
@@ -74,16 +76,26 @@ def find_marked_runs(runs: Place) -> list[Place]:
 
 
 def find_liveness(run: Place) -> Life:
-    """Return whether the process that marked a run is alive, if this machine can find out."""
-    place, machine = _mark(run), None
-    with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
-        machine = json.loads(place.read())["machine"]
-    match place.is_locked():
-        case True:
-            return Life.RUNNING
-        case False if machine and machine == place.store.machine():
-            return Life.GONE
+    """Return whether the process that marked a run is alive, if this machine can find out.
+
+    A process that cannot be seen counts as gone when its mark is overdue.
+    """
+    place, mark = _mark(run), _read(run)
+    is_locked, machine = place.is_locked(), mark.get("machine")
+    if is_locked:
+        return Life.RUNNING
+    is_seen = is_locked is False and machine and machine == place.store.machine()
+    if is_seen or has_ended(mark.get("process")) or is_overdue(run):
+        return Life.GONE
     return Life.UNKNOWN
+
+
+def format_deadline(run: Place) -> str | None:
+    """Return the minute from which on a run without a visible process counts as gone: `... UTC`."""
+    with suppress(KeyError, OverflowError, TypeError, ValueError):
+        since = datetime.fromisoformat(_read(run)["since"])
+        return f"{since.astimezone(UTC) + GRACE + timedelta(minutes=1):%Y-%m-%d %H:%M} UTC"
+    return None
 
 
 def is_overdue(run: Place) -> bool:
@@ -95,6 +107,13 @@ def is_overdue(run: Place) -> bool:
         return False
     except (KeyError, RecursionError, TypeError, ValueError):
         return True
+
+
+def _read(run: Place) -> dict[str, Any]:
+    with suppress(OSError, RecursionError, ValueError):
+        mark = json.loads(_mark(run).read())
+        return mark if isinstance(mark, dict) else {}
+    return {}
 
 
 def _mark(run: Place) -> Place:

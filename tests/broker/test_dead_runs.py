@@ -96,7 +96,7 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
     apply = next(one for one in record["stages"] if one["stage"] == "apply")
     assert (apply["status"], apply["message"]) == (
         "interrupted",
-        f"it was killed; run {by} recorded its end",
+        f"it ended without recording how; run {by} recorded its end",
     )
     assert listed(lab, run) == ("interrupted", 6)
     lab.run("reconcile")

@@ -22,8 +22,17 @@ class Faults:
     puts: int = 0
     refusal: tuple[int, str] | None = None
     """The status and the error code of S3 with which every request is refused."""
+    outage_at: tuple[str, int] | None = None
+    """A name and a number: from this put of an object with the name on, the store is overloaded."""
     removed: tuple[str, ...] = ()
     """Headers that no request to the server has, in lower case."""
+
+    def begins_outage(self, path: str) -> bool:
+        """Return whether a put is the first of the outage; from then on the outage lasts."""
+        if self.outage_at is None or not path.endswith(f"/{self.outage_at[0]}"):
+            return False
+        self.outage_at = (self.outage_at[0], self.outage_at[1] - 1)
+        return self.outage_at[1] == 0
 
     def next_fault(self) -> int | None:
         """Return the fault of the next put; None for none."""
@@ -45,6 +54,8 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
 
         def _forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if self.command == "PUT" and faults.begins_outage(self.path):
+                faults.refusal = (503, "SlowDown")
             if faults.refusal is not None:
                 status, code = faults.refusal
                 error = f"<Error><Code>{code}</Code><Message>AKIASECRET</Message></Error>".encode()

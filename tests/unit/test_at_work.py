@@ -1,11 +1,17 @@
 """The marks of runs that write, and what they show about a run."""
 
+import json
+import os
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 
+from quota_ops.store.local import LocalStore
 from quota_ops.store.place import Place
+from quota_ops.store.process import Process
 from quota_ops.store.run_marks import GRACE, Life, at_work, find_liveness, is_overdue
 from quota_ops.store.run_store import RunStore, open_place
 
@@ -42,5 +48,58 @@ def test_a_run_is_given_up(content: str | None, run: Place, *, overdue: bool) ->
     mark = run.parent.parent.parent / "at_work" / "demo" / "one"
     mark.delete() if content is None else mark.replace(content.encode())
 
-    assert find_liveness(run) is Life.UNKNOWN
+    assert find_liveness(run) is (Life.GONE if overdue else Life.UNKNOWN)
     assert is_overdue(run) is overdue
+
+
+MARK = """
+import sys
+from quota_ops.store.run_marks import at_work
+from quota_ops.store.run_store import open_place
+with at_work(open_place(sys.argv[1])):
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_process_without_locks_is_seen_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where files have no locks, a run counts as running or interrupted until its process ends."""
+    run = RunStore(open_place(tmp_path)).new_run("demo", "one")
+    monkeypatch.setattr(LocalStore, "is_locked", lambda *_: None)
+    arguments = [sys.executable, "-c", MARK, str(run)]
+    with Popen(arguments, stdin=PIPE, stdout=PIPE, env=os.environ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert find_liveness(run) is Life.UNKNOWN
+        process.kill()
+        process.wait()
+    assert find_liveness(run) is Life.GONE
+
+
+def test_another_machine_is_not_judged(run: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of another boot or container, or a damaged note of one, never counts as ended."""
+    monkeypatch.setattr(LocalStore, "is_locked", lambda *_: None)
+    this = Process.current()
+    assert this
+    gone = this._replace(number=2**22)
+    mark = run.parent.parent.parent / "at_work" / "demo" / "one"
+
+    def liveness(process: object) -> Life:
+        note = {"machine": "m", "process": process, "since": JUST_NOW}
+        mark.replace(json.dumps(note).encode())
+        return find_liveness(run)
+
+    assert liveness(gone) is Life.GONE
+    assert liveness(this._replace(started="1")) is Life.GONE
+    for other in (
+        this,
+        gone._replace(boot="another"),
+        gone._replace(namespace="pid:[1]"),
+        gone[:3],
+        (*gone[:2], "x", "1"),
+        (*gone[:2], 2**80, "1"),
+        None,
+    ):
+        assert liveness(other) is Life.UNKNOWN

@@ -49,9 +49,7 @@ def test_an_old_store_is_read(store: RunStore) -> None:
     assert (said.said, said.by, said.digest) == (DecisionKind.APPROVED, "anna", plan.digest)
     assert newest_runs(store.sequence, 9) == [f"demo/{RUN}"]
     assert find_marked_runs(store.runs_of("demo")) == [folder.place]
-    assert find_liveness(folder.place) is Life.UNKNOWN, (
-        "another machine, or one that was started since"
-    )
+    assert find_liveness(folder.place) is Life.GONE, "its mark is older than an hour"
 
 
 def test_a_new_run_leaves_the_same_files(

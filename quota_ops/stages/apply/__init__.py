@@ -77,7 +77,7 @@ def apply_plan(
         attempt.require_folder()
         _write_outcomes(folder, attempt.done, intents, ledger_folder)
     except InvalidInput as error:
-        raise attempt.build_store_error(error) from error
+        raise attempt.record_store_error(batches, error) from error
     except QuotaOpsError:
         raise
     except BaseException:  # a signal, or Airflow's timeout of the task
@@ -222,8 +222,7 @@ def _stale_outcomes(number: int, rows: Sequence[BatchRow], stored: Stored) -> It
 def _raise_unless_done(
     folder: RunFolder, plan: Plan, outcomes: Sequence[Outcome], trouble: QuotaOpsError | None
 ) -> None:
-    failed = [one for one in outcomes if one.status not in AS_INTENDED]
-    if not failed:
+    if not (failed := [one for one in outcomes if one.status not in AS_INTENDED]):
         return
     total = counted(len(outcomes), "entity")
     unknown = any(one.status is Status.UNKNOWN for one in failed)
@@ -231,7 +230,8 @@ def _raise_unless_done(
     retry = f"Run again: it recognizes the writes that arrived and sends the rest: {command}"
     if trouble is not None and not unknown:
         done = sum(one.status in DONE for one in outcomes)
-        raise type(trouble)(f"{done:,} of {total} done: {trouble.message}", retry)
+        kind = Refused if done and isinstance(trouble, InvalidInput) else type(trouble)
+        raise kind(f"{done:,} of {total} done: {trouble.message}", retry)
     raise Refused(
         f"{len(failed):,} of {total} did not end as planned:\n" + format_outcomes(failed, APPLIED),
         retry

@@ -21,6 +21,7 @@ from quota_ops.stages.report.command_report import read_record
 from quota_ops.stages.verify.record import compute_applied_digest
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.origins import ORIGINS, read_origins
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import (
     APPLIED,
     APPROVAL,
@@ -38,20 +39,14 @@ from quota_ops.store.run_folder import (
     stage_file,
 )
 from quota_ops.store.run_json import typed, verification_from_json
-from quota_ops.store.run_marks import Life, find_liveness
+from quota_ops.store.run_marks import Life, find_liveness, format_deadline
 
 Part = TypeVar("Part")
 
 _RECORDED = ("adopt", "release")
 """The stages of commands without a plan, in addition to the eight."""
 
-_SETTLED = "The next run that writes to this cluster settles the writes that it sent."
-_SINCE = {
-    Life.RUNNING: "it is running",
-    Life.GONE: f"it was killed. {_SETTLED}",
-    Life.UNKNOWN: f"it is running, or was killed. {_SETTLED}",
-}
-"""The status of a stage that has not recorded its end."""
+_SETTLED = "next run that writes to this cluster settles the writes that it sent."
 
 
 def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
@@ -198,7 +193,7 @@ class _Parts:
         result = self.read(stage, stage_file(stage), lambda: self._folder.stage_result(stage))
         result = result or StageResult(stage, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
-            result = result._replace(message=_SINCE[find_liveness(self._folder.place)])
+            result = result._replace(message=_explain_open_end(self._folder.place))
         return self.mark_damaged(result)
 
     def mark_damaged(self, result: StageResult) -> StageResult:
@@ -206,3 +201,15 @@ class _Parts:
         if result.stage not in self._damaged:
             return result
         return StageResult(result.stage, StageStatus.FAILED, None, self._damaged[result.stage])
+
+
+def _explain_open_end(run: Place) -> str:
+    """Return the status of a stage that has not recorded its end."""
+    match find_liveness(run):
+        case Life.RUNNING:
+            return "it is running"
+        case Life.GONE:
+            return f"it ended without recording how. The {_SETTLED}"
+    deadline = format_deadline(run)
+    since = f"From {deadline} on, the" if deadline else "The"
+    return f"it is running, or ended without recording how. {since} {_SETTLED}"

@@ -1,0 +1,122 @@
+"""Commands whose run store fails after they have written to the cluster or to the ledger."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from quota_ops.store import object_client, objects
+from quota_ops.store.object_client import open_client
+from tests.cli.test_screens import KEY
+from tests.lab import Lab
+from tests.objects.proxy import Faults
+
+NAMES = ("--names", "user=alice")
+WHY = ("--reason", "INC-31")
+IMPATIENT = """
+from quota_ops.cli import main
+from quota_ops.store import object_client
+object_client.MOST_RETRIES = 1
+main(["reconcile", "demo"])
+"""
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> Iterator[None]:
+    """Let each request to the store fail at once during the outage."""
+    del faults
+    monkeypatch.setattr(object_client, "MOST_RETRIES", 1)
+    monkeypatch.setattr(objects, "PATIENCE", timedelta(0))
+    open_client.cache_clear()
+    yield
+    open_client.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "outage_at", [("batch-0001.json", 2), ("verification.json", 1), ("report.txt", 1)]
+)
+def test_a_run_names_what_it_sent(
+    outage_at: tuple[str, int], lab: Lab, address: str, faults: Faults
+) -> None:
+    """If the store fails after the write, the error names the run and what was sent, exit 1."""
+    lab = replace(lab, address=address)
+    lab.desire({"user=alice": {KEY: 1000.0}})
+    faults.outage_at = outage_at
+
+    ended = lab.call("reconcile", "demo")
+    faults.refusal = None
+
+    (run,) = lab.runs
+    assert lab.stored() == {"user=alice": {KEY: 1000.0}}
+    assert ended.returncode == 1
+    assert (
+        "cannot be written: the store is overloaded. Sent before that: 1 key accepted\n"
+        in ended.stderr
+    )
+    assert f"This run is demo/{run.place.name}.\n" in ended.stderr
+
+
+ADD = ("--add", f"{KEY}=7")
+
+
+@pytest.mark.parametrize(
+    ("command", "outage_at", "words"),
+    [
+        (("alter", *ADD), ("applied.json", 2), "Sent before that: 1 key accepted"),
+        (("alter", *ADD), ("end-0001.json", 1), "Sent before that: 1 key accepted"),
+        (("adopt",), ("adopted.json", 1), "Before that: 1 row of the ledger adopted"),
+        (
+            ("release", "--from-ledger"),
+            ("released.json", 1),
+            "Before that: 1 row of the ledger released",
+        ),
+    ],
+    ids=["alter", "end", "adopt", "release"],
+)
+def test_other_commands_name_what_they_changed(
+    command: tuple[str, ...],
+    outage_at: tuple[str, int],
+    words: str,
+    *,
+    lab: Lab,
+    address: str,
+    faults: Faults,
+) -> None:
+    """The same holds for a one-off change and for changes of the ledger."""
+    lab = replace(lab, address=address)
+    lab.put({"user=alice": {KEY: 5.0}})
+    lab.desire({"user=alice": {KEY: 5.0}}, guards={"small_byte_rate": 0})
+    if command[0] == "release":
+        lab.note({"user=alice": {KEY: 5.0}})
+    faults.outage_at = outage_at
+
+    ended = lab.call(command[0], "demo", *command[1:], *NAMES, *WHY)
+
+    assert (ended.returncode, words in ended.stderr) == (1, True), ended.stderr
+
+
+def test_a_run_without_an_end_is_settled_by_its_machine(
+    lab: Lab, address: str, faults: Faults
+) -> None:
+    """Once its process has ended, no command calls it running, and the next run settles it."""
+    lab = replace(lab, address=address)
+    lab.desire({"user=alice": {KEY: 1000.0}})
+    faults.outage_at = ("batch-0001.json", 2)
+    subprocess.run(
+        [sys.executable, "-c", IMPATIENT], env=lab.environment, cwd=lab.root, check=False
+    )
+    faults.refusal = None
+
+    (run,) = lab.runs
+    listed = lab.call("runs", "demo").stdout
+    held = lab.call("hold", "demo", *NAMES, "--until", "1h", *WHY)
+    assert lab.call("reconcile", "demo").returncode == 0
+
+    assert " interrupted " in listed
+    assert held.stderr == ""
+    assert run.stage_result("apply").message == (
+        f"it ended without recording how; run {lab.runs[-1].place.name} recorded its end"
+    )
