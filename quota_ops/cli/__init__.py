@@ -46,6 +46,7 @@ COMMANDS = {
     "runs": "List the latest runs, their status and who approved them.",
     "show": "Show the report of an earlier run.",
     "history": "Show what happened to quotas over time, when and by whom.",
+    "backtest": "Show which past plans the guards of a policy would have blocked.",
     "prune": "Remove old runs from the run store.",
     "import": "Write YAML files from the quotas that a cluster stores.",
     "init": "Create a repository for your quotas.",

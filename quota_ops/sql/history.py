@@ -61,11 +61,11 @@ class History(NamedTuple):
 
 
 class Events(NamedTuple):
-    """What happened to a quota within some days: its drifts, and what runs did to it."""
+    """What happened within some days: the drifts of quotas, and each end of a run."""
 
     drifts: tuple[Drift, ...]
     rows: tuple[HistoryRow, ...]
-    """A row of the quota for each end of a run that found it different or changed it."""
+    """The rows of HISTORY."""
     troubles: tuple[str, ...]
 
 
@@ -151,8 +151,10 @@ def read_history(store: RunStore, cluster: str) -> History:
     )
 
 
-def read_events(store: RunStore, cluster: str, since: str, entity: str | None = None) -> Events:
-    """Return what happened on a cluster, or to one entity of it, from a day on.
+def read_events(
+    store: RunStore, cluster: str | None, since: str, entity: str | None = None
+) -> Events:
+    """Return what happened on a cluster or all, or to one entity, from a day on.
 
     A drift that began before that day begins with it here; QUOTAS has its start. Raises
     InvalidInput if the history cannot be listed.

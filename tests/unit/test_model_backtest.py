@@ -1,0 +1,76 @@
+"""Guards tried on plans of the history."""
+
+from dataclasses import replace
+from typing import Any
+
+from quota_ops.model.backtest import judge_plans, list_plans
+from quota_ops.model.history import HistoryRow
+from quota_ops.model.policy import GuardThresholds, Policy
+from quota_ops.report.backtest import backtest_screen, blocked_json
+from quota_ops.report.layout import plain
+
+POLICY = Policy("demo", "MkU3OEVBNTcwNTJENDM2Qg", "demo")
+NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
+
+
+def end(at: str, *rows: dict[str, Any], **run: Any) -> list[HistoryRow]:
+    """Return the rows of a look with these quotas."""
+    values = NOTHING | {"cluster": "demo", "run": at, "ended": at, "revision": 1, "mode": "look"}
+    quota = {"key": "producer_byte_rate", "action": "set", "kind": "pending", "owner": "team"}
+    of_run = HistoryRow(**values | {"declared": 40, "owned": 50} | run)
+    return [of_run, *(HistoryRow(**values | quota | row) for row in rows)]
+
+
+def cleared(number: int) -> dict[str, Any]:
+    """Return a row that is cleared; etl owns 30 of the 50 managed rows."""
+    name = {"entity": f"user=u{number}", "owner": "etl", "owned": 30}
+    return name | {"kind": "removed", "action": "clear", "actual": 5e6}
+
+
+RAISED = {"entity": "user=a", "actual": 1e6, "desired": 5e7, "owned": 20}
+ENDS = [
+    *end("2026-11-01", *map(cleared, range(8)), blocked_by="removals"),
+    *end("2026-11-02", *map(cleared, range(8))),
+    *end("2026-11-03", RAISED, overridden="raise"),
+    *end("2026-11-04", declared=None),
+    *end("2026-11-05", {"entity": "user=x", "action": "report", "kind": "drifted"}),
+]
+
+
+def test_plans_of_the_same_writes_are_one() -> None:
+    """A plan counts once, however many runs found it; runs without writes do not count."""
+    assert [(one.first.run, one.runs, len(one.writes)) for one in list_plans(ENDS)] == [
+        ("2026-11-01", 2, 8),
+        ("2026-11-03", 1, 1),
+    ]
+
+
+def test_the_numbers_of_the_policy_decide() -> None:
+    """The same plans, with the guards of two policies, by the counts of the ledger back then."""
+    plans = list_plans(ENDS)
+    found = judge_plans(plans, POLICY)
+
+    assert [
+        (one.finding.guard, one.finding.rows, one.finding.share, one.owners) for one in found
+    ] == [
+        ("removals", 8, 16.0, (("etl", 8),)),
+        ("raise", 1, None, (("team", 1),)),
+    ]
+    loose = GuardThresholds(removals_share=16, raise_factor=50)
+    assert judge_plans(plans, replace(POLICY, guards=loose)) == ()
+
+
+def test_the_screen_of_a_backtest() -> None:
+    """How often each guard would have blocked comes first, then each plan and what it did then."""
+    plans = list_plans(ENDS)
+    blocked = judge_plans(plans, POLICY)
+
+    shown = plain(backtest_screen(plans, blocked, "2026-11-01", "cluster.yaml"))
+    lines = [" ".join(one.split()) for one in shown.splitlines()]
+    assert lines[0] == "2 plans since 2026-11-01; the guards of cluster.yaml would have blocked 2."
+    assert "removals 1 8 16.0 %" in lines
+    assert "2026-11-01 00:00 UTC demo 2026-11-01 2 8 removals 8 etl 8 blocked" in lines
+    assert "2026-11-03 00:00 UTC demo 2026-11-03 1 1 raise 1 team 1 overridden" in lines
+    assert blocked_json(blocked[1])["owners"] == [{"owner": "team", "rows": 1}]
+    none = plain(backtest_screen(plans, (), "2026-11-01", "cluster.yaml"))
+    assert none.endswith("would have blocked none.\n")
