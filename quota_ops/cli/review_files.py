@@ -50,7 +50,7 @@ def write_review(review: Review, platform: Platform, folder: Path) -> str:
         (SARIF, as_sarif(annotations, version("quota-ops"))),
         (CODE_QUALITY, as_code_quality(annotations)),
     ):
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, "utf-8", "backslashreplace")
     return comment
 
 

@@ -32,7 +32,9 @@ class Links(NamedTuple):
     def find_line(self, path: str, line: int | None, *, at_base: bool = False) -> str:
         """Return the address of a line at the head of the branch, or at its merge base."""
         commit = self.base if at_base else self.head
-        return f"{self.prefix}/{commit}/{quote(path)}" + (f"#L{line}" if line else "")
+        return f"{self.prefix}/{commit}/{quote(path, errors='replace')}" + (
+            f"#L{line}" if line else ""
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

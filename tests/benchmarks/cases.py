@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from quota_ops.cli.review_files import SUMMARY_LIMIT
+from quota_ops.report.review.annotations import list_annotations
+from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
+from quota_ops.report.review.comment import as_comment
 from tests.benchmarks import bulk, inputs
 from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile, remembered
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
@@ -14,6 +18,7 @@ from tests.benchmarks.buckets import buckets
 from tests.benchmarks.fleet import fleet
 from tests.benchmarks.many_clusters import many_clusters
 from tests.benchmarks.measure import Spread, pair
+from tests.unit.review_sample import large_review
 
 
 def start_up(bench: Bench) -> Iterator[Row]:
@@ -91,6 +96,23 @@ def one_off(bench: Bench) -> Iterator[Row]:
     yield row_of_seconds("ping", partial(bench.quota_ops, "ping", "bench"), bench.runs, 0.6)
 
 
+def comment(bench: Bench) -> Iterator[Row]:
+    """Measure the comment, the summary and the annotations of a branch with 10,000 changes."""
+    times = []
+    for _ in range(bench.runs):
+        began = time.monotonic()
+        review = large_review(SMALL)
+        annotations = list_annotations(review)
+        for text in (as_comment(review), as_comment(review, SUMMARY_LIMIT)):
+            assert len(text) <= SUMMARY_LIMIT
+        assert as_sarif(annotations, "1.0")
+        assert as_code_quality(annotations)
+        times.append(time.monotonic() - began)
+    spread = Spread.of(times)
+    what = "comment, summary and annotations of 10,000 changes"
+    yield Row(what, spread.text(" s"), "under 2 s", spread.median < 2)
+
+
 def demo(bench: Bench) -> Iterator[Row]:
     """Measure the whole demo, and the memory of broker, Airflow and Spark together."""
     began = time.monotonic()
@@ -113,6 +135,7 @@ CASES = {
     "large": large,
     "spark": spark,
     "resolve": resolve,
+    "comment": comment,
     "demo": demo,
     "many_clusters": many_clusters,
     "fleet": fleet,

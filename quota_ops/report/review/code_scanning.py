@@ -44,7 +44,12 @@ def _result(one: Annotation) -> dict[str, Any]:
         "level": _SARIF_LEVELS[one.level],
         "message": {"text": _plain(one.message)},
         "locations": [
-            {"physicalLocation": {"artifactLocation": {"uri": quote(one.path)}, "region": region}}
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": quote(one.path, errors="replace")},
+                    "region": region,
+                }
+            }
         ],
         "partialFingerprints": {"quotaOps/v1": _fingerprint(one)},
     }

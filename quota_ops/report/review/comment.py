@@ -1,17 +1,21 @@
 """The comment of a pull request: what its branch changes, safe whatever names contain."""
 
-from collections import Counter
 from collections.abc import Sequence
-from html import escape
 
 from quota_ops.model.commit import short
 from quota_ops.model.review import ClusterReview, Links, Review
 from quota_ops.model.text import counted, plural
-from quota_ops.report.formats import escape_text
-from quota_ops.report.markdown import LONGEST, code
-from quota_ops.report.review.paragraphs import CUT, format_problem, list_paragraphs
+from quota_ops.report.markdown import code
+from quota_ops.report.review.paragraphs import CUT, list_paragraphs, list_problems
 from quota_ops.report.review.rows import split_rows
-from quota_ops.report.review.table import group_by_owner, other_table, row_lines, table_head
+from quota_ops.report.review.table import (
+    as_html_code,
+    group_by_owner,
+    other_table,
+    owner_table,
+    row_lines,
+    table_head,
+)
 from quota_ops.report.review.verdict import describe_verdict, summarize_review
 from quota_ops.report.row_status import ReportRow
 
@@ -22,9 +26,12 @@ GITHUB_LIMIT, GITLAB_LIMIT = 65_536, 1_000_000
 _FULL = 20
 """So many rows are one table; more are grouped by owner, after the riskiest."""
 _RISKIEST = 10
+_MOST_OWNERS = 50
+_LEAST = 1_000
+"""The room for which it is worth to begin another list."""
 _MOST_OTHERS = 50
 _END = "\n</details>"
-_LONGESTCUT = 120
+_LONGEST_CUT = 120
 
 
 def as_comment(review: Review, limit: int = GITHUB_LIMIT) -> str:
@@ -34,19 +41,20 @@ def as_comment(review: Review, limit: int = GITHUB_LIMIT) -> str:
     their number.
     """
     head = [MARKER, f"**quota-ops · {summarize_review(review, code)}**{_commit(review)}"]
-    head += [f"\n❌ {format_problem(one, review.links)}" for one in review.problems]
+    head += list_problems(review.problems, review.links)
     shown = [one for one in review.clusters if one.own or one.error or one.is_removed]
     several = len(review.clusters) > 1
-    room = limit - sum(len(one) + 1 for one in head) - _LONGESTCUT
+    room = limit - sum(len(one) + 1 for one in head) - _LONGEST_CUT
     briefs = [f"\n{describe_verdict(one, code)}" for one in shown]
     later = sum(len(one) + 1 for one in briefs)
     parts: list[str] = []
     for one, brief in zip(shown, briefs, strict=True):
         later -= len(brief) + 1
-        section = _section(one, review.links, max(room - max(later, 0), 0), alone=not several)
-        text = section if len(section) + 1 <= room else brief
+        share = (room - later) // (len(shown) - len(parts))
+        section = _section(one, review.links, max(share, 0), alone=not several)
+        text = section if len(section) + 1 <= room - later else brief
         if len(text) + 1 > room:
-            parts.append(f"\n{CUT.format(counted(len(shown) - len(parts), 'cluster'))}")
+            parts.append(f"\n{CUT.format(counted(len(shown) - len(parts), 'more cluster'))}")
             break
         parts.append(text)
         room -= len(text) + 1
@@ -78,46 +86,48 @@ def _changes(
     head = table_head(review)
     if len(rows) <= _FULL:
         return _fit([*head, *row_lines(review, rows, links)], len(head), room)
+    groups = group_by_owner(rows)
     lines = [
+        *owner_table(groups[:_MOST_OWNERS]),
+        *_list_cut(len(groups) - _MOST_OWNERS, "more owner"),
         f"\nThe {_RISKIEST} riskiest of {counted(len(rows), 'change')}:",
         *head,
         *row_lines(review, rows[:_RISKIEST], links),
+        "\nAll changes by owner:",
     ]
-    room -= sum(len(one) + 1 for one in lines)
-    listed = 0
-    for owner, theirs in group_by_owner(rows):
-        opening = f"\n<details><summary>{_owner_words(owner, theirs)}</summary>"
-        least = len(opening) + len(_END) + sum(map(len, head)) + _LONGESTCUT
-        if room < least:
-            return [*lines, "", CUT.format(counted(len(rows) - listed, "change"))]
-        body = _fit([*head, *row_lines(review, theirs, links)], len(head), room - least)
+    room -= sum(len(one) + 1 for one in lines) + _LONGEST_CUT
+    left = len(rows)
+    for owner, theirs in groups:
+        title = f"{as_html_code(owner)}: {counted(len(theirs), 'change')}"
+        opening = f"\n<details><summary>{title}</summary>"
+        inside = room - len(opening) - len(_END) - 2
+        if inside < _LEAST:
+            return [*lines, *_list_cut(left, "more change")]
+        body = _fit([*head, *row_lines(review, theirs, links)], len(head), inside)
         lines += [opening, *body, _END]
         room -= sum(len(one) + 1 for one in (opening, *body, _END))
-        listed += len(theirs)
+        left -= len(theirs)
     return lines
-
-
-def _owner_words(owner: str, rows: Sequence[ReportRow]) -> str:
-    kinds = Counter(row.difference.kind.replace("_", " ") for row in rows)
-    each = ", ".join(f"{number:,} {kind}" for kind, number in sorted(kinds.items()))
-    name = f"<code>{escape(escape_text(owner))[:LONGEST]}</code>" if owner else "no owner"
-    return f"{name}: {counted(len(rows), 'change')} ({each})"
 
 
 def _fit(lines: Sequence[str], head: int, room: int) -> list[str]:
     """Return the lines that fit, and how many rows after the first `head` lines do not."""
-    room -= _LONGESTCUT
-    fit: list[str] = []
-    for number, text in enumerate(lines):
-        room -= len(text) + 1
+    if sum(len(one) + 1 for one in lines) <= room:
+        return list(lines)
+    room -= _LONGEST_CUT
+    fit = 0
+    for one in lines:
+        room -= len(one) + 1
         if room < 0:
-            return [
-                *(fit if number > head else []),
-                "",
-                CUT.format(f"{len(lines) - max(number, head):,}"),
-            ]
-        fit.append(text)
-    return fit
+            break
+        fit += 1
+    left = len(lines) - max(fit, head)
+    return [*(lines[:fit] if fit > head else []), *_list_cut(left, "more row")]
+
+
+def _list_cut(number: int, noun: str) -> list[str]:
+    """Return a paragraph with how many are left out; nothing for none."""
+    return ["", CUT.format(counted(number, noun))] if number > 0 else []
 
 
 def _others(review: ClusterReview, rows: Sequence[ReportRow], room: int) -> list[str]:
@@ -126,15 +136,11 @@ def _others(review: ClusterReview, rows: Sequence[ReportRow], room: int) -> list
         return []
     number = counted(len(rows), "other difference")
     are = plural(len(rows), "is", "are")
-    title = (
-        f"{number} on <code>{escape(escape_text(review.cluster))}</code> {are} not of this branch"
-    )
+    title = f"{number} on {as_html_code(review.cluster)} {are} not of this branch"
     lines = other_table(rows[:_MOST_OTHERS])
-    left = len(rows) - _MOST_OTHERS
-    more = ["", CUT.format(f"{left:,}")] if left > 0 else []
     return [
         f"\n<details><summary>{title}</summary>",
         *_fit(lines, 3, room),
-        *more,
+        *_list_cut(len(rows) - _MOST_OTHERS, "more difference"),
         _END,
     ]

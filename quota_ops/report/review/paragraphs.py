@@ -1,6 +1,6 @@
 """What a comment shows below the changes of a cluster: what they need, and what is wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Problem
@@ -10,7 +10,7 @@ from quota_ops.model.review import ClusterReview, Links
 from quota_ops.model.text import counted, plural
 from quota_ops.report.findings import EXPLAINED, FEW
 from quota_ops.report.markdown import code
-from quota_ops.report.review.rows import ReviewRows, split_rows
+from quota_ops.report.review.rows import ReviewRows, count_rejected, split_rows
 from quota_ops.report.sentences import (
     callback_words,
     holds_words,
@@ -18,14 +18,14 @@ from quota_ops.report.sentences import (
     validated_words,
 )
 
-CUT = "… and {} more; the report in the artifacts of this job lists all of them."
+CUT = "… and {}; the report in the artifacts of this job lists all of them."
 _MOST_PROBLEMS = 20
 
 
 def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]:
     """Yield the lines below the table of a cluster."""
     yield from _removed(review)
-    yield from _problems(review, links)
+    yield from list_problems(review.problems, links, review.unlisted)
     yield from _error(review)
     yield from _stored(split_rows(review))
     yield from _needs(review)
@@ -33,8 +33,7 @@ def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]
     yield from _notes(review)
 
 
-def format_problem(problem: Problem, links: Links | None) -> str:
-    """Return the place of a problem, its message and its remedy."""
+def _problem(problem: Problem, links: Links | None) -> str:
     where = f"{problem.file}:{problem.line}:{problem.column}"
     place = code(where)
     if links:
@@ -43,13 +42,16 @@ def format_problem(problem: Problem, links: Links | None) -> str:
     return f"{place} {code(problem.message)}{remedy}"
 
 
-def _problems(review: ClusterReview, links: Links | None) -> Iterator[str]:
-    if review.problems:
+def list_problems(
+    problems: Sequence[Problem], links: Links | None, unlisted: int = 0
+) -> Iterator[str]:
+    """Yield a list of problems; `unlisted` is how many further ones there are."""
+    if problems:
         yield ""
-    for one in review.problems[:_MOST_PROBLEMS]:
-        yield f"- ❌ {format_problem(one, links)}"
-    if (left := len(review.problems[_MOST_PROBLEMS:]) + review.unlisted) > 0:
-        yield f"- {CUT.format(counted(left, 'problem'))}"
+    for one in problems[:_MOST_PROBLEMS]:
+        yield f"- ❌ {_problem(one, links)}"
+    if (left := len(problems[_MOST_PROBLEMS:]) + unlisted) > 0:
+        yield f"- {CUT.format(counted(left, 'more problem'))}"
 
 
 def _removed(review: ClusterReview) -> Iterator[str]:
@@ -63,8 +65,8 @@ def _removed(review: ClusterReview) -> Iterator[str]:
 
 
 def _error(review: ClusterReview) -> Iterator[str]:
-    if review.error is None or review.problems:
-        return
+    if review.error is None or review.problems or count_rejected(review):
+        return  # the table has the broker's reasons
     first, *rest = str(review.error).split("\n")
     yield f"\n❌ {'<br>'.join(map(code, (first, *rest[:5])))}"
 
@@ -135,4 +137,4 @@ def _findings(review: ClusterReview, links: Links | None) -> Iterator[str]:
             )
         yield f"- {one.code} {where}: {code(one.message)} {code(one.remedy)}"
     if found[FEW:]:
-        yield f"- {CUT.format(counted(len(found) - FEW, 'finding'))}"
+        yield f"- {CUT.format(counted(len(found) - FEW, 'more finding'))}"

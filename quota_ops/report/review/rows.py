@@ -1,12 +1,10 @@
 """The rows of a review: what the branch changes, and the other differences of the cluster."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from quota_ops.model.difference import WRITES, Action, Kind
-from quota_ops.model.report import Report
+from quota_ops.model.outcome import DONE
 from quota_ops.model.review import ClusterReview
 from quota_ops.model.rows import Key
 from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
@@ -26,7 +24,7 @@ class ReviewRows(NamedTuple):
     stored: tuple[Key, ...]
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=256)  # a comment needs the rows of each cluster several times
 def split_rows(review: ClusterReview) -> ReviewRows:
     """Return the rows of a cluster's review."""
     rows = report_rows(review.report) if review.report else ()
@@ -52,6 +50,12 @@ def _differs(row: ReportRow) -> bool:
     )
 
 
+def count_rejected(review: ClusterReview) -> int:
+    """Return how many changes the broker rejects."""
+    validated = review.report.validated if review.report else ()
+    return sum(len(one.keys) for one in validated if one.status not in DONE)
+
+
 def find_place(review: ClusterReview, row: ReportRow) -> tuple[str, int | None, bool] | None:
     """Return the path and line that declare a row, and whether only the merge base has them.
 
@@ -66,14 +70,3 @@ def find_place(review: ClusterReview, row: ReportRow) -> tuple[str, int | None, 
     parent = review.folder.rpartition("/")[0]
     folder = f"{parent}/{review.base.folder}" if parent else review.base.folder
     return f"{folder}/{known.file}", known.line, True
-
-
-def limit_report(review: ClusterReview) -> Report | None:
-    """Return the report with the rows that this branch writes or leaves, without the others."""
-    report = review.report
-    if report is None or report.plan is None:
-        return report
-    rows = split_rows(review)
-    own: Sequence[ReportRow] = (*rows.written, *rows.unwritten)
-    plan = replace(report.plan, differences=tuple(row.difference for row in own))
-    return replace(report, plan=plan)

@@ -1,15 +1,19 @@
 """The tables of a comment: a row for each quota that a branch changes."""
 
+from collections import Counter
 from collections.abc import Sequence
+from html import escape
 
 from quota_ops.model.difference import Action, Kind
 from quota_ops.model.entity import Entity
+from quota_ops.model.plan import is_cut
 from quota_ops.model.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.review import ClusterReview, Links
 from quota_ops.model.text import counted
 from quota_ops.report import cells
 from quota_ops.report.effects import effect
-from quota_ops.report.markdown import cell
+from quota_ops.report.formats import escape_text, shortened
+from quota_ops.report.markdown import LONGEST, cell
 from quota_ops.report.review.rows import find_place
 from quota_ops.report.row_status import ReportRow
 
@@ -102,6 +106,35 @@ def group_by_owner(rows: Sequence[ReportRow]) -> list[tuple[str, list[ReportRow]
     for row in rows:
         groups.setdefault(row.difference.owner or "", []).append(row)
     return sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
+
+
+def owner_table(groups: Sequence[tuple[str, Sequence[ReportRow]]]) -> list[str]:
+    """Return a table with the number of changes of each owner, by what they do."""
+    head = ["", "| owner | changes | removed | cut | raised | new |", "|-|-:|-:|-:|-:|-:|"]
+    counts = ((owner, len(rows), Counter(map(_count_as, rows))) for owner, rows in groups)
+    return [
+        *head,
+        *(
+            f"| {cell(owner) or 'none'} | {total:,} | "
+            + " | ".join(f"{count[one]:,}" for one in ("removed", "cut", "raised", "new"))
+            + " |"
+            for owner, total, count in counts
+        ),
+    ]
+
+
+def _count_as(row: ReportRow) -> str:
+    difference = row.difference
+    if difference.action is Action.CLEAR:
+        return "removed"
+    if difference.target is None:
+        return ""
+    return "new" if difference.before is None else "cut" if is_cut(difference) else "raised"
+
+
+def as_html_code(text: str) -> str:
+    """Return a text for a summary, in which Markdown is not read; `no owner` if it is empty."""
+    return f"<code>{escape(shortened(escape_text(text), LONGEST))}</code>" if text else "no owner"
 
 
 def other_table(rows: Sequence[ReportRow]) -> list[str]:

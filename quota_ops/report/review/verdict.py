@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 from quota_ops.model.errors import ClusterTrouble
-from quota_ops.model.outcome import DONE
 from quota_ops.model.review import ClusterReview, Review
 from quota_ops.model.text import counted, plural
-from quota_ops.report.review.rows import split_rows
+from quota_ops.report.review.rows import count_rejected, split_rows
 
 NOTHING = "no quota changes"
 
@@ -55,7 +54,7 @@ def describe_verdict(review: ClusterReview, quoted: Callable[[str], str]) -> str
         if rows.written
         else (f"no change on {cluster}")
     )
-    if rejected := _count_rejected(review):
+    if rejected := count_rejected(review):
         return f"❌ {changes}; the broker rejects {rejected:,}"
     if review.error is not None:
         return f"❌ {changes}; {_failure(review)}"
@@ -74,8 +73,3 @@ def _failure(review: ClusterReview) -> str:
     return (
         "not validated" if review.compared_with == "current" else "the cluster could not be queried"
     )
-
-
-def _count_rejected(review: ClusterReview) -> int:
-    validated = review.report.validated if review.report else ()
-    return sum(len(one.keys) for one in validated if one.status not in DONE)

@@ -1,0 +1,106 @@
+"""The comment and the annotations of a review: hostile texts, and limits of platforms."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.report.formats import escape_text
+from quota_ops.report.review.annotations import (
+    Annotation,
+    Level,
+    as_workflow_commands,
+    list_annotations,
+)
+from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
+from quota_ops.report.review.comment import GITHUB_LIMIT, MARKER, as_comment
+from tests.unit.review_sample import CODE_HOST, large_review, review_of
+from tests.unit.test_report_hostile import NAMES, tokens
+
+OWN_HTML = re.compile(
+    r"<br>|<!-- quota-ops review -->\n?|"
+    r"<details><summary>([^<>]|<code>[^<>]*</code>)*</summary>\n?|</details>\n?"
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_comment_is_harmless(name: str) -> None:
+    """Foreign text is code: the only links lead to lines, and no other HTML is in the comment."""
+    found = list(tokens(as_comment(review_of(name))))
+
+    outside = "".join(token.content for token in found if token.type == "text")
+    links = [str(token.attrs["href"]) for token in found if token.type == "link_open"]
+    html = [token.content for token in found if "html" in token.type]
+    assert not re.search(r"[@#\[\]<>`|]|http|www", outside)
+    assert [one for one in links if not one.startswith(f"{CODE_HOST}/")] == []
+    assert [one for one in html if OWN_HTML.fullmatch(one) is None] == []
+    assert {one.type for one in found} <= {
+        one.type for one in tokens(as_comment(review_of("plain")))
+    }
+    assert escape_text(name) in {one.content for one in found if one.type == "code_inline"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_annotations_are_harmless(name: str) -> None:
+    """Each command of GitHub is one line, and the two reports are JSON that quotes the text."""
+    annotations = list_annotations(review_of(name))
+
+    commands = list(as_workflow_commands(annotations))
+    assert len(commands) == len(list(as_workflow_commands(list_annotations(review_of("plain")))))
+    assert all(re.fullmatch(r"::(error|warning|notice) file=[^\r\n]+", one) for one in commands)
+    (run,) = json.loads(as_sarif(annotations, "1.0"))["runs"]
+    assert len(run["results"]) == len(json.loads(as_code_quality(annotations))) == len(annotations)
+    uris = [
+        one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in run["results"]
+    ]
+    assert all(re.fullmatch(r"[A-Za-z0-9/_.~%-]+", one) for one in uris)
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_a_command_of_github_has_the_values_that_went_in(path: str, message: str) -> None:
+    """The runner's way of reading a command gives path and message back."""
+    one = Annotation(Level.ERROR, path, 3, None, "cut", message)
+    (command,) = as_workflow_commands([one])
+
+    head, _, data = command.removeprefix("::").partition("::")
+    values = dict(part.split("=", 1) for part in head.removeprefix("error ").split(","))
+    unescaped = values["file"].replace("%2C", ",").replace("%3A", ":")
+    assert unescape(unescaped) == path
+    assert unescape(data) == escape_text(message)
+
+
+def unescape(data: str) -> str:
+    """Return what GitHub's runner makes of the data of a command."""
+    return data.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")
+
+
+@pytest.mark.parametrize(
+    ("changes", "clusters", "owner"),
+    [(21, 1, "team"), (10_000, 1, "team"), (2_000, 1, "@" * 40_000), (3, 300, "a"), (900, 40, "a")],
+)
+def test_a_comment_fits(changes: int, clusters: int, owner: str) -> None:
+    """The comment of any review fits GitHub's limit, and its tables and lists are complete."""
+    comment = as_comment(large_review(changes, clusters, owner))
+
+    assert len(comment.encode("utf-16-le")) <= 2 * GITHUB_LIMIT
+    assert comment.startswith(f"{MARKER}\n**quota-ops · ❌ {changes * clusters:,} changes on ")
+    assert comment.count("<details>") == comment.count("</details>")
+    assert all(line.endswith(" |") for line in comment.splitlines() if line.startswith("| "))
+    is_cut = changes * clusters > 30
+    assert ("; the report in the artifacts of this job lists all of them." in comment) == is_cut
+
+
+def test_many_changes_are_counted_by_owner() -> None:
+    """The counts of owners come first, then the riskiest changes, then all, folded."""
+    lines = as_comment(large_review(120)).splitlines()
+
+    headings = [line for line in lines if line.endswith(":") or line.startswith("| owner")]
+    assert headings == [
+        "| owner | changes | removed | cut | raised | new |",
+        "The 10 riskiest of 120 changes:",
+        "All changes by owner:",
+    ]
+    assert "| `team-0` | 3 | 0 | 0 | 3 | 0 |" in lines
+    assert "<details><summary><code>team-0</code>: 3 changes</summary>" in lines
