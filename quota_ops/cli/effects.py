@@ -63,9 +63,9 @@ def _find(
     folder: "RunFolder", inventory: Path | None, scratch: Path
 ) -> "tuple[InventoryEffects, Iterator[ClientEffectRow]]":
     """Return the effects that the run has, or else compute them; the rows are read on demand."""
+    from quota_ops.sql import client_effects as stored
     from quota_ops.sql.embedded_effects import EmbeddedEffects
     from quota_ops.sql.inventory import find_inventory
-    from quota_ops.stages.plan import client_effects as stored
     from quota_ops.store.run_store import open_place
 
     if inventory is None and folder.has(stored.SUMMARY):
@@ -73,8 +73,7 @@ def _find(
         return kept, stored.read_effect_rows(folder, kept)
     clients = None if inventory is None else find_inventory(open_place(inventory))
     to = open_place(scratch) / "client_effects"
-    plan, _ = folder.plan()
-    found = stored.find_client_effects(EmbeddedEffects(), folder, plan, to, clients)
+    found = stored.find_client_effects(EmbeddedEffects(), folder, to, clients)
     return found, stored.read_rows_below(to)
 
 

@@ -82,6 +82,8 @@ class InventoryEffects:
     owners: tuple[OwnerEffects, ...]
     attempt: str | None = None
     """The folder in the run folder with the rows of CLIENT_EFFECTS; None if they are not kept."""
+    computed_from: str | None = None
+    """A fingerprint of the differences and the inventory; None if they are not kept."""
 
     @property
     def total(self) -> OwnerEffects:
@@ -95,5 +97,6 @@ class InventoryEffects:
         return {
             "inventory": self.inventory,
             "attempt": self.attempt,
+            "computed_from": self.computed_from,
             "owners": [one._asdict() for one in self.owners],
         }

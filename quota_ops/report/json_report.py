@@ -46,9 +46,9 @@ def as_json(report: Report) -> str:
     warnings        sentences: why stored quotas may not apply, or may be outdated
     rollback        for a run that rolls back another: run, commit, digest, by, reason, rows
                     (entity, key, before, after, owner, verified, now, left, foreign); else null
-    clients         how the plan concerns the clients of the inventory: inventory, attempt, owners
-                    (owner, clients, keys, newly_limited, cut, raised, no_longer_limited, losing,
-                    throttled); null without an inventory, or without writes
+    clients         how the plan concerns the clients of the inventory: inventory, attempt,
+                    computed_from, owners (owner, clients, keys, newly_limited, cut, raised,
+                    no_longer_limited, losing, throttled); null without one, or without writes
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
     decisions       each approval or rejection of the plan: said, digest, guards, shown, by, login,
                     at, reason, run

@@ -48,7 +48,7 @@ class Attempt:
             yield cls(runs, place, manifests)
         finally:
             with suppress(InvalidInput, OSError):
-                _delete(place)
+                delete_tree(place)
 
     def publish(self) -> None:
         """Make the attempt the result of each run.
@@ -94,11 +94,11 @@ def _next_manifest(run: ComparedRun) -> Place:
     return run.folder / f"{_PREFIX}{last + 1:04d}.json"
 
 
-def _delete(place: Place) -> None:
+def delete_tree(place: Place) -> None:
     """Delete a folder with everything below; some object stores list folders that are empty."""
     for entry in place.entries():
         if entry.is_folder:
-            _delete(place / entry.name)
+            delete_tree(place / entry.name)
         else:
             (place / entry.name).delete()
     place.delete_folder()

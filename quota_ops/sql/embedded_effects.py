@@ -2,6 +2,8 @@
 
 import logging
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +21,8 @@ from quota_ops.store import parquet
 from quota_ops.store.place import Place
 
 _log = logging.getLogger(__name__)
+MEMORY = "2GB"
+"""The most memory that DuckDB takes for an inventory."""
 
 
 class EmbeddedEffects:
@@ -28,42 +32,46 @@ class EmbeddedEffects:
         self, inventory: Inventory, before: pa.Table, after: pa.Table, to: Place
     ) -> tuple[OwnerEffects, ...]:
         """Write CLIENT_EFFECTS below `to`, sorted; return the numbers by owner."""
-        with (
-            interruptible(),
-            TemporaryDirectory(prefix="quota-ops-") as folder,
-            duckdb.connect() as db,
-        ):
-            _create_inventory(db, inventory, Path(folder))
+        with _open_inventory(inventory) as (db, folder):
             db.register("quota_keys", UNLIMITED_KEYS)
             db.register("limits_before", before)
             db.register("limits_after", after)
+            part = folder / "part-00000.parquet"
             with timed(_log, logging.DEBUG, "the effects in DuckDB"):
                 db.execute(f"CREATE VIEW classified AS {text.client_classes_text()}")
                 db.execute(f"CREATE TABLE classes AS {text.classes_text()}")
                 db.execute(f"CREATE TABLE class_effects AS {text.class_effects_text()}")
                 db.execute(f"CREATE TABLE used AS {text.client_usage_text()}")
-                db.execute(f"CREATE TABLE client_effects AS {text.client_effects_text()}")
-                found = db.sql(text.owner_effects_text()).to_arrow_table()
-            names = zip(db.table("client_effects").columns, CLIENT_EFFECTS.names, strict=True)
-            rows = db.sql("SELECT * FROM client_effects ORDER BY user_name, client_id, key")
-            part = Path(folder) / "part-00000.parquet"
-            rows.project(", ".join(f'{old} AS "{new}"' for old, new in names)).write_parquet(
-                str(part)
-            )
+                found = db.sql(text.client_effects_text()).order("user_name, client_id, key")
+                names = zip(found.columns, CLIENT_EFFECTS.names, strict=True)
+                spelled = found.project(", ".join(f'{old} AS "{new}"' for old, new in names))
+                spelled.write_parquet(str(part))
+                db.execute(
+                    f'CREATE VIEW client_effects AS SELECT *, "user" AS user_name, '  # noqa: S608 - our path
+                    f"\"client-id\" AS client_id FROM '{part}'"
+                )
+                owners = db.sql(text.owner_effects_text()).to_arrow_table()
             (to / part.name).replace(part.read_bytes())
-        return tuple(parquet.read_rows(OWNER_EFFECTS, parquet.conform(OWNER_EFFECTS, found)))
+        return tuple(parquet.read_rows(OWNER_EFFECTS, parquet.conform(OWNER_EFFECTS, owners)))
 
 
 def read_inventory(inventory: Inventory) -> pa.Table:
     """Return the clients as INVENTORY; NotClients for the first line that is not a client."""
-    with (
-        interruptible(),
-        TemporaryDirectory(prefix="quota-ops-") as folder,
-        duckdb.connect() as db,
-    ):
-        _create_inventory(db, inventory, Path(folder))
+    with _open_inventory(inventory) as (db, _):
         rows = db.table("inventory").to_arrow_table().rename_columns(list(INVENTORY.names))
         return parquet.conform(INVENTORY, rows)
+
+
+@contextmanager
+def _open_inventory(inventory: Inventory) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
+    """Yield a database with the table inventory, and its folder; large tables move to the disk."""
+    with (
+        interruptible(),
+        TemporaryDirectory(prefix="quota-ops-") as name,
+        duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": name}) as db,
+    ):
+        _create_inventory(db, inventory, Path(name))
+        yield db, Path(name)
 
 
 def _create_inventory(db: duckdb.DuckDBPyConnection, inventory: Inventory, folder: Path) -> None:

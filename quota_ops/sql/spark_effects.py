@@ -11,6 +11,7 @@ from pyspark.sql.functions import broadcast
 from quota_ops.model.client_effects import CLIENT_EFFECTS, INVENTORY, OwnerEffects
 from quota_ops.model.moment import timed
 from quota_ops.sql import text
+from quota_ops.sql.attempt import delete_tree
 from quota_ops.sql.effects import UNLIMITED_KEYS
 from quota_ops.sql.inventory import Inventory
 from quota_ops.sql.inventory_lines import explain_wrong_clients
@@ -19,6 +20,8 @@ from quota_ops.sql.spark import hadoop_uri, spark_schema
 from quota_ops.store.place import Place
 
 _log = logging.getLogger(__name__)
+_KEPT = ("_classes", "_class_effects", "_used")
+"""The folders of rows that are computed once; readers skip names with an underscore."""
 _NO_USAGE = (
     "SELECT '' AS key, '' AS shared_user, '' AS shared_id, CAST(NULL AS DOUBLE) AS used LIMIT 0"
 )
@@ -84,24 +87,25 @@ class SparkEffects:
         number = self._keep("class_effects", text.class_effects_text(), to / "_class_effects")
         if number <= MOST_BROADCAST:
             broadcast(spark.table("class_effects")).createOrReplaceTempView("class_effects")
-        usage = text.client_usage_text() if inventory.has_rates else _NO_USAGE
-        spark.sql(usage).createOrReplaceTempView("used")
+        self._keep(
+            "used", text.client_usage_text() if inventory.has_rates else _NO_USAGE, to / "_used"
+        )
         found = spark.sql(text.client_effects_text()).toDF(*CLIENT_EFFECTS.names)
+        found.createOrReplaceTempView("client_effects_found")
         rows = found.sortWithinPartitions("user", "client-id", "key")
         rows.write.mode("append").parquet(hadoop_uri(to))
         written = spark.read.schema(spark_schema(CLIENT_EFFECTS)).parquet(hadoop_uri(to))
         spelled = {"user": "user_name", "client-id": "client_id"}
         written.withColumnsRenamed(spelled).createOrReplaceTempView("client_effects")
-        return tuple(OwnerEffects(*row) for row in spark.sql(text.owner_effects_text()).collect())
+        owners = spark.sql(text.owner_effects_text()).collect()
+        for name in _KEPT:
+            delete_tree(to / name)
+        return tuple(OwnerEffects(*row) for row in owners)
 
     def _keep(self, name: str, sql: str, to: Place) -> int:
-        """Create a view of rows that are computed once, and return their number.
-
-        They are written sorted, in one part, so that a second run writes the same bytes.
-        """
+        """Create a view of rows that are computed once, and return their number."""
         found = self._spark.sql(sql)
-        order = ("class_user", "class_id", *(("key",) if "key" in found.columns else ()))
-        found.coalesce(1).sortWithinPartitions(*order).write.parquet(hadoop_uri(to))
+        found.write.parquet(hadoop_uri(to))
         kept = self._spark.read.schema(found.schema).parquet(hadoop_uri(to))
         kept.createOrReplaceTempView(name)
         return kept.count()

@@ -12,6 +12,7 @@ def test_the_numbers_of_all_owners() -> None:
     assert effects.as_json() == {
         "inventory": "clients.csv",
         "attempt": "a1",
+        "computed_from": None,
         "owners": [pay._asdict(), {**pay._asdict(), "owner": None}],
     }
     assert InventoryEffects("clients.csv", ()).total == OwnerEffects(None, *[0] * 8)

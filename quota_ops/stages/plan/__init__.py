@@ -12,11 +12,7 @@ from quota_ops.model.guard_rules import EarlierRuns, judge
 from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.stages.plan.client_effects import (
-    SUMMARY,
-    read_client_effects,
-    write_client_effects,
-)
+from quota_ops.sql.client_effects import SUMMARY, read_client_effects, write_client_effects
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import write_effects
 from quota_ops.stages.plan.findings import write_findings
@@ -44,7 +40,7 @@ def plan_changes(
     """
     _check_names(allow or {})
     plan, earlier = assemble_plan(folder), earlier or read_earlier_runs(folder)
-    write_client_effects(folder, plan)
+    _count_clients(folder)
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=earlier.policy)
     plan = plan.with_guards(judge_plan(folder, plan, earlier))
@@ -60,6 +56,14 @@ def plan_changes(
     write_effects(folder, plan)
     refuse_unless_guards_pass(plan)
     return plan
+
+
+def _count_clients(folder: RunFolder) -> None:
+    """Write the effects on the clients of the inventory, unless Spark did; none without one."""
+    if folder.policy().inventory is not None:
+        from quota_ops.sql.embedded_effects import EmbeddedEffects  # noqa: PLC0415 - DuckDB
+
+        write_client_effects(EmbeddedEffects(), folder)
 
 
 def assemble_plan(folder: RunFolder) -> Plan:

@@ -14,8 +14,8 @@ from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.verification import BrokerResult, RowVerdict
+from quota_ops.sql.client_effects import SUMMARY, read_client_effects
 from quota_ops.stages.plan import assemble_plan
-from quota_ops.stages.plan.client_effects import SUMMARY, read_client_effects
 from quota_ops.stages.plan.effects import EFFECTS, read_effects
 from quota_ops.stages.report.command_report import read_record
 from quota_ops.stages.verify.record import compute_applied_digest

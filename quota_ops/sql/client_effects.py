@@ -1,0 +1,181 @@
+"""The effects of a run's writes on the clients of its cluster's inventory, and where they are kept.
+
+The summary names the folder of its rows and is written last. So an interrupted attempt leaves the
+earlier summary with its rows, and two attempts never write the same file.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+from uuid import uuid4
+
+from quota_ops.model.client_effects import (
+    CLIENT_EFFECTS,
+    INVENTORY,
+    ClientEffectRow,
+    InventoryEffects,
+    OwnerEffects,
+)
+from quota_ops.model.difference import WRITES
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.field_types import check_types
+from quota_ops.model.rows import Key
+from quota_ops.model.tables import ACTUAL, DIFFERENCES
+from quota_ops.sql.attempt import delete_tree
+from quota_ops.sql.effects import EffectsEngine, apply_targets, limits_table
+from quota_ops.sql.inventory import Inventory, find_inventory
+from quota_ops.sql.job import EngineFailed, SomeDamaged
+from quota_ops.store import parquet
+from quota_ops.store.place import Place
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_json import typed
+from quota_ops.store.run_store import open_place
+
+SUMMARY = "client_effects.json"
+"""The artefact with the numbers by owner, and the folder with the rows of CLIENT_EFFECTS."""
+_ROWS = "client_effects"
+LARGE_BYTES = 64_000_000
+"""Bytes of an inventory, about two million clients, from which on Spark is worth its start."""
+_log = logging.getLogger(__name__)
+
+
+def write_client_effects(engine: EffectsEngine, folder: RunFolder) -> InventoryEffects | None:
+    """Write which clients the writes of a run concern; None if cluster.yaml names no inventory.
+
+    Writes nothing if the run has them already, for the same differences and inventory. Raises
+    InvalidInput, with file and line, for a line of the inventory that is not a client.
+    """
+    if folder.policy().inventory is None:
+        return None
+    has_writes = any(row.action in WRITES for row in folder.differences())
+    earlier = read_client_effects(folder) if folder.has(SUMMARY) else None
+    if not (has_writes or earlier):
+        return None
+    inventory = find_inventory(_find_place(folder))
+    computed_from = _fingerprint(folder, inventory)
+    if earlier and earlier.computed_from == computed_from:
+        return earlier
+    attempt = uuid4().hex
+    found = find_client_effects(engine, folder, folder.place / _ROWS / attempt, inventory)
+    effects = replace(
+        found,
+        inventory=str(folder.policy().inventory),
+        attempt=attempt,
+        computed_from=computed_from,
+    )
+    folder.write_json(SUMMARY, effects.as_json())
+    if earlier and earlier.attempt:
+        with suppress(InvalidInput, OSError):  # no summary names them any more
+            delete_tree(folder.place / _ROWS / earlier.attempt)
+    return effects
+
+
+def compare_runs(engine: EffectsEngine, folders: Iterable[RunFolder], *, at_least: int = 0) -> None:
+    """Write the effects of each run whose cluster has an inventory of `at_least` bytes.
+
+    A run without differences, or with a wrong inventory, costs itself alone: raises SomeDamaged
+    after the others are written, or InvalidInput for a single run.
+    """
+    failures: dict[Place, InvalidInput] = {}
+    compared = list(folders)
+    for folder in compared:
+        try:
+            if folder.policy().inventory and find_inventory(_find_place(folder)).bytes >= at_least:
+                write_client_effects(engine, folder)
+        except InvalidInput as error:
+            failures[folder.place] = error
+    if failures and len(compared) == 1:
+        raise failures[compared[0].place]
+    if failures:
+        raise SomeDamaged(failures, len(compared))
+
+
+def compare_large_inventories(engine: EffectsEngine, places: Iterable[Place]) -> None:
+    """Write the effects of runs with a large inventory; logs an error, and never raises one.
+
+    The stage plan computes the effects that are missing, and raises the errors of its own run.
+    """
+    try:
+        compare_runs(engine, map(RunFolder, places), at_least=LARGE_BYTES)
+    except (InvalidInput, EngineFailed) as error:
+        _log.warning("%s", error)
+
+
+def find_client_effects(
+    engine: EffectsEngine, folder: RunFolder, to: Place, inventory: Inventory | None = None
+) -> InventoryEffects:
+    """Write the rows of CLIENT_EFFECTS below `to`, and return the numbers by owner.
+
+    The inventory is that of cluster.yaml, unless another one is given. InvalidInput without any.
+    """
+    clients = inventory or find_inventory(_find_place(folder))
+    before = dict(_read_stored(folder))
+    writes = (row for row in folder.differences() if row.action in WRITES)
+    after = apply_targets(before, {row.id: row.target for row in writes})
+    owners = engine.compare_limits(clients, limits_table(before), limits_table(after), to)
+    return InventoryEffects(str(clients.place), owners)
+
+
+def _find_place(folder: RunFolder) -> Place:
+    policy = folder.policy()
+    if policy.inventory is None:
+        raise InvalidInput(
+            f"cluster.yaml of {policy.cluster} names no inventory of clients",
+            "Add `inventory` to it, or pass a file with --inventory.",
+        )
+    if policy.inventory_in_git:
+        return folder.place / INVENTORY.file
+    return open_place(policy.inventory)
+
+
+def _fingerprint(folder: RunFolder, inventory: Inventory) -> str:
+    """Return a text that differs if the effects may differ: the tables, and the files' sizes.
+
+    In a run, a file in a bucket that another one of the same size replaced is not noticed.
+    """
+    found = sha256(repr((inventory.files, inventory.bytes)).encode())
+    tables = [ACTUAL.file, DIFFERENCES.file]
+    if folder.policy().inventory_in_git:
+        tables.append(INVENTORY.file)
+    for name in tables:
+        found.update((folder.place / name).read())
+    return found.hexdigest()
+
+
+def _read_stored(folder: RunFolder) -> Iterator[tuple[Key, float]]:
+    table = folder.read_table(ACTUAL)
+    entities, keys, values = (parquet.to_values(table[name]) for name in ("entity", "key", "value"))
+    for entity, key, value in zip(entities, keys, values, strict=True):
+        yield Key(entity, key), value
+
+
+def read_client_effects(folder: RunFolder) -> InventoryEffects:
+    """Return what `write_client_effects` wrote; InvalidInput if it is damaged."""
+    return folder.read_as(SUMMARY, _parse)
+
+
+def _parse(values: Mapping[str, Any]) -> InventoryEffects:
+    return InventoryEffects(
+        typed(values["inventory"], str),
+        check_types([OwnerEffects(**one) for one in values["owners"]]),
+        typed(values["attempt"], str | None),
+        typed(values["computed_from"], str | None),
+    )
+
+
+def read_effect_rows(folder: RunFolder, effects: InventoryEffects) -> Iterator[ClientEffectRow]:
+    """Yield the rows of CLIENT_EFFECTS of a run; InvalidInput if they are missing or damaged."""
+    if effects.attempt is not None:
+        yield from read_rows_below(folder.place / _ROWS / effects.attempt)
+
+
+def read_rows_below(place: Place) -> Iterator[ClientEffectRow]:
+    """Yield the rows of CLIENT_EFFECTS in the parts of a folder."""
+    for name in place.list():
+        if name.startswith("part-"):
+            part = place / name
+            table = parquet.from_bytes(CLIENT_EFFECTS, part.read(), str(part))
+            yield from parquet.read_rows(CLIENT_EFFECTS, table)
