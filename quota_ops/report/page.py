@@ -23,6 +23,7 @@ from quota_ops.report.sentences import (
     in_airflow,
     standstill_words,
     validated_words,
+    verified_words,
     warnings,
 )
 from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages
@@ -79,6 +80,7 @@ def as_html(report: Report) -> str:
         sentences=list(_sentences(report)),
         held=rows[Section.HELD],
         holds=holds_words(report),
+        verified=verified_words(report),
         broker_id=broker_id,
         format_broker_result=format_broker_result,
         findings=list(_findings(report)),

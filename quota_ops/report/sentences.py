@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.difference import Action
 from quota_ops.model.guard import format_override
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import DONE
@@ -13,7 +14,7 @@ from quota_ops.model.registration import Absent
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.formats import duration, escape_text, moment
-from quota_ops.report.row_status import RowStatus, count_statuses
+from quota_ops.report.row_status import RowStatus, count_statuses, report_rows
 
 INCOMPLETE = (
     "The cluster does not name its fenced brokers (Apache Kafka does since 4.0): one that is down "
@@ -61,6 +62,18 @@ def validated_words(report: Report) -> str:
         return f"The broker rejects {refused:,} of {counted(keys, 'change')} ({how})."
     changes = "the change" if keys == 1 else f"all {counted(keys, 'change')}"
     return f"The broker accepts {changes} ({how})."
+
+
+def verified_words(report: Report) -> str:
+    """Return how many rows were verified, and how many of them Git does not declare any more."""
+    ended = {RowStatus.CHANGED, RowStatus.FOUND}
+    cleared = sum(
+        row.status in ended and row.difference.action is Action.CLEAR for row in report_rows(report)
+    )
+    words = f"{report.verified:,} verified"
+    if cleared:
+        words += f": {report.verified - cleared:,} declared in Git, {cleared:,} cleared"
+    return words
 
 
 def is_accepted(report: Report) -> bool:

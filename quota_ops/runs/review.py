@@ -30,7 +30,7 @@ from quota_ops.stages.describe import describe_cluster, judge_scope, make_cluste
 from quota_ops.stages.diff import find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.report import read_run, write_forms
-from quota_ops.store.run_folder import DESCRIBED, RunFolder
+from quota_ops.store.run_folder import DESCRIBED, POLICY, RunFolder
 from quota_ops.store.snapshot import Snapshot
 
 NOT_VALIDATED = (
@@ -83,6 +83,11 @@ def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterRev
             brokers = len(run.folder.read_json(DESCRIBED)["brokers"])
             return replace(found, brokers=brokers)
     policy, base = run.folder.policy(), found.base
+    if policy.inventory and "://" in policy.inventory:  # a bucket, which needs credentials too
+        run.folder.write_json(POLICY, replace(policy, inventory=None).as_json())
+        if base:
+            base = base._replace(policy=replace(base.policy, inventory=None))
+            found = replace(found, base=base)
     rows = base.rows.values() if base else ()
     stored = tuple(StoredQuota(Entity.parse(row.entity), row.key, row.value) for row in rows)
     files = Snapshot("the merge base", stored, SnapshotHeader(policy.cluster_id))

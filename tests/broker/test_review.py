@@ -132,7 +132,7 @@ def test_a_cluster_that_cannot_be_queried_is_red(lab: Lab) -> None:
 
     assert (code, comment.partition("** ·")[0]) == (
         2,
-        "**quota-ops · ❌ 1 change on `demo`; the cluster could not be queried",
+        "**quota-ops · ❌ 1 change on `demo`; the cluster was not queried",
     )
     assert "| merge base → desired |" in comment
     assert "10 MiB/s → **20 MiB/s** (+100 %)" in comment

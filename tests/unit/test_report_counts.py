@@ -15,6 +15,7 @@ from quota_ops.model.report import Report
 from quota_ops.model.verification import RowVerdict, Verdict
 from quota_ops.report.json_report import as_json
 from quota_ops.report.layout import plain
+from quota_ops.report.page import as_html
 from quota_ops.report.page_parts import bar
 from quota_ops.report.row_status import RowStatus, Section, count_statuses, report_rows
 from quota_ops.report.screens import plan_screen
@@ -155,6 +156,15 @@ def test_what_a_run_did_not_look_at_is_not_counted() -> None:
         "unread": 0,
     }
     assert json.loads(as_json(nothing))["counts"] == unknown
+
+
+def test_the_verified_rows_of_the_page_add_up() -> None:
+    """Beside `412 of 412 quotas in sync`, the page explains why 413 rows were verified."""
+    heading = re.search(r'id="brokers">Brokers <span>(.*)</span>', as_html(APPLIED))
+
+    assert "412 of 412 quotas in sync" in summarize(APPLIED).sentence
+    assert heading
+    assert heading[1] == "413 verified: 412 declared in Git, 1 cleared"
 
 
 def test_a_row_that_is_only_reported_says_why() -> None:

@@ -8,6 +8,7 @@ from quota_ops.model.guard import format_override
 from quota_ops.model.plan import SHORT
 from quota_ops.model.review import ClusterReview, Links
 from quota_ops.model.text import counted, plural
+from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.findings import EXPLAINED, FEW
 from quota_ops.report.markdown import code
 from quota_ops.report.review.rows import ReviewRows, count_rejected, split_rows
@@ -115,6 +116,8 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         command = code(f"quota-ops reconcile {review.cluster} {options}")
         yield f"\nAfter the merge, approve the plan in Airflow, or run {command}."
     if words := validated_words(report):
+        yield f"\n{words}"
+    if words := inventory_words(report.clients):
         yield f"\n{words}"
     if words := callback_words(report.facts, code):
         yield f"\n⚠️ {words}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.review import ClusterReview, Review
 from quota_ops.model.text import counted, plural
 from quota_ops.report.review.rows import count_rejected, split_rows
@@ -43,33 +42,28 @@ def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
 def describe_verdict(review: ClusterReview, quoted: Callable[[str], str]) -> str:
     """Return what a branch changes on a cluster, and whether that is in order."""
     cluster = quoted(review.cluster)
+    return _describe_uncompared(review, cluster) or _describe_changes(review, cluster)
+
+
+def _describe_uncompared(review: ClusterReview, cluster: str) -> str:
+    """Return why there is nothing to compare; empty if there is."""
     if review.problems:
         number = len(review.problems) + review.unlisted
         return f"❌ {counted(number, 'problem')} in the YAML files of {cluster}"
     if review.is_removed:
         return f"⚠️ {cluster} is removed from Git"
-    rows = split_rows(review)
-    changes = (
-        f"{counted(len(rows.written), 'change')} on {cluster}"
-        if rows.written
-        else (f"no change on {cluster}")
-    )
+    is_failed = review.error is not None and review.report is None
+    return f"❌ {cluster} could not be compared" if is_failed else ""
+
+
+def _describe_changes(review: ClusterReview, cluster: str) -> str:
+    written = len(split_rows(review).written)
+    changes = f"{counted(written, 'change') if written else 'no change'} on {cluster}"
     if rejected := count_rejected(review):
         return f"❌ {changes}; the broker rejects {rejected:,}"
     if review.error is not None:
-        return f"❌ {changes}; {_failure(review)}"
-    if review.guards:
-        return f"⚠️ {changes}; {counted(len(review.guards), 'guard')} need approval".replace(
-            "1 guard need ", "1 guard needs "
-        )
+        was_queried = review.compared_with == "current"
+        return f"❌ {changes}; {'not validated' if was_queried else 'the cluster was not queried'}"
+    if guards := len(review.guards):
+        return f"⚠️ {changes}; {counted(guards, 'guard')} {plural(guards, 'needs', 'need')} approval"
     return f"✅ {changes}"
-
-
-def _failure(review: ClusterReview) -> str:
-    if review.report is None:
-        return "they could not be compared"
-    if isinstance(review.error, ClusterTrouble):
-        return "the cluster could not be queried"
-    return (
-        "not validated" if review.compared_with == "current" else "the cluster could not be queried"
-    )
