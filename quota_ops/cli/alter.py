@@ -203,13 +203,17 @@ def _read_desired(
 
 
 def _compare_git(session: "Session", desired: "Desired | None") -> "OneOff | None":
-    """Compare the change with Git and the holds; None if either of them is invalid."""
+    """Compare the change with Git, the ledger and the holds; None if one of them is invalid."""
     from quota_ops.desired.export.one_off import OneOff
     from quota_ops.desired.pauses import find_pause
+    from quota_ops.store import ledger
     from quota_ops.store.holds import holds_now
 
     try:
         stopped = None if desired is None else find_pause(desired.policy, datetime.now(UTC))
-        return None if desired is None else OneOff(desired, holds_now(session.holds), stopped)
+        if desired is None:
+            return None
+        known = ledger.read(session.ledger).rows
+        return OneOff(desired, known, holds_now(session.holds), stopped)
     except InvalidInput:
         return None

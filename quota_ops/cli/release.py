@@ -92,6 +92,7 @@ def release(
         made,
         select_current_holds(holds.read(session.holds), made.at),
         is_declared=session.is_declared(who),
+        is_managed=session.is_managed(who),
         standstill=find_pause(session.policy, made.at),
     )
     show_screen(screen)

@@ -21,8 +21,8 @@ from quota_ops.report.screens import guard_line
 from quota_ops.report.sentences import altered_at_standstill
 
 _GIT_UNKNOWN = (
-    "The desired state or a hold is invalid, so it is unknown what Git declares.\n"
-    "Run quota-ops check.\n"
+    "The desired state, the ledger or a hold is invalid, so it is unknown what the next run does.\n"
+    "Run quota-ops check, and then quota-ops plan.\n"
 )
 
 
@@ -30,8 +30,8 @@ _GIT_UNKNOWN = (
 class AlterReport:
     """One run of alter: its rows, the outcome of each entity, guards and Git's values.
 
-    `changing` are the keys that get another value. `git` is None if the desired state or a hold
-    is invalid. `standstill` is the reason why no reconcile may write now.
+    `changing` are the keys that get another value. `git` is None if the desired state, the ledger
+    or a hold is invalid. `standstill` is the reason why no reconcile may write now.
     """
 
     policy: Policy

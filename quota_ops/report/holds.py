@@ -45,11 +45,19 @@ def release_screen(
     lasting: Sequence[Hold],
     *,
     is_declared: bool,
+    is_managed: bool,
     standstill: str | None,
 ) -> Screen:
     """Return the effects of a new release; `released_words` explains the other arguments."""
     who = release.who
-    more = released_words(policy, who, lasting, is_declared=is_declared, standstill=standstill)
+    more = released_words(
+        policy,
+        who,
+        lasting,
+        is_declared=is_declared,
+        is_managed=is_managed,
+        standstill=standstill,
+    )
     held = find_covering_hold(who, lasting)
     words = f"is released, and still {held.text} ({held.who.text})" if held else "is no longer held"
     return _kept(policy, release, words, more)
@@ -72,12 +80,14 @@ def released_words(
     lasting: Iterable[Hold],
     *,
     is_declared: bool,
+    is_managed: bool = False,
     standstill: str | None = None,
 ) -> Iterator[str]:
     """Yield what runs do with entities whose hold has ended.
 
-    `is_declared` is whether Git declares any of them. `lasting` are the other holds, which may
-    cover some or all of the entities. `standstill` is the reason why nothing may be written now.
+    `is_declared` is whether Git declares any of them, and `is_managed` whether the ledger has any.
+    `lasting` are the other holds, which may cover some or all of the entities. `standstill` is the
+    reason why nothing may be written now.
     """
     lasting = tuple(lasting)
     if never := _never_written(policy, who):
@@ -94,15 +104,22 @@ def released_words(
         if one.who.overlaps(who):
             yield f"{one.who.text} is still {one.text}."
     if not is_declared:
-        yield (
-            "Git declares no entity of that name: quotas that the cluster stores for it are "
-            "reported."
-        )
+        yield f"Git declares no entity of that name: {_undeclared(policy, is_managed=is_managed)}"
     if standstill is not None:
         yield f"{policy.cluster} is {standstill}: nothing is written before that ends."
         yield _next(policy, "After that, runs")
         return
     yield _next(policy, "Runs")
+
+
+def _undeclared(policy: Policy, *, is_managed: bool) -> str:
+    """Return what runs do with the quotas of an entity that Git does not declare."""
+    clears = "the next reconcile clears {}, unless a guard blocks it or it needs approval."
+    if policy.clear_unmanaged:
+        return clears.format("every quota of it in scope")
+    if is_managed:
+        return clears.format("its managed quotas") + " Others are reported."
+    return "quotas that the cluster stores for it are reported."
 
 
 def _never_written(policy: Policy, who: EntityFilter) -> list[str]:

@@ -1,5 +1,6 @@
 """The changes given to `alter`, compared with Git."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from quota_ops.model.alteration import (
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import DriftPolicy, Policy
-from quota_ops.model.rows import BatchRow, DesiredRow, Key
+from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow
 
 CASES = Path(__file__).parents[1] / "cases" / "alter"
 P, C = "producer_byte_rate", "consumer_byte_rate"
@@ -70,24 +71,38 @@ def test_a_file_that_holds_no_changes(case: Any) -> None:
     assert error.value.message == case["error"]
 
 
-def git(**policy: Any) -> OneOff:
-    """Declare 10 MiB/s for alice's producers and 20 MiB/s for her consumers in Git."""
+def git(known: Sequence[LedgerRow] | None = None, **policy: Any) -> OneOff:
+    """Declare 10 MiB/s for alice's producers and 20 MiB/s for her consumers in Git.
+
+    By default the ledger has exactly these values.
+    """
     rows = [
         DesiredRow("id", "user=alice", key, value, "team", None, "team.yaml", line)
         for key, value, line in ((P, 10 * 2.0**20, 4), (C, 20 * 2.0**20, 5))
     ]
-    return OneOff(Desired(Policy("demo", "id", "demo", **policy), tuple(rows), 2))
+    if known is None:
+        known = [ledger_row(row.entity, row.key, row.value) for row in rows]
+    return OneOff(Desired(Policy("demo", "id", "demo", **policy), tuple(rows), 2), known)
+
+
+def ledger_row(entity: str, key: str, value: float | None, state: str = "verified") -> LedgerRow:
+    """Return a row of the ledger."""
+    return LedgerRow("id", entity, key, value, state, *(None,) * 3, "", "")
 
 
 @pytest.mark.parametrize("case", cases("git"))
 def test_when_git_will_set_it_back(case: Any) -> None:
-    """Each change is compared with the file, the drift policy and the schedule."""
+    """Each change is compared with the file, the ledger, the drift policy and the schedule."""
     policy = case["policy"]
     if "drift" in policy:
         policy = policy | {"drift": DriftPolicy(policy["drift"])}
     change = BatchRow("id", 1, case["entity"], case["key"], 1.0, case["after"])
+    known = None
+    if "ledger" in case:
+        states = case["ledger"].items()
+        known = [ledger_row(*change.id, value, state) for state, value in states]
 
-    assert git(**policy).describe_effect(change) == case["words"]
+    assert git(known, **policy).describe_effect(change) == case["words"]
 
 
 @pytest.mark.parametrize("case", cases("keep"))

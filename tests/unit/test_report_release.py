@@ -24,11 +24,15 @@ def hold(who: EntityFilter, hours: int = 1) -> Hold:
 
 
 def words(
-    who: EntityFilter, *lasting: Hold, protect: tuple[EntityFilter, ...] = (), known: bool = True
+    who: EntityFilter,
+    *lasting: Hold,
+    known: bool = True,
+    managed: bool = False,
+    **policy: Any,
 ) -> list[str]:
     """Return the text after a release."""
-    policy = Policy("demo", "id", "demo", protect=protect)
-    return list(released_words(policy, who, lasting, is_declared=known))
+    of = Policy("demo", "id", "demo", **policy)
+    return list(released_words(of, who, lasting, is_declared=known, is_managed=managed))
 
 
 def test_a_hold_that_covers_it_still_holds_it() -> None:
@@ -81,7 +85,17 @@ def test_a_hold_promises_only_what_follows() -> None:
 
 
 def test_what_git_does_not_know_is_not_promised() -> None:
-    """A name that Git does not declare is reported."""
+    """A name that Git does not declare is reported, or cleared if a run wrote it."""
+    clears = "Git declares no entity of that name: the next reconcile clears "
+    unless = ", unless a guard blocks it or it needs approval."
+    assert words(ALICE, known=False, managed=True) == [
+        f"{clears}its managed quotas{unless} Others are reported.",
+        FOLLOW,
+    ]
+    assert words(ALICE, known=False, clear_unmanaged=True) == [
+        f"{clears}every quota of it in scope{unless}",
+        FOLLOW,
+    ]
     assert words(ALICE, known=False) == [
         "Git declares no entity of that name: quotas that the cluster stores for it are reported.",
         FOLLOW,

@@ -8,10 +8,12 @@ from quota_ops.desired.export.writable import split_writable
 from quota_ops.desired.read import Desired
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import any_accepts
+from quota_ops.model.guard import Guard
 from quota_ops.model.hold import Hold, find_hold
+from quota_ops.model.ledger_edits import VERIFIED, has_arrived
 from quota_ops.model.policy import DriftPolicy
-from quota_ops.model.quota import format_limit
-from quota_ops.model.rows import BatchRow, DesiredRow, StoredQuota
+from quota_ops.model.quota import format_limit, same
+from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
 
 _UNLESS = ", unless a guard blocks it or it needs approval"
 _SET_BACK = {
@@ -22,37 +24,70 @@ _SET_BACK = {
 
 
 class OneOff:
-    """Compares one-off changes with the desired state, the holds and the pause of a cluster."""
+    """Compares one-off changes with the desired state, the ledger, the holds and the pause."""
 
     def __init__(
-        self, desired: Desired, holds: Sequence[Hold] = (), standstill: str | None = None
+        self,
+        desired: Desired,
+        known: Iterable[LedgerRow] = (),
+        holds: Sequence[Hold] = (),
+        standstill: str | None = None,
     ) -> None:
         self._policy, self._holds, self._standstill = desired.policy, holds, standstill
         self._rows = {row.id: row for row in desired.rows}
+        self._known: dict[Key, list[LedgerRow]] = {}
+        for row in known:
+            self._known.setdefault(row.id, []).append(row)
 
     def describe_effect(self, row: BatchRow) -> str:
-        """Describe what the next reconcile does to a changed row, and what prevents it."""
+        """Describe what the next reconcile does to a changed row, and what prevents it.
+
+        The kind of the difference, which decides it, is that of diff.sql.
+        """
         declared = self._rows.get(row.id)
+        known = self._known.get(row.id, ())
+        verified = next((one.value for one in known if one.state == VERIFIED), None)
+        is_managed = any(has_arrived(one, row.after) for one in known) or (
+            verified is not None and same(row.after, verified)
+        )
         if declared is not None:
-            return self._compare_with_declared(row, declared)
+            return self._compare_with_declared(row, declared, verified, is_managed=is_managed)
         if row.after is None:
             return "Git does not declare it either"
+        undeclared = "Git does not declare it"
+        kept = self._kept(row, "clears it")
+        clears = f"the next reconcile clears it{_UNLESS}{self._when}"
+        if is_managed:
+            return f"{undeclared}, and the ledger has this value: {kept or clears}"
+        if verified is not None:
+            blocked = f"guard {Guard.CHANGED_SINCE} blocks the run that would clear it"
+            of_ledger = format_limit(row.key, verified)
+            return f"{undeclared}, and the ledger has {of_ledger}: {kept or blocked}"
         if self._policy.clear_unmanaged and any_accepts(
             self._policy.scope, Entity.parse(row.entity)
         ):
-            clears = f"the next reconcile clears it{_UNLESS}{self._when}"
-            return f"Git does not declare it: {self._kept(row, 'clears it') or clears}"
-        return "Git does not declare it; runs leave it alone"
+            return f"{undeclared}: {kept or clears}"
+        return f"{undeclared}; runs leave it alone"
 
-    def _compare_with_declared(self, row: BatchRow, declared: DesiredRow) -> str:
+    def _compare_with_declared(
+        self, row: BatchRow, declared: DesiredRow, verified: float | None, *, is_managed: bool
+    ) -> str:
         place = f"{declared.file}:{declared.line}"
         if declared.value == row.after:
             return f"as {place} declares"
-        wanted = format_limit(declared.key, declared.value)
-        drift = self._policy.drift
+        drift, blocked = self._policy.drift, None
+        if is_managed or (verified is None and row.after is None):  # pending in Git
+            drift = DriftPolicy.REPAIR
+        elif verified is None:
+            blocked = Guard.TAKEOVER
+        elif not same(verified, declared.value):
+            blocked = Guard.CONFLICT
         when = self._when if drift is DriftPolicy.REPAIR else ""
-        kept = None if drift is DriftPolicy.REPORT else self._kept(row, "reverts it")
-        return f"{place} declares {wanted}: {kept or _SET_BACK[drift] + when}"
+        ends = f"guard {blocked} blocks the run that would revert it" if blocked else None
+        is_reported = drift is DriftPolicy.REPORT and blocked is None
+        kept = None if is_reported else self._kept(row, "reverts it")
+        wanted = format_limit(declared.key, declared.value)
+        return f"{place} declares {wanted}: {kept or ends or _SET_BACK[drift] + when}"
 
     def _kept(self, row: BatchRow, undoes: str) -> str | None:
         """Return why no reconcile reverts the change for now; None if one may."""
