@@ -28,6 +28,7 @@ COMMANDS = {
     "ping": "Test a connection or the run store, and list your permissions.",
     "describe": "Show the quotas that a cluster stores.",
     "resolve": "Show which limit applies to a client, and why.",
+    "inventory": "Write the clients that a cluster knows, as a first inventory.",
     "diff": "List the differences between Git, the cluster and the ledger.",
     "plan": "Show what would change, checked by guards and by the broker.",
     "effects": "Show which clients a plan would limit, cut or raise.",

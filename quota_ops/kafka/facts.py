@@ -36,7 +36,7 @@ _CONFIGS = (
 )
 _LARGEST = 4 * 2**20
 """Bytes: about 150,000 ACLs in a quarter of a second. Reading more would delay the command."""
-_EVERY_ACL = {
+EVERY_ACL = {
     "resource_type_filter": ACLResourceType.ANY,
     "resource_name_filter": None,
     "pattern_type_filter": ACLResourcePatternType.ANY,
@@ -102,7 +102,7 @@ def _send_requests(client: Any, cluster: ClusterDescription, deadline: float) ->
     }
     _wait(client, futures.values(), deadline)
     # A response that is too large closes the connection, which loses all other responses on it.
-    futures[first, "acls"] = client.send(nodes[first], DescribeAclsRequest(**_EVERY_ACL))
+    futures[first, "acls"] = client.send(nodes[first], DescribeAclsRequest(**EVERY_ACL))
     _wait(client, [futures[first, "acls"]], deadline)
     return {one: future.value for one, future in futures.items() if future.succeeded()}
 

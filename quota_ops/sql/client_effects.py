@@ -124,7 +124,8 @@ def _find_place(folder: RunFolder) -> Place:
     if policy.inventory is None:
         raise InvalidInput(
             f"cluster.yaml of {policy.cluster} names no inventory of clients",
-            "Add `inventory` to it, or pass a file with --inventory.",
+            "Add `inventory` to it, or pass a file with --inventory. To write a first one: "
+            f"quota-ops inventory {policy.cluster}.",
         )
     if policy.inventory_in_git:
         return folder.place / INVENTORY.file

@@ -1,0 +1,68 @@
+"""The command `inventory`: write the clients that a cluster knows, as a first inventory."""
+
+import csv
+from io import StringIO
+from pathlib import Path
+
+import click
+
+from quota_ops.cli import options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops inventory demo
+  quota-ops inventory demo --out desired_state/demo/clients.csv"""
+)
+@options.cluster_argument
+@options.desired_state
+@options.connection
+@click.option(
+    "--out",
+    "destination",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the clients to this new .csv file.",
+)
+def inventory(
+    cluster: str, desired_state: Path, connection_file: Path | None, destination: Path | None
+) -> None:
+    """Write the clients that a cluster knows, as a first inventory.
+
+    They are its SCRAM users, the principals of its ACLs, and the members of its consumer groups.
+    The cluster shows users without client ids, and members without users: what it does not show is
+    <unknown>. A source that you may not read is skipped, and named on stderr. Read-only.
+    """
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.kafka.connection import find_connection
+    from quota_ops.kafka.inventory import read_clients
+    from quota_ops.kafka.preflight import preflight
+    from quota_ops.model.entity import CLIENT_ID, USER
+    from quota_ops.model.errors import InvalidInput, NotAuthorized
+    from quota_ops.report.formats import escape_text
+
+    if destination is not None and destination.exists():
+        raise InvalidInput(f"{destination} exists already", "Name a new file with --out.")
+    policy = read_policy(find_cluster(cluster, desired_state))
+    connection = find_connection(policy.connection, file=connection_file)
+    sources = read_clients(connection, preflight(connection, policy.cluster_id, policy.verify))
+    for one in sources:
+        if one.skipped is not None:
+            click.echo(escape_text(f"skipped the {one.name}: {one.skipped}"), err=True)
+    clients = sorted(set[tuple[str, str]]().union(*(one.clients for one in sources)))
+    if not clients and any(one.skipped is not None for one in sources):
+        raise NotAuthorized(
+            f"cluster {policy.cluster} shows none of its clients",
+            "The reasons are above. Nothing was written.",
+        )
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows([(USER, CLIENT_ID), *clients])
+    if destination is None:
+        click.echo(text.getvalue(), nl=False)
+        return
+    try:
+        with destination.open("x", encoding="utf-8", newline="") as file:
+            file.write(text.getvalue())
+    except OSError as error:
+        raise InvalidInput(f"{destination} cannot be written: {error.strerror}") from error
+    click.echo(f"{destination}: {len(clients):,} clients", err=True)

@@ -1,0 +1,89 @@
+"""The clients that a cluster knows: what each identity may read, and what is unknown of them."""
+
+from contextlib import closing
+from pathlib import Path
+
+from confluent_kafka import Consumer
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    KafkaAdminClient,
+    NewTopic,
+    ResourcePattern,
+    ResourceType,
+)
+
+from quota_ops.kafka.inventory import read_clients
+from quota_ops.kafka.preflight import preflight
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.sql.embedded_effects import read_inventory
+from quota_ops.sql.inventory import find_inventory
+from quota_ops.store.run_store import open_place
+from tests.broker.rights import connection_of, properties_of, rights, scram_logins, wait_for
+from tests.calling import call_cli
+
+DESCRIBE = ACL(
+    "User:reader",
+    "*",
+    ACLOperation.DESCRIBE,
+    ACLPermissionType.ALLOW,
+    ResourcePattern(ResourceType.CLUSTER, "kafka-cluster"),
+)
+CLUSTER = "cluster_id: {}\nconnection: demo\n"
+
+
+def call(folder: Path, broker: RunningBroker, user: str, *options: str) -> tuple[int, str, str]:
+    """Return the exit code and both outputs of the command for a user."""
+    cluster = folder / "desired_state" / "demo"
+    cluster.mkdir(parents=True, exist_ok=True)
+    (cluster / "cluster.yaml").write_text(CLUSTER.format(broker.config.cluster_id), "utf-8")
+    connection = folder / "demo.properties"
+    connection.write_text(properties_of(broker, user), "utf-8")
+    connection.chmod(0o600)
+    arguments = ["inventory", "demo", "--connection", str(connection), *options]
+    ended = call_cli(arguments, {"HOME": str(folder)}, folder)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -> None:
+    """Admin sees all; whoever may describe the cluster alone sees no members; none sees nothing."""
+    server, reader = secured_broker.bootstrap(), connection_of(secured_broker, "reader")
+    with (
+        rights(secured_broker),
+        scram_logins(secured_broker),
+        closing(KafkaAdminClient(bootstrap_servers=server)) as admin,
+    ):
+        admin.create_topics([NewTopic("inventory", 1, 1)])
+        member = Consumer(
+            {"bootstrap.servers": server, "group.id": "inventory", "client.id": "bälance,1"}
+        )
+        try:
+            member.subscribe(["inventory"])
+            while not member.assignment():
+                member.poll(0.1)
+            code, shown, error = call(tmp_path, secured_broker, "admin")
+            admin.create_acls([DESCRIBE])
+            cluster = preflight(reader, secured_broker.config.cluster_id)
+            wait_for(lambda: read_clients(reader, cluster)[1].skipped, None)
+            limited = read_clients(reader, cluster)
+            admin.delete_acls([DESCRIBE])
+            refused = call(tmp_path, secured_broker, "none", "--out", "clients.csv")
+        finally:
+            member.close()
+            admin.delete_topics(["inventory"])
+
+    users = sorted(secured_broker.config.users)
+    lines = ['<unknown>,"bälance,1"', *(f"{user},<unknown>" for user in users)]
+    assert (code, shown, error) == (0, "\n".join(["user,client-id", *lines, ""]), "")
+    assert [one.skipped for one in limited][:2] == [None, None]
+    assert limited[2].skipped == "1 of 1 group: Broker: Group authorization failed"
+    assert {user for user, _ in limited[1].clients} == {"reader", "writer"}
+    refusal = "you are not authorized (this needs Describe on the cluster)"
+    assert not (tmp_path / "clients.csv").exists()
+    assert (refused[0], refused[1]) == (3, "")
+    assert refused[2].startswith(f"skipped the SCRAM users: {refusal}\nskipped the ACLs: ")
+
+    (tmp_path / "first.csv").write_text(shown, "utf-8")
+    found = read_inventory(find_inventory(open_place(tmp_path / "first.csv")))
+    assert found.num_rows == len(lines)
