@@ -15,6 +15,7 @@ from tests.benchmarks import bulk, inputs
 from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile, remembered
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.buckets import buckets
+from tests.benchmarks.clients import clients
 from tests.benchmarks.fleet import fleet
 from tests.benchmarks.many_clusters import many_clusters
 from tests.benchmarks.measure import Spread, pair
@@ -135,6 +136,7 @@ CASES = {
     "large": large,
     "spark": spark,
     "resolve": resolve,
+    "clients": clients,
     "comment": comment,
     "demo": demo,
     "many_clusters": many_clusters,
