@@ -29,6 +29,7 @@ from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.store.attempt import state_sent
+from quota_ops.store.object_client import DENIED
 from quota_ops.store.run_folder import (
     ABOUT,
     APPLIED,
@@ -39,6 +40,8 @@ from quota_ops.store.run_folder import (
 from quota_ops.store.run_store import RunStore, find_run_store, open_place, store_of
 
 DIFFERENCES_EXIST = 4
+_HAVE_OUT = frozenset({"diff", "plan", "validate", "report"})
+"""The commands with the option --out."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     store = find_run_store(typed.run_store)
     cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
     cluster = cluster_name(cluster_folder)
-    folder = _start_run(store, cluster, typed)
+    folder = _start_run(name, store, cluster, typed)
     by, login = approval.author
     if by not in {None, login}:  # the default of --by is the login
         folder.write_json(ABOUT, {**folder.read_json(ABOUT), "by": by})
@@ -150,9 +153,15 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     return _Begun(folder.with_cache(), store, cluster_folder, stages)
 
 
-def _start_run(store: RunStore, cluster: str, typed: StageOptions) -> RunFolder:
+def _start_run(name: str, store: RunStore, cluster: str, typed: StageOptions) -> RunFolder:
     if typed.out is None:
-        return RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit)
+        try:
+            return RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit)
+        except InvalidInput as error:
+            if name not in _HAVE_OUT or not error.message.endswith(DENIED):
+                raise
+            remedy = f"{error.remedy} Or only read them, with --out FOLDER."
+            raise InvalidInput(error.message, remedy) from error
     place = open_place(typed.out)
     if place.list():
         raise InvalidInput(f"--out {place} is not empty", "Name a new folder.")

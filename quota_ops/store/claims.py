@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plan import exact
-from quota_ops.store.numbered_files import file_name, numbers
+from quota_ops.store.numbered_files import file_name, numbers, read_file
 from quota_ops.store.place import Place
 
 KIND = "json"
@@ -51,7 +51,7 @@ def read(ledger_folder: Place, number: int) -> Claim:
     """Return the claim of the run with this number; InvalidInput if it is damaged."""
     place = folder_of(ledger_folder) / file_name(number, KIND)
     try:
-        kept = json.loads(place.read())
+        kept = json.loads(read_file(place))
         return Claim(str(kept["run"]), kept["commit"], str(kept["values"]))
     except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(

@@ -13,7 +13,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
-from quota_ops.store.numbered_files import create_next
+from quota_ops.store.numbered_files import create_next, read_file
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import APPROVAL, RunFolder
 
@@ -89,7 +89,7 @@ def _read(approvals: Place, digest: str) -> tuple[Decision, ...]:
 
 def _decision(file: Place) -> Decision:
     try:
-        return _dated(Decision.from_json(json.loads(file.read())))
+        return _dated(Decision.from_json(json.loads(read_file(file))))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is damaged: {error!r}",

@@ -13,7 +13,7 @@ from quota_ops.model.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow, HoldRow, Stored
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
-from quota_ops.store.numbered_files import create_next, file_name, numbers
+from quota_ops.store.numbered_files import create_next, file_name, numbers, read_file
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 
@@ -52,7 +52,7 @@ def release(folder: Place, who: EntityFilter, *, by: str, reason: str) -> Hold:
 
 def _read(file: Place) -> Hold:
     try:
-        return Hold.from_json(json.loads(file.read()))
+        return Hold.from_json(json.loads(read_file(file)))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is not a hold: {error}",

@@ -30,7 +30,13 @@ from quota_ops.store.ledger_notes import (
     notes_of,
     with_commit,
 )
-from quota_ops.store.numbered_files import MOST_ATTEMPTS, file_name, numbers, refused_create
+from quota_ops.store.numbered_files import (
+    MOST_ATTEMPTS,
+    file_name,
+    numbers,
+    read_file,
+    refused_create,
+)
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import safe_name
 
@@ -91,19 +97,27 @@ class LedgerFile:
 def last(folder: Place) -> LedgerFile:
     """Return the last file of a cluster's ledger; an empty table if it has no file yet.
 
-    Raises InvalidInput if that file does not parse, has a row twice or a row in an unknown state:
-    a damaged ledger must not count as empty.
+    Raises InvalidInput if it cannot be read; also if that file does not parse, has a row twice or a
+    row in an unknown state: a damaged ledger must not count as empty.
     """
-    place = folder
     try:
         there = file_numbers(folder)
-        if not there:
-            return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
-        place = folder / file_name(there[-1], KIND)
-        return LedgerFile(place.name, _parse(place.read(), place))
+    except InvalidInput as error:
+        raise InvalidInput(f"the ledger cannot be read: {error.message}", error.remedy) from error
+    if not there:
+        return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
+    place = folder / file_name(there[-1], KIND)
+    try:
+        content = read_file(place)
+    except InvalidInput as error:
+        raise InvalidInput(f"the ledger cannot be read: {error.message}", error.remedy) from error
+    except OSError as error:
+        raise damaged(f"{place}: {error}") from error
+    try:
+        return LedgerFile(place.name, _parse(content, place))
     except InvalidInput as error:
         raise damaged(error.message) from error
-    except (OSError, RecursionError, ValueError) as error:
+    except (RecursionError, ValueError) as error:
         raise damaged(f"{place}: {error}") from error
 
 

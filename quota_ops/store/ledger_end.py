@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.numbered_files import is_file_name
+from quota_ops.store.numbered_files import is_file_name, read_file
 from quota_ops.store.place import Place
 from quota_ops.store.run_json import typed
 
@@ -24,7 +24,7 @@ def read(folder: Place) -> str | None:
     """
     place = _place(folder)
     try:
-        name = place.read().decode("ascii", "replace").strip()
+        name = read_file(place).decode("ascii", "replace").strip()
     except FileNotFoundError:
         return None
     except OSError as error:

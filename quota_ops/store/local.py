@@ -16,6 +16,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.store.local_errors import remedy
 from quota_ops.store.place import Entry, Leaf
 
 _log = logging.getLogger(__name__)
@@ -164,25 +165,6 @@ class LocalStore:
                 return None
             real = real.rpartition("/")[0]
         return f"/{real}"
-
-
-def remedy(error: OSError) -> str | None:
-    """Return the remedy for a file of a run store that cannot be read or written.
-
-    It is never to use another store, which has no ledger, no holds and no decisions.
-    """
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return (
-                "Free some space there (quota-ops prune removes old runs), or move the run store."
-            )
-        case errno.EACCES | errno.EROFS:
-            return "Give the user of this process permission to read and write there."
-        case errno.EEXIST | errno.ENOTDIR | errno.EISDIR | errno.ELOOP:
-            return f"{error.filename2 or error.filename} is in the way: move it elsewhere."
-        case errno.EPERM | errno.ENOTSUP | errno.ENOSYS | errno.EINVAL:
-            return "A run store needs hard links and fsync: move it to a file system with both."
-    return None
 
 
 @contextmanager

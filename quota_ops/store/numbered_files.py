@@ -3,6 +3,7 @@
 A writer creates the next number. If another writer was first, it tries the number after that.
 """
 
+import errno
 import re
 from collections.abc import Callable
 
@@ -26,6 +27,9 @@ def file_name(number: int, kind: str) -> str:
     return f"{number:08d}.{kind}"
 
 
+_NOT_A_FILE = {errno.EISDIR, errno.EINVAL, errno.ELOOP, errno.ENOENT, errno.ENOTDIR}
+
+
 def is_file_name(name: str, kind: str) -> bool:
     """Return whether this is the name of a numbered file of a type."""
     return bool(_NAME.fullmatch(name)) and name.endswith(f".{kind}")
@@ -38,6 +42,23 @@ def numbers(folder: Place, kind: str) -> list[int]:
     """
     found = (_NAME.fullmatch(name) for name in folder.list() if name.endswith(f".{kind}"))
     return sorted(int(name[1]) for name in found if name)
+
+
+def read_file(place: Place) -> bytes:
+    """Return the bytes of a file.
+
+    Raises InvalidInput if the store does not return them, which does not mean that the file is
+    damaged, and OSError if something else is in its place.
+    """
+    try:
+        return place.read()
+    except OSError as error:
+        if error.errno in _NOT_A_FILE:
+            raise
+        raise InvalidInput(
+            f"{place} cannot be read: {error.strerror}",
+            "Nothing was changed. Make the run store readable, and run the command again.",
+        ) from error
 
 
 def create_next(

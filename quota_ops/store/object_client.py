@@ -44,7 +44,7 @@ _NO_CREDENTIALS = (
 DENIED = "these credentials lack the permission"
 _DENIED = (
     DENIED,
-    "Grant them permission to read, write, delete and list objects there, or only read with --out.",
+    "Grant them permission to read, write, delete and list objects there.",
 )
 _CLOCK = ("the clock of this machine is wrong", "Synchronize the clock of this machine.")
 _BUSY = ("the store is overloaded", "Run the command again later.")

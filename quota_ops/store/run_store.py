@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.local import LocalStore, find_key
-from quota_ops.store.object_client import DENIED
+from quota_ops.store.local_errors import IN_THE_WAY
 from quota_ops.store.place import Place
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
@@ -53,9 +53,9 @@ class RunStore:
         try:
             self.root.prepare()
         except InvalidInput as error:
-            is_denied = error.message.endswith(DENIED)
             usual = f"Set --run-store or {ENVIRONMENT} to the run store that all runs use."
-            remedy = error.remedy if is_denied else usual
+            is_named = error.remedy and not error.remedy.endswith(IN_THE_WAY)
+            remedy = error.remedy if is_named else usual
             raise InvalidInput(f"the run store {error.message}", remedy) from error
         if self.failed_race.exists():
             raise InvalidInput(

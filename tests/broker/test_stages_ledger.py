@@ -98,7 +98,7 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
 
 @pytest.mark.local_store
 def test_a_file_in_the_place_of_the_ledger(lab: Lab) -> None:
-    """A file in the place of the ledger's folder is a damaged ledger: nothing is changed."""
+    """A file in the place of the ledger's folder is not an empty ledger: nothing is changed."""
     begin(lab)
     lab.note({**OURS, **OLD})
     shutil.rmtree(on_disk(lab.ledger_folder))
@@ -107,7 +107,7 @@ def test_a_file_in_the_place_of_the_ledger(lab: Lab) -> None:
     _, error = lab.refused("reconcile")
 
     assert error.message == (
-        f"the ledger does not parse: {lab.ledger_folder} cannot be listed: Not a directory"
+        f"the ledger cannot be read: {lab.ledger_folder} cannot be listed: Not a directory"
     )
     assert lab.stored() == {**OURS, **OLD, **THEIRS}
 

@@ -222,6 +222,7 @@ def test_a_store_that_refuses(
     assert isinstance(cause, InvalidInput)
     assert cause.message == f"{address} cannot be listed: {why}"
     assert str(cause.remedy).startswith(remedy)
+    assert cause.remedy is None or refused.value.remedy == cause.remedy
     assert "AKIASECRET" not in f"{refused.value}{cause}"
 
 

@@ -5,11 +5,22 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
-from quota_ops.store import object_client, objects
+from quota_ops.model.errors import InvalidInput
+from quota_ops.store import (
+    claims,
+    holds,
+    ledger,
+    ledger_end,
+    numbered_files,
+    object_client,
+    objects,
+)
 from quota_ops.store.object_client import open_client
+from quota_ops.store.run_store import find_run_store
 from tests.cli.test_screens import KEY
 from tests.lab import Lab
 from tests.objects.proxy import Faults
@@ -120,3 +131,21 @@ def test_a_run_without_an_end_is_settled_by_its_machine(
     assert run.stage_result("apply").message == (
         f"it ended without recording how; run {lab.runs[-1].place.name} recorded its end"
     )
+
+
+def test_a_file_that_is_not_returned_is_not_damaged(address: str, faults: Faults) -> None:
+    """An overloaded store never leads to the advice to move a ledger, a hold or a decision."""
+    store = find_run_store(address)
+    place = store.ledger("id") / "00000001.parquet"
+    faults.refusal = 503, "SlowDown"
+
+    for read in (
+        partial(numbered_files.read_file, place),
+        partial(claims.read, store.ledger("id"), 1),
+        partial(holds.holds_now, store.holds("id")),
+        partial(ledger_end.read, store.ledger("id")),
+        partial(ledger.read, store.ledger("id")),
+    ):
+        with pytest.raises(InvalidInput, match="the store is overloaded") as error:
+            read()
+        assert "ove the" not in str(error.value)

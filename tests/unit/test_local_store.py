@@ -5,13 +5,15 @@ import os
 import resource
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.local import remedy
-from quota_ops.store.run_store import open_place
+from quota_ops.store import holds, ledger
+from quota_ops.store.local_errors import remedy
+from quota_ops.store.run_store import RunStore, open_place
 
 FILE_LIMIT = 4096
 
@@ -96,3 +98,38 @@ def test_what_to_do_about_a_file(number: int, said: str) -> None:
     error = OSError(number, os.strerror(number), "/store/x.part", None, "/store/x")
 
     assert str(remedy(error)).startswith(said)
+
+
+MOVED = """\
+  The file {old} states where the run store is: moved to /new
+  Set --run-store or QUOTA_OPS_RUN_STORE to the new place."""
+
+
+@pytest.mark.parametrize("text", ["moved to /new\n", "password=secret", "moved to\0", "\xff", ""])
+def test_the_note_of_a_moved_store_is_shown(text: str, tmp_path: Path) -> None:
+    """Every error in the place of a moved store shows the note in it, and no other text."""
+    old = tmp_path / "old"
+    old.write_text(text, "latin-1")
+    store = RunStore(open_place(old))
+    expected = MOVED.format(old=old)
+    if not text.endswith("/new\n"):
+        expected = f"  {old} is in the way: move it elsewhere."
+
+    for read in (
+        store.prepare,
+        partial(store.new_run, "demo"),
+        store.runs,
+        store.root.list,
+        store.root.walk,
+        partial(holds.read, store.holds("id")),
+        partial(ledger.read, store.ledger("id")),
+        partial((store.root / "file").replace, b""),
+    ):
+        with pytest.raises(InvalidInput) as error:
+            read()
+        usual = "  Set --run-store or QUOTA_OPS_RUN_STORE to the run store that all runs use."
+        is_of_store = (
+            error.value.message.startswith("the run store ") and MOVED[:10] != expected[:10]
+        )
+        found = str(error.value).partition("\n")[2]
+        assert found == (usual if is_of_store else expected)
