@@ -36,8 +36,9 @@ def make_branch(root: Path, base: dict[str, str | None], changed: dict[str, str 
     write_files(root, base)
     commit_all(root)
     git(root, "checkout", "--quiet", "-b", "branch")
-    write_files(root, changed)
-    commit_all(root)
+    if changed:
+        write_files(root, changed)
+        commit_all(root)
 
 
 def normalize(root: Path, text: str) -> str:
@@ -69,6 +70,24 @@ def test_a_review_of_files(case: dict[str, Any], tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (case["exit"], "")
     assert normalize(root, ended.stdout) == f"{case['comment']}\nreview: {out}\n"
     assert list_results(out) == case["annotations"]
+
+
+def test_what_is_not_committed_is_reviewed_and_named(tmp_path: Path) -> None:
+    """Before a commit, the changes of the files count, and the heading names one of them."""
+    root, usual = tmp_path / "repository", CASES[0].values[0]
+    make_branch(root, usual["base"], {})  # type: ignore[index]
+    write_files(root, {"demo/new.yaml": usual["head"]["demo/team.yaml"]})  # type: ignore[index]
+    (root / "desired_state" / "demo" / "team.yaml").unlink()
+
+    ended = call_cli(["review", "--files-only"], {"HOME": str(tmp_path)}, root)
+
+    heading = normalize(root, ended.stdout).partition("\n")[0].split(" · ")
+    assert (ended.returncode, *heading[1:]) == (
+        0,
+        "✅ 1 change on `demo`**",
+        "uncommitted changes in `new.yaml` and 1 more since BASE",
+        "compared with `BASE`",
+    )
 
 
 def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from quota_ops.model.commit import short
 from quota_ops.model.review import ClusterReview, Links, Review
 from quota_ops.model.text import counted, plural
+from quota_ops.report.formats import uncommitted_words
 from quota_ops.report.markdown import code
 from quota_ops.report.review.paragraphs import CUT, list_paragraphs, list_problems
 from quota_ops.report.review.rows import split_rows
@@ -62,8 +63,11 @@ def as_comment(review: Review, limit: int = GITHUB_LIMIT) -> str:
 
 
 def _commit(review: Review) -> str:
-    head = f" · commit {code(short(review.head))}" if review.head else ""
-    return f"{head} · compared with {code(short(review.base))}"
+    compared = f" · compared with {code(short(review.base))}"
+    for one in review.clusters:
+        if one.report and one.report.provenance.uncommitted:
+            return f" · {uncommitted_words(one.report.provenance, code)}{compared}"
+    return f" · commit {code(short(review.head))}{compared}" if review.head else compared
 
 
 def _section(review: ClusterReview, links: Links | None, room: int, *, alone: bool) -> str:

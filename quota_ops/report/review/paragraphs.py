@@ -6,6 +6,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Problem
 from quota_ops.model.guard import format_override
 from quota_ops.model.plan import SHORT
+from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.review import ClusterReview, Links
 from quota_ops.model.text import counted, plural
 from quota_ops.report.client_effects import inventory_words
@@ -20,7 +21,7 @@ from quota_ops.report.sentences import (
 )
 
 CUT = "… and {}; the report in the artifacts of this job lists all of them."
-_MOST_PROBLEMS = 20
+_MOST_PROBLEMS, _MOST_LINES = 20, 6
 
 
 def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]:
@@ -68,8 +69,8 @@ def _removed(review: ClusterReview) -> Iterator[str]:
 def _error(review: ClusterReview) -> Iterator[str]:
     if review.error is None or review.problems or count_rejected(review):
         return  # the table has the broker's reasons
-    first, *rest = str(review.error).split("\n")
-    yield f"\n❌ {'<br>'.join(map(code, (first, *rest[:5])))}"
+    lines = [one.strip() for one in str(review.error).split("\n")]
+    yield f"\n❌ {'<br>'.join(map(code, lines[:_MOST_LINES]))}"
 
 
 def _notes(review: ClusterReview) -> Iterator[str]:
@@ -114,7 +115,9 @@ def _needs(review: ClusterReview) -> Iterator[str]:
     if review.guards:
         options = format_override(*dict.fromkeys(one.guard for one in review.guards))
         command = code(f"quota-ops reconcile {review.cluster} {options}")
-        yield f"\nAfter the merge, approve the plan in Airflow, or run {command}."
+        is_never = plan.policy.approval is ApprovalPolicy.NEVER
+        way = "set the params allow and reason" if is_never else "approve the plan"
+        yield f"\nAfter the merge, {way} in Airflow, or run {command}."
     if words := validated_words(report):
         yield f"\n{words}"
     if words := inventory_words(report.clients):
