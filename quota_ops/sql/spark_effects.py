@@ -51,7 +51,10 @@ class SparkEffects:
         """
         conf = self._spark.conf
         conf.set("spark.sql.files.maxPartitionBytes", str(SPLIT_BYTES))
-        conf.set("spark.sql.shuffle.partitions", str(2 + inventory.bytes // SPLIT_BYTES))
+        conf.set("spark.sql.autoBroadcastJoinThreshold", "10MB")  # which a diff switches off
+        needed = 2 + inventory.bytes // SPLIT_BYTES
+        if int(conf.get("spark.sql.shuffle.partitions") or 0) < needed:
+            conf.set("spark.sql.shuffle.partitions", str(needed))
         try:
             self._create_inventory(inventory)
             for name, rows in (
