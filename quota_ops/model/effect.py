@@ -14,14 +14,20 @@ class LimitChange(StrEnum):
     NO_LONGER_LIMITED = "no longer limited"
     CUT = "cut"
     RAISED = "raised"
+    SHARED_DIFFERENTLY = "shared differently"
     SAME = "same"
 
 
 class Limit(NamedTuple):
-    """The limit that applies to a client: its value, and the text of the entity that has it."""
+    """The limit that applies to a client: its value, and the text of the entity that has it.
+
+    `types` are those of the entity. Brokers count by them (KIP-257), so they say who shares the
+    limit: of `user`, all client ids of a user together; of `client-id` and `user`, nobody.
+    """
 
     value: float
     entity: str
+    types: tuple[str, ...]
 
 
 class ClassEffect(NamedTuple):
@@ -29,8 +35,9 @@ class ClassEffect(NamedTuple):
 
     `user` is a user as in an entity's text, `user=alice`; None for every user without a limit of
     their own. `client_id` is a client id, the first of `client_ids`, or None for every one without
-    a limit of its own; of `nameless` clients, none is sent. `address` is an IP address, or None for
-    every one without a limit of its own. `before` and `after` are None where no limit applies.
+    a limit of its own; then `sends_client_id` is False for clients that send none, True for all
+    others, and None for both. `address` is an IP address, or None for every one without a limit of
+    its own. `before` and `after` are None where no limit applies.
     """
 
     before: Limit | None
@@ -38,25 +45,46 @@ class ClassEffect(NamedTuple):
     user: str | None = None
     client_id: str | None = None
     client_ids: int = 0
-    nameless: bool = False
+    sends_client_id: bool | None = None
     address: str | None = None
 
     def change(self, key: str) -> LimitChange:
-        """Return what happens; a value that exempts a client from limits counts as none."""
+        """Return what happens; a value that exempts a client from limits counts as none.
+
+        A client that no longer has to share a limit gains, and one that now has to share it loses.
+        """
         before, after = _number(key, self.before), _number(key, self.after)
-        if before == after:
+        if before == after == inf:
             return LimitChange.SAME
         if before == inf:
             return LimitChange.NEWLY_LIMITED
         if after == inf:
             return LimitChange.NO_LONGER_LIMITED
-        return LimitChange.CUT if after < before else LimitChange.RAISED
+        gains, loses = self._compare_sharing()
+        if after > before or gains:
+            is_clear = after >= before and not loses
+            return LimitChange.RAISED if is_clear else LimitChange.SHARED_DIFFERENTLY
+        if after < before or loses:
+            return LimitChange.CUT
+        return LimitChange.SAME
+
+    def is_shared_differently(self) -> bool:
+        """Return whether limits apply before and after, and other clients share them."""
+        return any(self._compare_sharing())
+
+    def _compare_sharing(self) -> tuple[bool, bool]:
+        """Return whether clients gain, and whether they lose, because others share their limit."""
+        if self.before is None or self.after is None:
+            return False, False
+        before, after = set(self.before.types), set(self.after.types)
+        return bool(after - before), bool(before - after)
 
 
 class Effect(NamedTuple):
     """What a changed quota does: the classes of clients that it applied to, or will apply to.
 
-    Without any class, another limit comes first for each of its clients, before and after.
+    A quota that is removed also has the classes that it would apply to if it stayed. Without any
+    class, another limit comes first for each of its clients, before and after.
     `own_users`, `own_client_ids` and `own_addresses` are the numbers of those with a limit of their
     own, which the change does not concern. `unexamined` is the number of further client ids with
     defaults of their own, each of which the change may concern.
@@ -68,13 +96,21 @@ class Effect(NamedTuple):
     own_addresses: int = 0
     unexamined: int = 0
 
-    def is_evident(self) -> bool:
-        """Return whether the values before and after already say everything."""
+    def is_evident(self, key: str) -> bool:
+        """Return whether the values before and after already say everything.
+
+        They do for a limit that changes, or is the first one, of clients that the row names. That a
+        removed limit leaves none does not show.
+        """
         if len(self.classes) != 1 or any(self[1:]):
             return False
         one = self.classes[0]
-        is_named = not one.nameless and (one.user or one.address) is not None
-        return is_named and len({limit.entity for limit in one[:2] if limit}) == 1
+        is_named = one.sends_client_id is None and (one.user or one.address) is not None
+        if not is_named or one.after is None:
+            return False
+        if one.before is None:
+            return one.change(key) is LimitChange.NEWLY_LIMITED
+        return one.before.entity == one.after.entity
 
     def as_json(self, key: str) -> dict[str, Any]:
         """Return the effect on limits of `key` as JSON values; each class has its `change` too."""

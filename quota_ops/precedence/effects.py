@@ -22,10 +22,9 @@ _DEFAULTS = {kind: f"{kind}={DEFAULT_TEXT}" for kind in (USER, CLIENT_ID, IP)}
 _EMPTY = f'{CLIENT_ID}=""'
 """A client id that counts as none, so that no limit for it ever applies."""
 _LEVELS = tuple(
-    (CLIENT_ID in level.types, tuple((kind, dict(level.own)[kind]) for kind in level.types))
-    for level in LEVELS
+    (level.types, tuple((kind, dict(level.own)[kind]) for kind in level.types)) for level in LEVELS
 )
-"""Of each level: whether it needs a client id, and its types with whether they have a name."""
+"""Of each level: its types, and its types with whether they have a name."""
 
 
 class Change(NamedTuple):
@@ -40,17 +39,21 @@ class _Clients(NamedTuple):
 
     user: str | None
     client_id: str | None = None
-    nameless: bool = False
+    sends_client_id: bool = True
 
 
 class _Sides(NamedTuple):
-    """The limit of a class before and after the changes."""
+    """The limit of a class before and after the changes.
+
+    `if_kept` is the limit after them if the examined quota were not removed.
+    """
 
     before: Limit | None
     after: Limit | None
+    if_kept: Limit | None
 
     def come_from(self, entity: str) -> bool:
-        """Return whether the quota of an entity decides on one side or both."""
+        """Return whether the quota of an entity decides, or would if it were not removed."""
         return any(one is not None and one.entity == entity for one in self)
 
 
@@ -113,28 +116,35 @@ class _Quotas:
             return self._find_address_effect(entity, parts[IP])
         user, client_id = parts.get(USER), parts.get(CLIENT_ID)
         if client_id is None:
-            return self._find_many_effect(entity, user, nameless=CLIENT_ID not in parts)
+            return self._find_many_effect(entity, user, needs_client_id=CLIENT_ID in parts)
         if client_id == _EMPTY:
             return Effect(())
-        sides = self._decide(_Clients(user, client_id))
-        classes = (ClassEffect(*sides, user, client_id, 1),) if sides.come_from(entity) else ()
+        sides = self._decide(_Clients(user, client_id), entity)
+        one = ClassEffect(sides.before, sides.after, user, client_id, 1)
+        classes = (one,) if sides.come_from(entity) else ()
         own = self._own_users | self._users_of[client_id] if user is None else ()
         return Effect(classes, own_users=len(own))
 
-    def _find_many_effect(self, entity: str, user: str | None, *, nameless: bool) -> Effect:
+    def _find_many_effect(self, entity: str, user: str | None, *, needs_client_id: bool) -> Effect:
         """Return the effect of a quota for all client ids of a user, or of any other user."""
-        others = self._decide(_Clients(user))
+        others = self._decide(_Clients(user), entity)
         usual = _summarize(others, entity)
-        classes = [ClassEffect(*others, user)]
-        without = self._decide(_Clients(user, nameless=True))
-        if nameless and _summarize(without, entity) != usual:
-            classes.append(ClassEffect(*without, user, nameless=True))
+        unnamed: list[tuple[_Sides, bool | None]] = [(others, True)]
+        if not needs_client_id:
+            without = self._decide(_Clients(user, sends_client_id=False), entity)
+            is_same = _summarize(without, entity) == usual
+            unnamed = [(others, None)] if is_same else [(others, True), (without, False)]
+        classes = [
+            ClassEffect(sides.before, sides.after, user, sends_client_id=sends)
+            for sides, sends in unnamed
+            if sides.come_from(entity)
+        ]
         groups = [(one, 1) for one in self._own_ids[user]]
         unexamined = 0
         if (
             user
             and others.come_from(entity)
-            and any(not one or user not in one.entity for one in others)
+            and any(not one or user not in one.entity for one in others[:2])
         ):
             defaults = list(self._list_default_groups(self._own_ids[user]))
             groups += defaults[:MOST_GROUPS]
@@ -142,59 +152,59 @@ class _Quotas:
         own = 0
         found: dict[tuple[object, ...], ClassEffect] = {}
         for client_id, count in groups:
-            sides = self._decide(_Clients(user, client_id))
+            sides = self._decide(_Clients(user, client_id), entity)
             summary = _summarize(sides, entity)
             if not sides.come_from(entity):
                 own += count
             elif summary != usual:
-                same = found.get(summary, ClassEffect(*sides, user, client_id))
+                first = ClassEffect(sides.before, sides.after, user, client_id)
+                same = found.get(summary, first)
                 found[summary] = same._replace(client_ids=same.client_ids + count)
-        classes = [one for one in (*classes, *found.values()) if _Sides(*one[:2]).come_from(entity)]
+        classes += found.values()
         return Effect(tuple(classes), 0 if user else len(self._own_users), own, 0, unexamined)
 
     def _find_address_effect(self, entity: str, address: str | None) -> Effect:
         default = self._stored.get(_DEFAULTS[IP], Change(None, None))
-        own = self._stored[entity]
-        sides = _Sides(
-            *(
-                _limit(first, entity) or _limit(second, _DEFAULTS[IP])
-                for first, second in zip(own, default, strict=True)
-            )
+        before, after = (
+            _limit(own, entity, (IP,)) or _limit(other, _DEFAULTS[IP], (IP,))
+            for own, other in zip(self._stored[entity], default, strict=True)
         )
         count = 0 if address else self._own_addresses
-        return Effect((ClassEffect(*sides, address=address),), own_addresses=count)
+        return Effect((ClassEffect(before, after, address=address),), own_addresses=count)
 
     def _list_default_groups(self, but: Mapping[str, None]) -> Iterator[tuple[str, int]]:
         """Yield one of the client ids with equal defaults, and how many they are, without some."""
         if self._groups is None:
-            groups: dict[Change, dict[str, None]] = defaultdict(dict)
+            groups: dict[tuple[object, ...], dict[str, None]] = defaultdict(dict)
             for one in self._own_ids[None]:
-                before, after = self._decide(_Clients(None, one))
-                groups[Change(before and before.value, after and after.value)][one] = None
+                groups[_summarize(self._decide(_Clients(None, one)))][one] = None
             self._groups = sorted(groups.values(), key=len, reverse=True)
         for group in self._groups:
             count = len(group) - sum(one in group for one in but)
             if count:
                 yield next(one for one in group if one not in but), count
 
-    def _decide(self, clients: _Clients) -> _Sides:
+    def _decide(self, clients: _Clients, examined: str | None = None) -> _Sides:
         """Return the limit of a class on each side: that of the first level with one.
 
+        `examined` is the entity whose quota decides `if_kept`.
         `Limits.resolve` lists all levels of one client; a plan needs thousands of answers, so this
         only looks up texts. A property test compares the two.
         """
         names = {USER: clients.user, CLIENT_ID: clients.client_id}
-        before = after = None
-        for needs_client_id, parts in _LEVELS:
-            if needs_client_id and clients.nameless:
+        before = after = if_kept = None
+        for types, parts in _LEVELS:
+            if not clients.sends_client_id and CLIENT_ID in types:
                 continue
             texts = [names[kind] if named else _DEFAULTS[kind] for kind, named in parts]
             entity = ",".join([one for one in texts if one])
             stored = self._stored.get(entity) if None not in texts else None
             if stored is not None:
-                before = before or _limit(stored.before, entity)
-                after = after or _limit(stored.after, entity)
-        return _Sides(before, after)
+                before = before or _limit(stored.before, entity, types)
+                if entity == examined and after is None and stored.after is None:
+                    if_kept = _limit(stored.before, entity, types)
+                after = after or _limit(stored.after, entity, types)
+        return _Sides(before, after, if_kept or after)
 
 
 def _split(entity: str) -> dict[str, str | None] | None:
@@ -211,10 +221,10 @@ def _split(entity: str) -> dict[str, str | None] | None:
     return {kind: None if one == _DEFAULTS[kind] else one for kind, one in found.items()}
 
 
-def _limit(value: float | None, entity: str) -> Limit | None:
-    return None if value is None else Limit(value, entity)
+def _limit(value: float | None, entity: str, types: tuple[str, ...]) -> Limit | None:
+    return None if value is None else Limit(value, entity, types)
 
 
-def _summarize(sides: _Sides, entity: str) -> tuple[object, ...]:
-    """Return what classes must have in common to be one: values, and whose limits they are."""
-    return tuple(one and (one.value, one.entity == entity) for one in sides)
+def _summarize(sides: _Sides, entity: str | None = None) -> tuple[object, ...]:
+    """Return what classes must have in common to be one: values, sharing, and whose limits."""
+    return tuple([one and (one.value, one.types, one.entity == entity) for one in sides])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from quota_ops.model.effect import ClassEffect, Effect, Limit, LimitChange
-from quota_ops.model.entity import IP
+from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.quota import format_limit
 from quota_ops.model.text import counted
 from quota_ops.report.formats import escape_text
@@ -11,6 +11,15 @@ from quota_ops.report.row_status import ReportRow
 
 NO_EFFECT = "no effect: other limits come first for all of its clients"
 _ANY_USER = "every user without a limit of their own"
+_SENDS = {True: "clients with a client id", False: "clients without a client id"}
+_CLEAR = {LimitChange.NEWLY_LIMITED, LimitChange.NO_LONGER_LIMITED}
+"""What is said without saying who shares the limit."""
+_SHARED = {
+    (USER,): "for all client ids of a user together",
+    (CLIENT_ID,): "for all users of a client id together",
+    (CLIENT_ID, USER): "for each client id of a user",
+}
+"""How clients share a limit, by the types of the entity that has it."""
 _ANY_ADDRESS = "every IP address without a limit of its own"
 
 
@@ -42,10 +51,8 @@ def _format_address(one: ClassEffect) -> str:
 
 def _format_clients(one: ClassEffect) -> str:
     who = _ANY_USER if one.user is None else f"user {_name(one.user)}"
-    if one.nameless:
-        return f"clients without a client id, of {who}"
     if one.client_id is None:
-        return who
+        return who if one.sends_client_id is None else f"{_SENDS[one.sends_client_id]}, of {who}"
     if one.client_ids == 1:
         return f"client id {_name(one.client_id)} of {who}"
     return f"{one.client_ids:,} client ids of {who}"
@@ -57,22 +64,26 @@ def _name(part: str) -> str:
 
 def _format_limits(one: ClassEffect, change: LimitChange, entity: str, key: str) -> str:
     """Return the limits; empty if they are the row's own values, which stand beside it."""
-    own = {limit.entity == entity for limit in (one.before, one.after) if limit}
-    if own == {True}:
-        return ""
     if change is LimitChange.SAME:
         return f", at {_format_limit(one.after or one.before, entity, key)}"
-    sides = (("from", one.before), ("to", one.after))
-    return "".join(
-        f"{'' if word == 'to' and one.before else ','} {word} {_format_limit(limit, entity, key)}"
-        for word, limit in sides
-        if limit
+    if all(limit.entity == entity for limit in (one.before, one.after) if limit):
+        return ""
+    is_shared = one.is_shared_differently() and change not in _CLEAR
+    before, after = (
+        limit and _format_limit(limit, entity, key, is_shared=is_shared)
+        for limit in (one.before, one.after)
     )
+    words = [f"from {before}"] if before else []
+    words += [f"to {after}"] if after else []
+    return f", {' '.join(words)}"
 
 
-def _format_limit(limit: Limit | None, entity: str, key: str) -> str:
+def _format_limit(limit: Limit | None, entity: str, key: str, *, is_shared: bool = False) -> str:
     value = format_limit(key, limit and limit.value)
-    return value if limit is None or limit.entity == entity else f"{value} ({limit.entity})"
+    if limit is None:
+        return value
+    words = f"{value} {_SHARED[limit.types]}" if is_shared else value
+    return words if limit.entity == entity else f"{words} ({limit.entity})"
 
 
 def _list_others(found: Effect) -> Iterator[str]:
@@ -83,6 +94,6 @@ def _list_others(found: Effect) -> Iterator[str]:
         (found.own_addresses, "address"),
     )
     if others := [counted(number, noun) for number, noun in counts if number]:
-        yield f"not affected (own limits): {', '.join(others)}"
+        yield f"not affected by this row (own limits): {', '.join(others)}"
     if found.unexamined:
         yield f"not examined: {counted(found.unexamined, 'more client id')} with own defaults"

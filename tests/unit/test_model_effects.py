@@ -68,7 +68,7 @@ def test_the_words_of_an_effect(case: Any) -> None:
     assert restored == found
     assert {
         entity: None
-        if (effect := found.get(Key(entity, key))) is None or effect.is_evident()
+        if (effect := found.get(Key(entity, key))) is None or effect.is_evident(key)
         else format_effect(effect, entity, key)
         for entity in case["changes"]
     } == case["says"]
@@ -122,14 +122,7 @@ def test_an_effect_is_what_the_lookup_of_each_client_shows(
     changes = {
         entity: Change(*pair) for entity, pair in zip(ENTITIES, values, strict=True) if any(pair)
     }
-    limits = [
-        Limits(
-            StoredQuota(entity, KEY, value)
-            for entity, one in changes.items()
-            if (value := one[side])
-        )
-        for side in (0, 1)
-    ]
+    limits = [limits_of(changes, side) for side in (0, 1)]
     found = find_effects(
         [(entity.text, KEY, one.before) for entity, one in changes.items() if one.before],
         {Key(entity.text, KEY): one for entity, one in changes.items() if len(set(one)) > 1},
@@ -146,10 +139,19 @@ def test_an_effect_is_what_the_lookup_of_each_client_shows(
     }
 
 
+def limits_of(changes: dict[Entity, Change], side: int) -> Limits:
+    """Return the quotas before or after, as one client's limits are looked up in them."""
+    return Limits(
+        StoredQuota(entity, KEY, value) for entity, one in changes.items() if (value := one[side])
+    )
+
+
 def look_up_all(limits: list[Limits], entity: Entity, changes: dict[Entity, Change]) -> Seen:
     """Return what the lookups of single clients show for a changed quota."""
     names = entity.as_dict()
     user = names.get(USER)
+    kept = changes | {entity: Change(None, changes[entity].after or changes[entity].before)}
+    limits = [*limits, limits_of(kept, 1)]
 
     def look_up(client_id: str) -> tuple[Side, Side] | None:
         rungs = [
@@ -189,17 +191,22 @@ def count_seen(effect: Effect, entity: Entity) -> Seen:
         )
         return before, after
 
-    unnamed = {one.nameless: sides(one) for one in effect.classes if one.client_id is None}
+    unnamed = {
+        sends: sides(one)
+        for one in effect.classes
+        if one.client_id is None
+        for sends in (True, False)
+        if one.sends_client_id in {sends, None}
+    }
     listed = Counter({sides(one): 0 for one in effect.classes})
     for one in effect.classes:
         listed[sides(one)] += one.client_ids
     names = entity.as_dict()
-    if names.get(CLIENT_ID) is None and False in unnamed:
-        listed[unnamed[False]] += len(CLIENT_IDS) - listed.total() - effect.own_client_ids
-    nameless = unnamed.get(True, unnamed.get(False))
+    if names.get(CLIENT_ID) is None and True in unnamed:
+        listed[unnamed[True]] += len(CLIENT_IDS) - listed.total() - effect.own_client_ids
     return Seen(
+        unnamed.get(True),
         unnamed.get(False),
-        None if CLIENT_ID in names else nameless,
         +listed,
         effect.own_client_ids,
     )

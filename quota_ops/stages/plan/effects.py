@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quota_ops.model.effect import ClassEffect, Effect, Limit
+from quota_ops.model.entity import Entity
 from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL
@@ -22,7 +23,7 @@ def write_effects(folder: RunFolder, plan: Plan) -> None:
     rows = [
         {"entity": entity, "key": key, **effect.as_json(key)}
         for (entity, key), effect in find_effects(_read_stored(folder), changes).items()
-        if not effect.is_evident()
+        if not effect.is_evident(key)
     ]
     if rows or folder.has(EFFECTS):
         folder.write_json(EFFECTS, {"effects": rows})
@@ -59,7 +60,7 @@ def _parse_class(values: Mapping[str, Any]) -> ClassEffect:
         user=typed(values["user"], str | None),
         client_id=typed(values["client_id"], str | None),
         client_ids=typed(values["client_ids"], int),
-        nameless=typed(values["nameless"], bool),
+        sends_client_id=typed(values["sends_client_id"], bool | None),
         address=typed(values["address"], str | None),
     )
 
@@ -67,4 +68,5 @@ def _parse_class(values: Mapping[str, Any]) -> ClassEffect:
 def _parse_limit(values: Mapping[str, Any] | None) -> Limit | None:
     if values is None:
         return None
-    return Limit(float(values["value"]), typed(values["entity"], str))
+    entity = typed(values["entity"], str)
+    return Limit(float(values["value"]), entity, Entity.parse(entity).types)
