@@ -29,7 +29,7 @@ class Guard(StrEnum):
         "More rows would be cleared than `guards.removals` or `guards.removals_share` allow.",
     )
     OWNER_REMOVED = "owner_removed", "All rows of one owner would be cleared."
-    CUT = "cut", "A limit would fall by more than `guards.cut_share` percent."
+    CUT = "cut", "A limit of clients would fall by more than `guards.cut_share` percent."
     RAISE = "raise", "A limit would rise to more than `guards.raise_factor` times what it was."
     SMALL_LIMIT = (
         "small_limit",

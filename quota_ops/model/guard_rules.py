@@ -4,22 +4,28 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.effect import Effect
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
+from quota_ops.model.limit_guards import (
+    SHARE_COUNTS_FROM,
+    Findings,
+    cuts_a_limit,
+    judge_clients,
+    judge_values,
+    name_rows,
+)
 from quota_ops.model.memory import CLEARED
-from quota_ops.model.plan import is_cut, is_raise, is_small
+from quota_ops.model.plan import is_raise, is_small
 from quota_ops.model.policy import DriftPolicy, Policy
-from quota_ops.model.quota import format_limit
+from quota_ops.model.rows import Key
 from quota_ops.model.strict_policy import Thresholds, build_unprotected_filter
 from quota_ops.model.text import counted
-
-SHARE_COUNTS_FROM = 5
-"""Below this number of removals the share means little: one of four rows is 25 percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,32 +49,29 @@ def judge(
     commit: str | None,
     desired: int,
     earlier: EarlierRuns,
+    effects: Mapping[Key, Effect] | None = None,
     clients: InventoryEffects | None = None,
 ) -> tuple[GuardFinding, ...]:
     """Return the guards that block a plan, by the stricter of its policy and the last applied one.
 
-    `clients` is how the plan concerns the clients of the inventory.
-
-    The message of a guard that blocks only by the last applied policy mentions it.
+    `effects` are those of the writes on classes of clients, `clients` those on the clients of the
+    inventory. The message of a guard that blocks only by the last applied policy mentions it.
     """
     thresholds = Thresholds(policy, earlier.policy)
     clears = [row for row in writes if row.action is Action.CLEAR]
     return (
         *_removals(clears, thresholds, earlier),
-        *_owners(clears, earlier),
-        *judge_values(writes, thresholds),
+        *_owners(clears, writes, earlier),
+        *judge_values(writes, thresholds, effects or {}),
         *_by_kind(writes, thresholds),
         *_late_and_returned(writes, thresholds),
         *_unprotected(writes, policy, earlier.policy),
         *_defaults(writes),
-        *_blast_radius(clients, thresholds),
+        *judge_clients(clients, thresholds),
         *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
         *_empty(clears, desired),
     )
-
-
-Findings = Iterator[GuardFinding]
 
 
 def _empty(clears: Sequence[Difference], desired: int) -> Findings:
@@ -95,41 +98,17 @@ def _removals(
 _NOT_OWNED = frozenset({Kind.UNMANAGED, Kind.RETURNED})
 
 
-def _owners(clears: Sequence[Difference], earlier: EarlierRuns) -> Findings:
+def _owners(
+    clears: Sequence[Difference], writes: Sequence[Difference], earlier: EarlierRuns
+) -> Findings:
     lost = Counter(row.owner for row in clears if row.kind not in _NOT_OWNED)
+    new = {row.owner for row in writes if row.action is not Action.CLEAR}
     for owner, rows in sorted(lost.items(), key=str):
         if owner is not None and rows >= earlier.owners.get(owner, rows + 1):
             theirs = [row for row in clears if row.owner == owner]
-            words = f"every row of {owner} would be cleared ({rows:,})"
+            every = f"every row that {owner} has now" if owner in new else f"every row of {owner}"
+            words = f"{every} would be cleared ({rows:,})"
             yield make_finding(Guard.OWNER_REMOVED, words, theirs)
-
-
-def judge_values(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
-    """Yield the findings of the guards that compare a value before and after."""
-    share, factor = thresholds.of("cut_share"), thresholds.of("raise_factor")
-    cuts = [row for row in writes if is_cut(row, beyond=share.value)]
-    if cuts:
-        message = f"{_rows(cuts)} would fall by more than {share.value:g} %{share.source}"
-        yield make_finding(Guard.CUT, message, cuts)
-    raises = [row for row in writes if is_raise(row, factor.value)]
-    if raises:
-        message = f"{_rows(raises)} would rise to more than {factor.value:g} times{factor.source}"
-        yield make_finding(Guard.RAISE, message, raises)
-    small = [row for row in writes if is_small(row, thresholds.strict.guards)]
-    if small:
-        yield make_finding(Guard.SMALL_LIMIT, ", and ".join(_small_words(small, thresholds)), small)
-
-
-def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterator[str]:
-    """Yield a sentence for the limits of each unit, starting with the unit of the first row."""
-    by_threshold: dict[str, list[Difference]] = {}
-    for row in small:
-        name = "small_percentage" if row.key == "request_percentage" else "small_byte_rate"
-        by_threshold.setdefault(name, []).append(row)
-    for name, rows in by_threshold.items():
-        least = thresholds.of(name)
-        below = f"below {format_limit(rows[0].key, least.value)}{least.source}"
-        yield f"{_rows(rows)} would be set {below}"
 
 
 def _by_kind(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
@@ -141,14 +120,14 @@ def _by_kind(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
     ):
         rows = [row for row in writes if row.kind is kind]
         if rows and (kind is not Kind.DRIFTED or thresholds.strict.drift is not DriftPolicy.REPAIR):
-            yield make_finding(guard, f"{_rows(rows)} {words}", rows)
+            yield make_finding(guard, f"{name_rows(rows)} {words}", rows)
 
 
 def _unprotected(writes: Sequence[Difference], policy: Policy, applied: Policy | None) -> Findings:
     rows = list(filter(build_unprotected_filter(policy, applied), writes))
     if rows:
         words = "would change, although excluded by the last applied policy"
-        yield make_finding(Guard.UNPROTECTED, f"{_rows(rows)} {words}", rows)
+        yield make_finding(Guard.UNPROTECTED, f"{name_rows(rows)} {words}", rows)
 
 
 def _late_and_returned(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
@@ -156,37 +135,21 @@ def _late_and_returned(writes: Sequence[Difference], thresholds: Thresholds) -> 
     if late and thresholds.strict.drift is not DriftPolicy.REPAIR:
         seems = f"the write of run {late[0].run} seems to have arrived late"
         yield make_finding(
-            Guard.LATE_WRITE, f"{_rows(late)}: {seems}, and {thresholds.drift_words}", late
+            Guard.LATE_WRITE, f"{name_rows(late)}: {seems}, and {thresholds.drift_words}", late
         )
     returned = [row for row in writes if row.kind is Kind.RETURNED]
     if returned:
         first = returned[0]
         did = "cleared" if first.memory == CLEARED else "wrote late"
         what = f"not in Git, and on the cluster with a value that run {first.run} {did}"
-        yield make_finding(Guard.RETURNED, f"{_rows(returned)}: {what}", returned)
+        yield make_finding(Guard.RETURNED, f"{name_rows(returned)}: {what}", returned)
 
 
 def _defaults(writes: Sequence[Difference]) -> Findings:
     touched = [row for row in writes if row.has_default]
     if touched:
-        message = f"{_rows(touched)} would change; a default applies to many clients"
+        message = f"{name_rows(touched)} would change; a default applies to many clients"
         yield make_finding(Guard.DEFAULT_TOUCHED, message, touched)
-
-
-def _blast_radius(clients: InventoryEffects | None, thresholds: Thresholds) -> Findings:
-    if clients is None or not clients.total.losing:
-        return
-    total, most = clients.total, thresholds.of("blast_radius")
-    least = thresholds.of("blast_radius_share")
-    share = 100 * total.losing / total.clients
-    if total.losing > most.value:
-        lost = f"{counted(total.losing, 'client')} would be cut or newly limited, more than "
-        words = f"{lost}{most.value:,}{most.source}"
-        yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
-    elif total.losing >= SHARE_COUNTS_FROM and share > least.value:
-        lost = f"{total.losing:,} of {counted(total.clients, 'client')} would be cut or newly "
-        words = f"{lost}limited, more than {least.value:g} %{least.source}"
-        yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
 
 
 def _commits_and_policy(
@@ -213,20 +176,13 @@ def _old_ledger(clears: Sequence[Difference], earlier: EarlierRuns) -> Findings:
     if clears and earlier.old_ledger is not None:
         yield make_finding(
             Guard.OLD_LEDGER,
-            f"{_rows(clears)} would be cleared based on {earlier.old_ledger}",
+            f"{name_rows(clears)} would be cleared based on {earlier.old_ledger}",
             clears,
         )
 
 
-def _rows(rows: Sequence[Difference]) -> str:
-    """Format the first row, and the number of the others."""
-    first = f"{rows[0].entity} {rows[0].key}"
-    return first if len(rows) == 1 else f"{first} and {len(rows) - 1:,} more"
-
-
 _ABOUT_CLEARS = {Guard.REMOVALS, Guard.OWNER_REMOVED, Guard.OLD_LEDGER, Guard.EMPTY_DESIRED}
 _CONCERNED: Mapping[str, Callable[[Difference, Policy], bool]] = {
-    Guard.CUT: lambda row, policy: is_cut(row, beyond=policy.guards.cut_share),
     Guard.RAISE: lambda row, policy: is_raise(row, policy.guards.raise_factor),
     Guard.SMALL_LIMIT: lambda row, policy: is_small(row, policy.guards),
     Guard.DEFAULT_TOUCHED: lambda row, _policy: row.has_default,
@@ -234,12 +190,16 @@ _CONCERNED: Mapping[str, Callable[[Difference, Policy], bool]] = {
 }
 
 
-def is_blocked_by(guard: str, row: Difference, policy: Policy) -> bool:
+def is_blocked_by(
+    guard: str, row: Difference, policy: Policy, effect: Effect | None = None
+) -> bool:
     """Return whether a guard blocks because of this row; some guards judge the whole plan.
 
-    `policy` is the policy that the guards used.
+    `policy` is the policy that the guards used, `effect` that of the row on clients.
     """
     if row.action not in WRITES or guard in _ABOUT_CLEARS:
         return row.action is Action.CLEAR and guard in _ABOUT_CLEARS
+    if guard == Guard.CUT:
+        return cuts_a_limit(row, effect, policy.guards.cut_share)
     is_concerned = _CONCERNED.get(guard)
     return row.kind.value == guard if is_concerned is None else is_concerned(row, policy)

@@ -141,11 +141,11 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         place = difference.id
         results = validated.get(place), applied.get(place), verdicts.pop(place, None)
         status = _find_status(difference, *results, forgets=forgets)
+        origin, effect = report.origins.get(place), report.effects.get(place)
         guarded = bool(blocking) and any(
-            is_blocked_by(one, difference, strict_policy) for one in blocking
+            is_blocked_by(one, difference, strict_policy, effect) for one in blocking
         )
         guarded |= blocks_unprotected and difference.action in WRITES and is_unprotected(difference)
-        origin, effect = report.origins.get(place), report.effects.get(place)
         rows.append(ReportRow(difference, status, *results, guarded, origin=origin, effect=effect))
     return rows
 

@@ -20,7 +20,7 @@ from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, read_guards
-from quota_ops.model.guard_rules import judge_values
+from quota_ops.model.limit_guards import judge_values
 from quota_ops.model.memory import forget_values, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import DONE, Outcome, Status
@@ -165,7 +165,7 @@ def record_and_validate(
         batches = _number_batches(writes)
         guards = [
             asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
-            for one in judge_values(writes, Thresholds(policy, None))
+            for one in judge_values(writes, Thresholds(policy, None), {})
             if one.guard in GUARDS
         ]
         changes = [_row_json(row) for rows in batches.values() for row in rows]

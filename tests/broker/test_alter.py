@@ -79,7 +79,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "  team.yaml:3 declares 10 MiB/s: the next reconcile reverts it, unless a guard "
         "blocks it or it needs approval\n"
         "\n"
-        "raise: user=alice producer_byte_rate would rise to more than 100000 times "
+        "raise: user=alice producer_byte_rate would rise to more than 100,000 times "
         "(overridden: INC-31)\n"
         "\n"
         f"run: {run}\n"

@@ -167,5 +167,5 @@ def test_rows_of_a_killed_first_run_are_guarded(lab: Lab) -> None:
     assert error.message == (
         "guards block this plan: "
         "removals: 5 of 5 managed rows would be removed, more than 10 %; "
-        "owner_removed: every row of team would be cleared (5)"
+        "owner_removed: every row that team has now would be cleared (5)"
     )

@@ -9,9 +9,12 @@ import yaml
 
 from quota_ops.model.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.effect import Effect
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.rows import Key
+from quota_ops.precedence.effects import Change, find_effects
 
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
@@ -53,6 +56,15 @@ def policy_of(case: dict[str, Any]) -> Policy:
         guards=GuardThresholds(**{"small_byte_rate": 0.0} | case.get("guards", {})),
         **case.get("policy", {}),
     )
+
+
+def effects_of(case: dict[str, Any], rows: list[Difference]) -> dict[Key, Effect]:
+    """Return the effects of a case's rows beside the other quotas that the cluster stores."""
+    stored = [
+        (entity, "producer_byte_rate", float(value))
+        for entity, value in case.get("stored", {}).items()
+    ]
+    return find_effects(stored, {row.id: Change(row.before, row.target) for row in rows})
 
 
 def earlier_runs_of(case: dict[str, Any]) -> EarlierRuns:
@@ -97,6 +109,7 @@ def test_guards_speak(case: dict[str, Any]) -> None:
         desired=case.get("desired", 10),
         earlier=earlier_runs_of(case),
         clients=clients_of(case),
+        effects=effects_of(case, rows),
     )
 
     expected = [*case.get("says", {}).items(), *case.get("also", {}).items()]
@@ -107,10 +120,12 @@ def test_guards_speak(case: dict[str, Any]) -> None:
 def test_guards_know_the_rows_they_mean(case: dict[str, Any]) -> None:
     """The rows that a guard is about can be told from the others."""
     rows = [(row["who"], difference(row)) for row in case.get("rows", [])]
-    policy = policy_of(case)
+    policy, effects = policy_of(case), effects_of(case, [row for _, row in rows])
 
     for guard, about in case["about"].items():
-        assert [who for who, row in rows if is_blocked_by(guard, row, policy)] == about
+        assert [
+            who for who, row in rows if is_blocked_by(guard, row, policy, effects.get(row.id))
+        ] == about
 
 
 def test_guards_that_judge_the_whole_plan_mean_no_row() -> None:

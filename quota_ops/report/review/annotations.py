@@ -83,7 +83,9 @@ def _of_rows(review: ClusterReview) -> Iterator[Annotation]:
             yield _of_row(review, row, Level.ERROR, REJECTED, f"{_name(row)} is {words}")
     for guard in plan.refused:
         blocked = [
-            row for row in rows if is_blocked_by(guard.guard, row.difference, plan.strict_policy)
+            row
+            for row in rows
+            if is_blocked_by(guard.guard, row.difference, plan.strict_policy, row.effect)
         ]
         declared = [row for row in blocked if row.difference.after is not None]
         for row in declared:

@@ -20,6 +20,7 @@ from quota_ops.model.rows import Batches, BatchRow, Key
 from quota_ops.model.text import counted
 from quota_ops.stages.plan import judge_plan, refuse_unless_guards_pass
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
+from quota_ops.stages.plan.effects import find_plan_effects
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import PLAN, VALIDATED, RunFolder
@@ -105,7 +106,8 @@ def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
         )
     earlier = read_earlier_runs(folder)
     recorded = tuple(replace(one, allowed=None) for one in plan.guards)
-    if earlier.policy != plan.applied or judge_plan(folder, plan, earlier) != recorded:
+    found = judge_plan(folder, plan, earlier, find_plan_effects(folder, plan))
+    if earlier.policy != plan.applied or found != recorded:
         raise Refused(
             f"{folder.place / PLAN} does not record what the guards find",
             format_new_plan_remedy(folder),

@@ -6,15 +6,17 @@ from datetime import UTC, datetime
 
 from quota_ops.desired.pauses import find_pause
 from quota_ops.model.approval import Author, DecisionKind, find_login, mark_overridden
+from quota_ops.model.effect import Effect
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, judge
 from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy
+from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.sql.client_effects import SUMMARY, read_client_effects, write_client_effects
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
-from quota_ops.stages.plan.effects import write_effects
+from quota_ops.stages.plan.effects import find_plan_effects, write_effects
 from quota_ops.stages.plan.findings import write_findings
 from quota_ops.store import decisions
 from quota_ops.store.origins import leave_origins
@@ -43,7 +45,8 @@ def plan_changes(
     _count_clients(folder)
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=earlier.policy)
-    plan = plan.with_guards(judge_plan(folder, plan, earlier))
+    effects = find_plan_effects(folder, plan)
+    plan = plan.with_guards(judge_plan(folder, plan, earlier, effects))
     if plan.guards:
         plan = _apply_overrides(folder, approvals, plan)
         if allow:
@@ -53,7 +56,7 @@ def plan_changes(
     folder.leave_plan(plan)
     write_findings(folder, plan)
     leave_origins(folder, plan.differences)
-    write_effects(folder, plan)
+    write_effects(folder, effects)
     refuse_unless_guards_pass(plan)
     return plan
 
@@ -102,8 +105,10 @@ def _record_overrides(
         decisions.append(approvals, override)
 
 
-def judge_plan(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> tuple[GuardFinding, ...]:
-    """Return the findings of the guards that block a plan."""
+def judge_plan(
+    folder: RunFolder, plan: Plan, earlier: EarlierRuns, effects: Mapping[Key, Effect]
+) -> tuple[GuardFinding, ...]:
+    """Return the findings of the guards that block a plan with these effects on clients."""
     return judge(
         plan.writes,
         policy=plan.policy,
@@ -111,6 +116,7 @@ def judge_plan(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> tuple[Gua
         desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
         earlier=earlier,
         clients=read_client_effects(folder) if folder.has(SUMMARY) else None,
+        effects=effects,
     )
 
 

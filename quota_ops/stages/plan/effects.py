@@ -17,12 +17,17 @@ EFFECTS = "effects.json"
 """The artefact with the effects that are not evident from the values before and after."""
 
 
-def write_effects(folder: RunFolder, plan: Plan) -> None:
-    """Write effects.json if a write has an effect that its values do not show."""
+def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
+    """Return the effects of a plan's writes on classes of clients."""
     changes = {row.id: Change(row.before, row.target) for row in plan.writes}
+    return find_effects(_read_stored(folder), changes)
+
+
+def write_effects(folder: RunFolder, effects: Mapping[Key, Effect]) -> None:
+    """Write effects.json if a write has an effect that its values do not show."""
     rows = [
         {"entity": entity, "key": key, **effect.as_json(key)}
-        for (entity, key), effect in find_effects(_read_stored(folder), changes).items()
+        for (entity, key), effect in effects.items()
         if not effect.is_evident(key)
     ]
     if rows or folder.has(EFFECTS):
