@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from quota_ops.model.history import HISTORY, HistoryRow
 from quota_ops.store import history, parquet
 from tests.lab import Lab
@@ -85,6 +87,7 @@ def test_a_report_that_is_written_again_adds_nothing(lab: Lab) -> None:
     assert recorded(lab) == before
 
 
+@pytest.mark.local_store
 def test_a_history_that_cannot_be_written_is_reported(lab: Lab) -> None:
     """The run ends as without it; a plan prints why on stderr, a report has it as a warning."""
     lab.desire({ALICE: {KEY: 10.0}})

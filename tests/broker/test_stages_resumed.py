@@ -3,7 +3,7 @@
 import pytest
 
 from quota_ops.kafka.outcomes import build_outcomes
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.runs.run import Run
@@ -47,7 +47,7 @@ def test_what_was_left_unknown_is_settled_by_resuming(lab: Lab) -> None:
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("status", [Status.ACCEPTED, Status.UNKNOWN])
 def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab) -> None:
-    """Rows that the run did not reach again keep their result, in each later attempt too."""
+    """The error counts entities; rows not reached again keep their result in later attempts."""
     run = begun(lab, status)
     hold = lab.store.holds(lab.cluster.cluster_id) / "00000001.json"
     stopped = lab.resume(
@@ -61,6 +61,7 @@ def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab)
     hold.delete()
     run_stages(run, RESUMED)
 
-    assert isinstance(error, InvalidInput) is (status is Status.ACCEPTED)
+    assert isinstance(error, Refused)
+    assert "of 10 entities d" in error.message  # done, or: did not end as planned
     assert {one.status for one in first} == {Status.ACCEPTED, status}
     assert outcomes(run.folder) == dict.fromkeys(TEN, Status.ACCEPTED)
