@@ -1,32 +1,45 @@
-"""Diff one or many runs on Spark: `spark-submit diff_quotas.py RUN_FOLDER...`."""
+"""Diff one or many runs on Spark: `spark-submit diff_quotas.py RUN_FOLDER...`.
+
+With `--history RUN_STORE` as the first arguments, it then summarizes the history of all clusters.
+"""
 
 import sys
+from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.client_effects import compare_large_inventories
+from quota_ops.sql.history import summarize_history
 from quota_ops.sql.job import diff_and_record
 from quota_ops.sql.spark import SparkEngine
 from quota_ops.sql.spark_effects import SparkEffects
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run_store import RunStore, open_place
 
 __all__ = ["main"]
 
 
-def main(folders: list[str]) -> None:
+def main(folders: list[str], history: str | None = None) -> None:
     """Write differences and batches to each run folder, and record how each diff ended.
 
     If cluster.yaml names a large inventory, also writes which clients the differences concern.
+
+    `history` is the run store whose history is summarized in the same application. If that fails,
+    the job prints why, and ends as without it: the history is complete without a summary.
 
     spark-submit sets master and memory. If some runs are damaged, the others get their results,
     and the job prints each damaged run with the reason and exits with code 2.
     """
     spark = SparkSession.builder.appName("quota-ops diff").getOrCreate()
     try:
+        engine = SparkEngine(spark)
         places = [open_place(folder) for folder in folders]
-        diff_and_record(SparkEngine(spark), places)
-        compare_large_inventories(SparkEffects(spark), places)
+        try:
+            diff_and_record(engine, places)
+            compare_large_inventories(SparkEffects(spark), places)
+        finally:
+            if history is not None:
+                _summarize(engine, history)
     except QuotaOpsError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)
@@ -34,5 +47,17 @@ def main(folders: list[str]) -> None:
         spark.stop()
 
 
+def _summarize(engine: SparkEngine, run_store: str) -> None:
+    try:
+        found = summarize_history(engine, RunStore(open_place(run_store)), datetime.now(UTC))
+    except QuotaOpsError as error:
+        sys.stderr.write(f"the history was not summarized: {error}\n")
+    else:
+        sys.stdout.write(f"{found.as_text()}\n")
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if sys.argv[1:2] == ["--history"]:
+        main(sys.argv[3:], sys.argv[2])
+    else:
+        main(sys.argv[1:])

@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from quota_ops.airflow.connection import find_airflow_connection
 from quota_ops.airflow.errors import SparkFailed, log_errors
-from quota_ops.airflow.runs import ClusterFolder, start_folder
+from quota_ops.airflow.runs import ClusterFolder, find_store, start_folder
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.report import StageStatus
 from quota_ops.model.text import counted
@@ -38,11 +38,18 @@ LOCAL = '{"conn_type": "spark", "host": "local[*]"}'
 class SparkDiff(SparkSubmitOperator):
     """Run spark_jobs/diff_quotas.py over the folders of this run whose cluster was described.
 
+    With `summarizes`, the job then summarizes the history of all clusters.
+
     The task is skipped if no cluster was described.
     """
 
     def __init__(
-        self, *, clusters: Sequence[ClusterFolder], run_store: str | None, **options: Any
+        self,
+        *,
+        clusters: Sequence[ClusterFolder],
+        run_store: str | None,
+        summarizes: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(
             application=JOB,
@@ -52,6 +59,7 @@ class SparkDiff(SparkSubmitOperator):
         )
         self.clusters = clusters
         self.run_store = run_store
+        self.summarizes = summarizes
 
     def execute(self, context: "Context") -> None:
         """Write differences and batches to every folder, and fail if one could not be compared.
@@ -74,7 +82,8 @@ class SparkDiff(SparkSubmitOperator):
 
     def _submit(self, context: "Context", places: Sequence[Place]) -> None:
         self.application = str(_find_file(JOB))
-        self.application_args = [one.uri for one in places]
+        history = ["--history", find_store(self.run_store).root.uri] if self.summarizes else []
+        self.application_args = [*history, *(one.uri for one in places)]
         spark = find_airflow_connection(SPARK) or _run_on_this_worker()
         self.conf = choose_settings(spark, places)
         prepare_process(spark)

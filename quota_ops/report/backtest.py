@@ -43,7 +43,7 @@ def _guard_cells(blocked: Sequence[Blocked]) -> Line:
         Span(blocked[0].finding.guard, Tone.STRONG),
         Span(f"{len(blocked):,}"),
         Span(f"{max(one.finding.rows for one in blocked):,}"),
-        Span(f"{max(shares):.1f} %" if shares else ""),
+        Span(f"{max(shares):g} %" if shares else ""),
     )
 
 

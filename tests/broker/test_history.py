@@ -72,7 +72,7 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
     assert (quota["drifts"], quota["drifted_since"], quota["altered_by"]) == (1, None, "anna")
     assert quota["set_run"] == quota["repaired_by"] == rows[-1].run
     tried = lab.call("backtest", "all", "--policy", str(lab.folder / "cluster.yaml")).stdout
-    assert "3 plans since " in tried
+    assert "2 plans since " in tried
     table = lab.call("history", "demo").stdout
     assert re.search(r"2 of 2 +4 +1 +", table)
 

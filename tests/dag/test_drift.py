@@ -9,13 +9,16 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.ledger_edits import VERIFIED, adopt
 from quota_ops.model.report import StageStatus
 from quota_ops.model.rows import LedgerRow
+from quota_ops.sql.history import read_history
 from quota_ops.sql.spark_archive import find_spark
+from quota_ops.store.history import append
 from quota_ops.store.ledger import change
 from quota_ops.store.run_store import RunStore, open_place
 from tests.broker.rights import rights
 from tests.dag.asset_events import list_events
 from tests.dag.recording import SUBMIT, record_command, set_connection
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
+from tests.engines.test_summarize_history import end
 from tests.places import on_disk
 
 KEY = "producer_byte_rate"
@@ -50,8 +53,11 @@ def test_some_clusters_cannot_be_looked_at(
 ) -> None:
     """One Spark job compares all reachable clusters; the others are reported, and the run fails.
 
-    The job runs by the binary and with the settings of the Airflow connection.
+    The job runs by the binary and with the settings of the Airflow connection, and it summarizes
+    the history in the same application.
     """
+    demo.store.mkdir(parents=True, exist_ok=True)
+    append(RunStore(open_place(demo.store)), end("2026-11-01T10:00:00Z", drifts=True))
     submit = find_spark() / "bin" / "spark-submit"
     command = record_command(tmp_path, monkeypatch, then=str(submit))
     own = {"spark.sql.shuffle.partitions": 1, "deploy-mode": "client"}
@@ -87,6 +93,9 @@ def test_some_clusters_cannot_be_looked_at(
     assert all(run.folder(name).has("report.html") for name in ("demo", "second", "gone", "broken"))
     assert quotas.stored() == stored
     assert not (demo.store / "ledger").exists()
+    assert (demo.store / "history" / "summary" / "00000001.json").exists()
+    found = read_history(RunStore(open_place(demo.store)), "demo")
+    assert (found.quotas[0].drifts, len(found.days), found.troubles) == (1, 2, ())
     assert "spark.sql.shuffle.partitions=1" in command.read_text().splitlines()
 
 

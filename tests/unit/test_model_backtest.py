@@ -68,7 +68,7 @@ def test_the_screen_of_a_backtest() -> None:
     shown = plain(backtest_screen(plans, blocked, "2026-11-01", "cluster.yaml"))
     lines = [" ".join(one.split()) for one in shown.splitlines()]
     assert lines[0] == "2 plans since 2026-11-01; the guards of cluster.yaml would have blocked 2."
-    assert "removals 1 8 16.0 %" in lines
+    assert "removals 1 8 16 %" in lines
     assert "2026-11-01 00:00 UTC demo 2026-11-01 2 8 removals 8 etl 8 blocked" in lines
     assert "2026-11-03 00:00 UTC demo 2026-11-03 1 1 raise 1 team 1 overridden" in lines
     assert blocked_json(blocked[1])["owners"] == [{"owner": "team", "rows": 1}]
