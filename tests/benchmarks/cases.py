@@ -17,7 +17,6 @@ from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.buckets import buckets
 from tests.benchmarks.clients import clients
 from tests.benchmarks.fleet import fleet
-from tests.benchmarks.history import history
 from tests.benchmarks.many_clusters import many_clusters
 from tests.benchmarks.measure import Spread, pair
 from tests.unit.review_sample import large_review
@@ -142,7 +141,6 @@ CASES = {
     "demo": demo,
     "many_clusters": many_clusters,
     "fleet": fleet,
-    "history": history,
     "describe": describe,
 }
 """In the order in which they run: one_off needs a small cluster, describe leaves a large one."""
