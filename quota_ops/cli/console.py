@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from quota_ops.model.policy import Policy
     from quota_ops.model.progress import ConcurrentWrite, Progress
     from quota_ops.report.layout import Screen
+    from quota_ops.store.run_store import RunStore
 
 
 TEXT = "text"
@@ -90,6 +91,16 @@ def warn_of_writes(writes: "Iterable[ConcurrentWrite]") -> None:
 
     for words in concurrent_words(writes):
         click.echo(words, err=True)
+
+
+def warn_empty(store: "RunStore") -> None:
+    """Warn on stderr that a run store has nothing in it, which may be a typing error."""
+    if not store.root.entries():
+        click.echo(
+            f"The run store {store.root} is empty or does not exist. If there were runs or holds, "
+            "correct --run-store or QUOTA_OPS_RUN_STORE.",
+            err=True,
+        )
 
 
 def warn_unnamed(actual: Path, cluster_id: str | None, policy: "Policy") -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.console import TEXT, show_screen, warn_empty
 
 
 @click.command(
@@ -33,6 +33,8 @@ def holds(
     session = Session.start(cluster, desired_state, run_store)
     now = datetime.now(UTC).replace(microsecond=0)
     kept = read(session.holds)
+    if not kept:
+        warn_empty(session.store)
     listed = kept if everything else select_current_holds(kept, now)
     if output == TEXT:
         show_screen(holds_screen(listed, now))

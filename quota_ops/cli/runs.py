@@ -32,12 +32,15 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     """
     import json
 
-    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.console import TEXT, show_screen, warn_empty
     from quota_ops.report.run_list import runs_screen
     from quota_ops.store.run_list import list_runs
     from quota_ops.store.run_store import find_run_store
 
-    found, more = list_runs(find_run_store(run_store), cluster, most)
+    store = find_run_store(run_store)
+    found, more = list_runs(store, cluster, most)
+    if not found:
+        warn_empty(store)
     if output == TEXT:
         show_screen(runs_screen(found, more))
     else:

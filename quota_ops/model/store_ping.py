@@ -28,7 +28,8 @@ class StorePing:
 
     `winners` has, for each number that `racers` writers tried to create at the same moment, how
     many of them succeeded; it is empty if files cannot be created. `left` is the address of the
-    folder with test files that could not be deleted.
+    folder with test files that could not be deleted. `is_empty` is whether the store had nothing in
+    it before: it is new, or its address has a typing error.
     """
 
     address: str
@@ -36,6 +37,7 @@ class StorePing:
     racers: int = 0
     winners: tuple[int, ...] = ()
     left: str | None = None
+    is_empty: bool = False
 
     @property
     def is_safe(self) -> bool | None:

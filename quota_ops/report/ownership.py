@@ -89,8 +89,11 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
         )
         for one, fate in rows
     )
-    number = len({one.id for one, _ in rows})
-    heading = f"{where}: {counted(number, 'quota')} released; the cluster was not changed"
+    number = len({one.id for one, _ in rows if one.state not in REMEMBERED})
+    past = sum(one.state in REMEMBERED for one, _ in rows)
+    forgotten = f", {counted(past, 'earlier value')} forgotten" if past else ""
+    released = f"{counted(number, 'quota')} released{forgotten}"
+    heading = f"{where}: {released}; the cluster was not changed"
     headings = ("entity", "key", "value", "state", "next")
     slip = f"The ledger has {_NONE}" if named else None
     return (line(heading, Tone.STRONG), *_listed(headings, table, slip))

@@ -72,6 +72,9 @@ def _below(ping: StorePing) -> Iterator[Line]:
     if ping.is_safe is False:
         yield line()
         yield line(_UNSAFE, Tone.REFUSAL)
+    if ping.is_empty:
+        yield line()
+        yield line("This store is empty or does not exist: no run has used it.", Tone.CHANGE)
     if ping.left:
         yield line()
         yield line(f"Test files were not deleted: {ping.left}", Tone.CHANGE)
@@ -86,6 +89,7 @@ def store_ping_json(ping: StorePing) -> dict[str, Any]:
     winners     how many of them succeeded, for each number
     operations  operation, authorized (true, false, null not tried), median and highest (seconds),
                 error
+    empty       whether nothing was stored there before the test
     left        the folder of test files that could not be deleted; null if there are none
     """
     return {
@@ -103,5 +107,6 @@ def store_ping_json(ping: StorePing) -> dict[str, Any]:
             }
             for one in ping.operations
         ],
+        "empty": ping.is_empty,
         "left": ping.left,
     }

@@ -30,6 +30,7 @@ def ping_store(store: RunStore) -> StorePing:
     a ping of the repaired store deletes it. Raises InvalidInput if the store cannot be used at all:
     there is no such bucket, it cannot be reached, or the credentials are wrong.
     """
+    is_empty, missing = _is_empty(store.root), _list_missing(store.root)
     folder = store.root / "ping" / uuid4().hex
     timed = [folder / f"timed-{number:02d}" for number in range(_TIMES)]
     raced = [folder / f"raced-{number:02d}" for number in range(NUMBERS)]
@@ -49,10 +50,30 @@ def ping_store(store: RunStore) -> StorePing:
         deleted = _try("delete", [one.delete for one in timed if written])
     finally:
         left = _delete(written, folder)
+        with suppress(InvalidInput, OSError):
+            for one in missing:
+                one.delete_folder()
     operations = (listed, read, created, replaced, deleted)
-    ping = StorePing(str(store.root), operations, RACERS, winners, left)
+    ping = StorePing(str(store.root), operations, RACERS, winners, left, is_empty)
     _record_race(store, ping)
     return ping
+
+
+def _is_empty(root: Place) -> bool:
+    """Return whether nothing is stored here; False without the permission to list."""
+    with suppress(InvalidInput):
+        return not root.entries()
+    return False
+
+
+def _list_missing(place: Place) -> list[Place]:
+    """Return the folders that a test creates: a place that does not exist, and those above it."""
+    missing: list[Place] = []
+    with suppress(InvalidInput):
+        while place.key and not place.exists():
+            missing.append(place)
+            place = place.parent
+    return missing
 
 
 def _try(name: str, calls: Iterable[Callable[[], object]]) -> Operation:

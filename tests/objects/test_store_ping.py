@@ -40,7 +40,7 @@ def authorized(shown: str) -> dict[str, bool | None]:
 
 def test_a_good_store_passes(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every number has one winner, every operation has times, and nothing is left."""
-    for place in (address, str(tmp_path / "store")):
+    for place in (address, str(tmp_path / "deep" / "store")):
         monkeypatch.setenv(ENVIRONMENT, place)
         ended = ping("--run-store", "--format", "json")
 
@@ -51,6 +51,43 @@ def test_a_good_store_passes(address: str, tmp_path: Path, monkeypatch: pytest.M
         assert authorized(ended.stdout) == dict.fromkeys(OPERATIONS, True)
         assert all(0 < one["median"] <= one["highest"] for one in shown["operations"])
         assert find_run_store(place).root.walk() == ()
+        assert shown["empty"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_with_runs_is_not_called_empty(tmp_path: Path) -> None:
+    """A folder that exists stays after a ping, and a store that has files is not called empty."""
+    store = tmp_path / "store"
+    for content in ((), ("x",)):
+        store.mkdir(exist_ok=True)
+        for name in content:
+            (store / name).touch()
+        ended = ping("--run-store", str(store))
+        assert ended.exit_code == 0
+        assert ("This store is empty or does not exist" in ended.stdout) is (content == ())
+        assert {one.name for one in store.iterdir()} == {*content}
+
+
+def test_a_missing_store_is_not_taken_for_one_without_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists of runs and holds name a store that is empty, because its address may be wrong."""
+    (tmp_path / "desired_state" / "demo").mkdir(parents=True)
+    policy = "cluster_id: id\nconnection: nowhere\n"
+    (tmp_path / "desired_state" / "demo" / "cluster.yaml").write_text(policy)
+    monkeypatch.chdir(tmp_path)
+    store = tmp_path / "store"
+
+    for command in (("runs",), ("holds", "demo", "--format", "json")):
+        ended = CliRunner().invoke(main, [*command, "--run-store", str(store)])
+        assert (ended.exit_code, ended.stderr) == (
+            0,
+            (
+                f"The run store {store} is empty or does not exist. If there were runs or holds, "
+                "correct --run-store or QUOTA_OPS_RUN_STORE.\n"
+            ),
+        )
+        assert not store.exists()
 
 
 def test_a_reader_may_only_list_and_read(address: str, login: Callable[[str], None]) -> None:
@@ -59,7 +96,7 @@ def test_a_reader_may_only_list_and_read(address: str, login: Callable[[str], No
     ended = ping("--run-store", address)
 
     assert ended.exit_code == 1
-    words = {one.split()[0]: " ".join(one.split()[1:]) for one in ended.stdout.splitlines()[3:]}
+    words = {one.split()[0]: " ".join(one.split()[1:]) for one in ended.stdout.splitlines()[3:8]}
     assert [words[one].startswith("yes ") for one in ("list", "read")] == [True, True]
     assert [words[one] for one in ("create", "replace", "delete")] == [
         f"no: {DENIED}",

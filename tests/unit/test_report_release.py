@@ -3,13 +3,16 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.hold import Hold
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.policy import DriftPolicy, Policy
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.report.holds import hold_screen, released_words
-from quota_ops.report.ownership import format_adopted, format_released
+from quota_ops.report.layout import plain
+from quota_ops.report.ownership import format_adopted, format_released, released_screen
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ALICE = EntityFilter((FilterPart("user", Match.EXACT, "alice"),))
@@ -165,3 +168,23 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
         "demo is paused: a move: nothing is written before that ends.",
         f"After that, r{FOLLOW[1:]}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("states", "released"),
+    [
+        (("verified", "intended"), "1 quota released"),
+        (("verified", "cleared", "superseded"), "1 quota released, 2 earlier values forgotten"),
+        (("cleared",), "0 quotas released, 1 earlier value forgotten"),
+    ],
+)
+def test_only_managed_quotas_count_as_released(states: tuple[str, ...], released: str) -> None:
+    """Values that the ledger only remembers are forgotten: no quota is given up with them."""
+    rows = [
+        LedgerRow("id", "user=alice", "producer_byte_rate", 5.0, one, *(None,) * 3, "", "")
+        for one in states
+    ]
+    heading, *_ = plain(released_screen("demo", [(one, "") for one in rows], named=True)).split(
+        "\n"
+    )
+    assert heading == f"demo: {released}; the cluster was not changed"
