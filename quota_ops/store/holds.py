@@ -54,8 +54,9 @@ def _read(file: Place) -> Hold:
     try:
         return Hold.from_json(json.loads(read_file(file)))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
+        why = f"it has no field {error}" if isinstance(error, KeyError) else error
         raise InvalidInput(
-            f"{file} is not a hold: {error}",
+            f"{file} is not a hold: {why}",
             "Nothing was changed. Move the damaged file elsewhere, and hold its entities again.",
         ) from error
 

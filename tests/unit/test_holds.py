@@ -67,4 +67,5 @@ def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
         holds.read(open_place(tmp_path))
 
     assert refused.value.message.startswith(f"{damaged} is not a hold: ")
+    assert ("it has no field '" in refused.value.message) is content.startswith('{"who"')
     assert "Move the damaged file elsewhere" in str(refused.value.remedy)
