@@ -68,13 +68,6 @@ class ClassEffect(NamedTuple):
             return LimitChange.CUT
         return LimitChange.SAME
 
-    @property
-    def fall(self) -> float:
-        """By how many percent the limit falls; 0 without a limit before or after, or from 0."""
-        if self.before is None or self.after is None or not self.before.value:
-            return 0.0
-        return 100.0 * (1 - self.after.value / self.before.value)
-
     def is_shared_differently(self) -> bool:
         """Return whether limits apply before and after, and other clients share them."""
         return any(self._compare_sharing())
@@ -124,8 +117,15 @@ class Effect(NamedTuple):
 
         A limit that fewer clients share may be lower without being cut.
         """
-        cuts = [one for one in self.classes if one.change(key) is LimitChange.CUT]
-        return max([one.fall for one in cuts], default=0.0)
+        limits = [one[:2] for one in self.classes if one.change(key) is LimitChange.CUT]
+        return max(
+            (
+                100.0 * (1 - after.value / before.value)
+                for before, after in limits
+                if before and after and after.value < before.value
+            ),
+            default=0.0,
+        )
 
     def as_json(self, key: str) -> dict[str, Any]:
         """Return the effect on limits of `key` as JSON values; each class has its `change` too."""
