@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ Examples:
     "GITLAB_TOKEN.",
 )
 @options.no_cache
+@refuse_idle("--run-store", "Leave it out: no ledger is read.", beside=("--files-only",))
 def review(
     desired_state: Path,
     run_store: str | None,

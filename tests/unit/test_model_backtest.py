@@ -28,10 +28,11 @@ def cleared(number: int) -> dict[str, Any]:
 
 
 RAISED = {"entity": "user=a", "actual": 1e6, "desired": 5e7, "owned": 20}
+HARMLESS = {"entity": "user=b", "actual": 1e6, "desired": 2e6, "owned": 20}
 ENDS = [
     *end("2026-11-01", *map(cleared, range(8)), blocked_by="removals"),
     *end("2026-11-02", *map(cleared, range(8))),
-    *end("2026-11-03", RAISED, overridden="raise"),
+    *end("2026-11-03", RAISED, HARMLESS, overridden="raise"),
     *end("2026-11-04", declared=None),
     *end("2026-11-05", {"entity": "user=x", "action": "report", "kind": "drifted"}),
 ]
@@ -41,7 +42,7 @@ def test_plans_of_the_same_writes_are_one() -> None:
     """A plan counts once, however many runs found it; runs without writes do not count."""
     assert [(one.first.run, one.runs, len(one.writes)) for one in list_plans(ENDS)] == [
         ("2026-11-01", 2, 8),
-        ("2026-11-03", 1, 1),
+        ("2026-11-03", 1, 2),
     ]
 
 
@@ -70,7 +71,7 @@ def test_the_screen_of_a_backtest() -> None:
     assert lines[0] == "2 plans since 2026-11-01; the guards of cluster.yaml would have blocked 2."
     assert "removals 1 8 16 %" in lines
     assert "2026-11-01 00:00 UTC demo 2026-11-01 2 8 removals 8 etl 8 blocked" in lines
-    assert "2026-11-03 00:00 UTC demo 2026-11-03 1 1 raise 1 team 1 overridden" in lines
+    assert "2026-11-03 00:00 UTC demo 2026-11-03 1 2 raise 1 team 1 overridden" in lines
     assert blocked_json(blocked[1])["owners"] == [{"owner": "team", "rows": 1}]
     none = plain(backtest_screen(plans, (), "2026-11-01", "cluster.yaml"))
     assert none.endswith("would have blocked none.\n")

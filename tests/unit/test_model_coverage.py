@@ -15,6 +15,7 @@ TESTS = sorted(
         "one_off",
         "resolution",
         "retention",
+        "review_*",
         "run_list",
         "snapshots",
         "specification",
