@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from quota_ops.model import ledger_edits
 from quota_ops.model.approval import find_login
+from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.commit import rollback_of
 from quota_ops.model.difference import FOREIGN_KINDS
 from quota_ops.model.errors import Refused
@@ -40,6 +41,8 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
         folder.write_json(POLICY, last.as_json())
         folder.write_json(ROLLBACK, rollback.as_json())
         folder.write_table(DESIRED, list(_desired_rows(last.cluster_id, rollback)))
+        if earlier.has(INVENTORY.file):
+            (folder.place / INVENTORY.file).create((earlier.place / INVENTORY.file).read())
         return folder
 
 

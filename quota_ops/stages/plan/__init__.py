@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from quota_ops.desired.pauses import find_pause
 from quota_ops.model.approval import Author, DecisionKind, find_login, mark_overridden
+from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
@@ -62,8 +63,13 @@ def plan_changes(
 
 
 def _count_clients(folder: RunFolder) -> None:
-    """Write the effects on the clients of the inventory, unless Spark did; none without one."""
-    if folder.policy().inventory is not None:
+    """Write the effects on the clients of the inventory, unless Spark did; none without one.
+
+    A rollback has the inventory of the run that it undoes, which may have had none.
+    """
+    policy = folder.policy()
+    is_missing = policy.inventory_in_git and not folder.has(INVENTORY.file)
+    if policy.inventory is not None and not (is_missing and folder.has(ROLLBACK)):
         from quota_ops.sql.embedded_effects import EmbeddedEffects  # noqa: PLC0415 - DuckDB
 
         write_client_effects(EmbeddedEffects(), folder)
