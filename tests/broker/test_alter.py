@@ -76,8 +76,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "user=alice  consumer_byte_rate  5 B/s    none       accepted\n"
         "  Git does not declare it either\n"
         "user=alice  producer_byte_rate  3 MiB/s  unlimited  accepted\n"
-        "  team.yaml:3 declares 10 MiB/s: the next reconcile reverts it, unless a guard "
-        "blocks it or it needs approval\n"
+        "  team.yaml:3 declares 10 MiB/s: guard takeover blocks the run that would revert it\n"
         "\n"
         "raise: user=alice producer_byte_rate would rise to more than 100,000 times "
         "(overridden: INC-31)\n"
@@ -150,7 +149,7 @@ def test_one_refusal_stops_all(cluster: Cluster) -> None:
 
     assert result.exit_code == 1
     assert "validated, nothing written" in result.stdout
-    assert "\n  once written: team.yaml:3 declares 10 MiB/s: the next" in result.stdout
+    assert "\n  once written: team.yaml:3 declares 10 MiB/s: guard takeover" in result.stdout
     assert "To keep it" not in result.stdout
     assert (
         CliRunner()
@@ -203,8 +202,11 @@ def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
 
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-2:] == [
-        "The desired state or a hold is invalid, so it is unknown what Git declares.",
-        "Run quota-ops check.",
+        (
+            "The desired state, the ledger or a hold is invalid, so it is unknown what the next "
+            "run does."
+        ),
+        "Run quota-ops check, and then quota-ops plan.",
     ]
     rows = {("user=alice", P, 5.0)}
     assert settled(cluster, rows) == rows

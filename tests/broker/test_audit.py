@@ -195,8 +195,11 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
 
     assert (altered.returncode, altered.stderr) == (0, "")
     assert altered.stdout.splitlines()[-2:] == [
-        "The desired state or a hold is invalid, so it is unknown what Git declares.",
-        "Run quota-ops check.",
+        (
+            "The desired state, the ledger or a hold is invalid, so it is unknown what the next "
+            "run does."
+        ),
+        "Run quota-ops check, and then quota-ops plan.",
     ]
     lab.wait_for({"user=a": {KEY: 3.0}})
     ends = [run.read_json(END)["changes"] for run in lab.runs]

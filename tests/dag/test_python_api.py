@@ -37,8 +37,10 @@ QuotaReconcile(
     group_id: str | None=None,
     **group: Any,
 )"""
-DIFF = "main(\n    folders: list[str],\n) -> None"
-RESOLVE = "main(\n    snapshot: Path,\n    clients: Path,\n    output: Path,\n) -> None"
+COMPARE = "main(\n    folders: list[str],\n    *,\n    multi_line: bool=False,\n) -> None"
+DIFF = "main(\n    folders: list[str],\n    history: str | None=None,\n) -> None"
+RESOLVE = "main(\n    snapshot: str,\n    clients: str,\n    output: str,\n) -> None"
+SUMMARIZE = "main(\n    run_store: str,\n) -> None"
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -50,7 +52,7 @@ def test_every_exported_name_is_there(module: str) -> None:
 
 def test_the_signatures_are_those_that_users_call() -> None:
     """The exported names and signatures are as listed: a change may break DAG files and jobs."""
-    airflow, diff, resolve = MODULES
+    airflow, compare, diff, resolve, summarize = MODULES
     assert exports(airflow) == [
         "InvalidInput",
         "News",
@@ -64,8 +66,10 @@ def test_the_signatures_are_those_that_users_call() -> None:
     ]
     assert signature(airflow, "QuotaReconcile") == QUOTA_RECONCILE
     assert signature(airflow, "build_dags") == BUILD_DAGS
+    assert signature(compare, "main") == COMPARE
     assert signature(diff, "main") == DIFF
     assert signature(resolve, "main") == RESOLVE
+    assert signature(summarize, "main") == SUMMARIZE
 
 
 PASSED_ON = {"quota_ops.kafka.client.kafka_python"}

@@ -8,7 +8,13 @@ from itertools import pairwise
 
 from tests.docs.markdown import ROOT
 
-MODULES = ("quota_ops.airflow", "spark_jobs.diff_quotas", "spark_jobs.resolve_quotas")
+MODULES = (
+    "quota_ops.airflow",
+    "spark_jobs.compare_effective_limits",
+    "spark_jobs.diff_quotas",
+    "spark_jobs.resolve_quotas",
+    "spark_jobs.summarize_history",
+)
 """The modules whose `__all__` is the public interface."""
 
 
