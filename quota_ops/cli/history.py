@@ -30,15 +30,18 @@ def history(
     unknown. Prints to stderr what could not be read, and is not counted.
     """
     import json
+    from functools import cache
 
     from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.history import cluster_screen, entity_screen, list_events, list_json
     from quota_ops.sql.history import read_events, read_history
+    from quota_ops.store.history import read_day
     from quota_ops.store.run_store import find_run_store
 
     store, named = find_run_store(run_store), entity and _find_name(entity)
-    found = read_history(store, cluster)
+    read = cache(read_day)  # the events of an entity are in the same days
+    found = read_history(store, cluster, read)
     if not found.days:
         raise InvalidInput(
             f"the run store {store.root} has no history of a cluster {cluster!r}",
@@ -56,9 +59,9 @@ def history(
         values = {"days": list_json(days), "owners": list_json(owners)}
         screen = cluster_screen(days, quotas)
     else:
-        read = read_events(store, cluster, first, named)
-        troubles = tuple(dict.fromkeys((*troubles, *read.troubles)))
-        events = list_events(read.drifts, read.rows)
+        happened = read_events(store, cluster, first, named, read)
+        troubles = tuple(dict.fromkeys((*troubles, *happened.troubles)))
+        events = list_events(happened.drifts, happened.rows)
         values = {"events": list_json(events)}
         screen = entity_screen(named, first, quotas, events)
     if output == TEXT:

@@ -1,6 +1,6 @@
 """The history of clusters: summarized by a job, and read for one cluster with what is newer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -22,7 +22,7 @@ from quota_ops.model.history import (
 )
 from quota_ops.model.tables import Row, Table
 from quota_ops.store import parquet
-from quota_ops.store.history import Day, compact, list_days, read_day
+from quota_ops.store.history import Day, DayRows, compact, list_days, read_day
 from quota_ops.store.history_summaries import (
     TABLES,
     Summary,
@@ -35,6 +35,8 @@ from quota_ops.store.history_summaries import (
 )
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore
+
+ReadDay = Callable[[Day], DayRows]
 
 
 class HistoryEngine(Protocol):
@@ -131,17 +133,18 @@ def _delete(folder: Place) -> None:
             folder.below(leaf.path).delete()
 
 
-def read_history(store: RunStore, cluster: str) -> History:
+def read_history(store: RunStore, cluster: str, read: ReadDay = read_day) -> History:
     """Return the history of a cluster by its name: the newest summary, and what is newer.
 
-    Raises InvalidInput if the history cannot be listed, or a summary is damaged.
+    `read` reads a day; a caller that also needs events passes a cached one to both. Raises
+    InvalidInput if the history cannot be listed, or a summary is damaged.
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
     days = [one.of_cluster(cluster) for one in list_days(store)]
     start, late = find_start(store, days)
     new = [one for one in days if start is None or one.date > start.until]
-    rows, troubles = _read_days(new)
+    rows, troubles = _read_days(new, read)
     found = fold_history(rows, read_table(store, start, QUOTAS), cluster)
     return History(
         _to_rows(QUOTAS, found["quotas"]),
@@ -152,7 +155,11 @@ def read_history(store: RunStore, cluster: str) -> History:
 
 
 def read_events(
-    store: RunStore, cluster: str | None, since: str, entity: str | None = None
+    store: RunStore,
+    cluster: str | None,
+    since: str,
+    entity: str | None = None,
+    read: ReadDay = read_day,
 ) -> Events:
     """Return what happened on a cluster or all, or to one entity, from a day on.
 
@@ -162,14 +169,14 @@ def read_events(
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
     days = [one.of_cluster(cluster) for one in list_days(store) if one.date >= since]
-    rows, troubles = _read_days(days)
+    rows, troubles = _read_days(days, read)
     found = fold_history(rows, parquet.from_rows(QUOTAS, []), cluster, entity)
     ends = _to_rows(HISTORY, found["ends"])
     return Events(_to_rows(DRIFTS, found["drifts"]), ends, troubles)
 
 
-def _read_days(days: Sequence[Day]) -> tuple[pa.Table, tuple[str, ...]]:
-    found = [read_day(one) for one in days]
+def _read_days(days: Sequence[Day], read: ReadDay) -> tuple[pa.Table, tuple[str, ...]]:
+    found = list(map(read, days))
     tables = [table for one in found for table in one.tables]
     rows = pa.concat_tables(tables) if tables else parquet.from_rows(HISTORY, [])
     return rows, tuple(trouble for one in found for trouble in one.troubles)
