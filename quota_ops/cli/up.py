@@ -32,7 +32,7 @@ def up() -> None:
   run store   {found.run_store}
 
 In the browser: Dags, reconcile_demo, Trigger. A guard blocks the first run: give default_touched
-as a guard to override, and a reason. The last line of the task report's log is the
-report's path.
+as a guard to override, and a reason. The task report has a button Report; Quotas, in the
+navigation, has the reports of the DAG drift.
 At a prompt: quota-ops plan demo"""
     )
