@@ -53,6 +53,7 @@ def _expected(tmp_path: Path) -> list[Said]:
     return said(folders)
 
 
+@pytest.mark.matrix
 def test_a_run_that_is_none(tmp_path: Path) -> None:
     """A damaged run ends the job with its name, the reason and a code; the others have results.
 
