@@ -25,6 +25,7 @@ from tests.cli.test_screens import KEY
 from tests.lab import Lab
 from tests.objects.proxy import Faults
 
+RETRIES = object_client.MOST_RETRIES
 NAMES = ("--names", "user=alice")
 WHY = ("--reason", "INC-31")
 IMPATIENT = """
@@ -46,11 +47,23 @@ def _impatient(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> Iterator[None
     open_client.cache_clear()
 
 
+def end_outage(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the store respond again, and this test wait for it as commands do."""
+    faults.refusal = None
+    monkeypatch.setattr(object_client, "MOST_RETRIES", RETRIES)
+    monkeypatch.setattr(objects, "PATIENCE", object_client.PATIENCE)
+    open_client.cache_clear()
+
+
 @pytest.mark.parametrize(
     "outage_at", [("batch-0001.json", 2), ("verification.json", 1), ("report.txt", 1)]
 )
 def test_a_run_names_what_it_sent(
-    outage_at: tuple[str, int], lab: Lab, address: str, faults: Faults
+    outage_at: tuple[str, int],
+    lab: Lab,
+    address: str,
+    faults: Faults,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If the store fails after the write, the error names the run and what was sent, exit 1."""
     lab = replace(lab, address=address)
@@ -58,7 +71,7 @@ def test_a_run_names_what_it_sent(
     faults.outage_at = outage_at
 
     ended = lab.call("reconcile", "demo")
-    faults.refusal = None
+    end_outage(faults, monkeypatch)
 
     (run,) = lab.runs
     assert lab.stored() == {"user=alice": {KEY: 1000.0}}
@@ -110,7 +123,7 @@ def test_other_commands_name_what_they_changed(
 
 
 def test_a_run_without_an_end_is_settled_by_its_machine(
-    lab: Lab, address: str, faults: Faults
+    lab: Lab, address: str, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once its process has ended, no command calls it running, and the next run settles it."""
     lab = replace(lab, address=address)
@@ -119,7 +132,7 @@ def test_a_run_without_an_end_is_settled_by_its_machine(
     subprocess.run(
         [sys.executable, "-c", IMPATIENT], env=lab.environment, cwd=lab.root, check=False
     )
-    faults.refusal = None
+    end_outage(faults, monkeypatch)
 
     (run,) = lab.runs
     listed = lab.call("runs", "demo").stdout
