@@ -162,12 +162,11 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
                     run_stage("plan", run)
         finally:
             run_stage("report", run)
-    page = folder.place / PAGE
-    _log.info("%s: %s", cluster.name, find_page_link(page, run.store))
+    link = find_page_link(folder.place / PAGE, run.store)
+    _log.info("%s: %s", cluster.name, link)
     written = folder.read_cached(REPORT, lambda: read_report(folder))
     if not has_drift(written):
         return None
-    link = find_page_link(page, run.store)
     return _Drift(make_event(written), describe_report("drift", written, link))
 
 

@@ -6,7 +6,6 @@ authorized to read the runs of the DAG that wrote it, by the same check as Airfl
 
 import json
 from contextlib import suppress
-from operator import itemgetter
 from urllib.parse import quote
 
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
@@ -38,7 +37,7 @@ def show_newest(request: Request, user: GetUserDep) -> Response:
     """Redirect to the newest report of all clusters that the user may see."""
     store = _find_store()
     for name in _list_newest(store):
-        with suppress(HTTPException):
+        with suppress(HTTPException, ValueError):
             _require_access(RunFolder(store.overviews / name), request, user)
             return RedirectResponse(f"fleet/{quote(name)}/{PAGE}", headers=_HEADERS)
     return PlainTextResponse(_NOTHING, status.HTTP_404_NOT_FOUND, _HEADERS)
@@ -78,10 +77,13 @@ def _find_store() -> RunStore:
 
 
 def _list_newest(store: RunStore) -> list[str]:
-    """List the newest overview of each drift DAG, the newest first."""
-    folder = store.newest_overviews
-    newest = [json.loads((folder / name).read()) for name in folder.list()]
-    return [one["run"] for one in sorted(newest, key=itemgetter("started"), reverse=True)]
+    """List the newest overview of each drift DAG, the newest first; a damaged file is left out."""
+    folder, newest = store.newest_overviews, []
+    for name in folder.list():
+        with suppress(FileNotFoundError, KeyError, TypeError, ValueError):
+            found = json.loads((folder / name).read())
+            newest.append((str(found["started"]), str(found["run"])))
+    return [run for _, run in sorted(newest, reverse=True)]
 
 
 def _require_access(run: RunFolder, request: Request, user: BaseUser) -> None:

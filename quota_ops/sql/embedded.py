@@ -1,7 +1,7 @@
 """The engine inside the process, DuckDB, for the command line and pull requests."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -144,21 +144,27 @@ def interruptible() -> Iterator[None]:
         raise
 
 
+def read_csv(
+    db: duckdb.DuckDBPyConnection, files: str, columns: Iterable[str]
+) -> duckdb.DuckDBPyRelation:
+    """Return the rows of CSV files (RFC 4180) with these columns, all of them texts."""
+    return db.read_csv(
+        files,
+        columns=dict.fromkeys(columns, "VARCHAR"),
+        header=True,
+        auto_detect=False,
+        delimiter=",",
+        quotechar='"',
+        escapechar='"',
+    )
+
+
 def _read(db: duckdb.DuckDBPyConnection, clients: Path | str) -> duckdb.DuckDBPyRelation:
     from quota_ops.sql.resolve import column_names, find_suffix  # noqa: PLC0415 - no diff needs it
 
     place, suffix = str(clients), find_suffix(clients)
     if suffix == ".csv":
-        columns = dict.fromkeys(column_names(clients), "VARCHAR")
-        return db.read_csv(
-            place,
-            columns=columns,
-            header=True,
-            auto_detect=False,
-            delimiter=",",
-            quotechar='"',
-            escapechar='"',
-        )
+        return read_csv(db, place, column_names(clients))
     if suffix == ".jsonl":
         columns = dict.fromkeys(CLIENTS.names, "VARCHAR")
         return db.read_json(place, format="newline_delimited", columns=columns)

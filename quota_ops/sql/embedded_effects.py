@@ -14,7 +14,7 @@ from quota_ops.model.client_effects import CLIENT_EFFECTS, INVENTORY, OWNER_EFFE
 from quota_ops.model.moment import timed
 from quota_ops.sql import text
 from quota_ops.sql.effects import UNLIMITED_KEYS
-from quota_ops.sql.embedded import interruptible
+from quota_ops.sql.embedded import interruptible, read_csv
 from quota_ops.sql.inventory import Inventory
 from quota_ops.sql.inventory_lines import explain_wrong_clients
 from quota_ops.store import parquet
@@ -106,18 +106,10 @@ def _gather_files(inventory: Inventory, folder: Path) -> str:
 def _read(
     db: duckdb.DuckDBPyConnection, inventory: Inventory, files: str
 ) -> duckdb.DuckDBPyRelation:
-    columns = dict.fromkeys(inventory.columns, "VARCHAR")
     if inventory.suffix == ".csv":
-        read = db.read_csv(
-            files,
-            columns=columns,
-            header=True,
-            auto_detect=False,
-            delimiter=",",
-            quotechar='"',
-            escapechar='"',
-        )
+        read = read_csv(db, files, inventory.columns)
     elif inventory.suffix == ".jsonl":
+        columns = dict.fromkeys(inventory.columns, "VARCHAR")
         read = db.read_json(files, format="newline_delimited", columns=columns)
     else:
         read = db.read_parquet(files)

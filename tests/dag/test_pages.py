@@ -94,6 +94,23 @@ def test_what_is_not_shown(path: str, client: Client, repository: Repository) ->
     assert client("admin").get(f"{PAGES}/{path}").status_code == 404
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"run": "..", "started": "2026"}'])
+def test_a_damaged_name_of_the_newest_overview(
+    content: str, client: Client, repository: Repository
+) -> None:
+    """It is left out, and the page says that there is no report."""
+    folder = repository.root / "store" / "newest_fleet"
+    folder.mkdir(parents=True)
+    (folder / "drift").write_text(content)
+
+    shown = client("admin").get(f"{PAGES}/")
+
+    assert (shown.status_code, shown.text.split(",")[0]) == (
+        404,
+        "There is no report of all clusters yet",
+    )
+
+
 def test_a_server_without_the_store(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A web server that does not know the run store says so, and what to set."""
     monkeypatch.delenv("QUOTA_OPS_RUN_STORE", raising=False)
