@@ -48,8 +48,8 @@ class OwnerEffects(NamedTuple):
     """A row of OWNER_EFFECTS: how many clients of an owner a change concerns.
 
     `keys` is the number of rows of CLIENT_EFFECTS. A client counts once for each verdict, and once
-    in `losing` if any of its limits is cut or new. `throttled` are those of them that use more than
-    such a limit.
+    in `losing` if any of its limits is cut or new. `throttled` are the clients that use more than
+    such a limit, or than one that is shared differently.
     """
 
     owner: str | None
@@ -61,13 +61,14 @@ class OwnerEffects(NamedTuple):
     no_longer_limited: int
     losing: int
     throttled: int
+    shared_differently: int = 0
 
 
 INVENTORY = derive_table("inventory", InventoryRow, client_id=CLIENT_ID)
 """The clients of an inventory, each once; an empty client id means that it sends none."""
 
 CLIENT_EFFECTS = derive_table("client_effects", ClientEffectRow, client_id=CLIENT_ID)
-"""Each client and key whose limit changes."""
+"""Each client and key whose limit changes, or is shared by others than before."""
 
 OWNER_EFFECTS = derive_table("owner_effects", OwnerEffects)
 """The numbers of clients by owner; null for those without one."""

@@ -8,7 +8,7 @@ from quota_ops.model.quota import UNLIMITED, format_limit
 from quota_ops.model.text import counted, plural
 from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
 
-_VERDICTS = ("newly limited", "cut", "raised", "no longer limited")
+_VERDICTS = ("newly limited", "cut", "shared differently", "raised", "no longer limited")
 _RANK = {name: rank for rank, name in enumerate(_VERDICTS)}
 _TONES = {LimitChange.NEWLY_LIMITED: Tone.REFUSAL, LimitChange.CUT: Tone.REFUSAL}
 
@@ -34,7 +34,13 @@ def inventory_words(effects: InventoryEffects | None) -> str:
 
 
 def _by_verdict(one: OwnerEffects) -> Iterable[tuple[str, int]]:
-    numbers = (one.newly_limited, one.cut, one.raised, one.no_longer_limited)
+    numbers = (
+        one.newly_limited,
+        one.cut,
+        one.shared_differently,
+        one.raised,
+        one.no_longer_limited,
+    )
     return zip(_VERDICTS, numbers, strict=True)
 
 

@@ -3,7 +3,7 @@
 --
 -- In:  classified, class_effects  the rows of client_classes.sql and class_effects.sql
 --      client_effects             the rows of client_effects.sql
--- Out: the columns of OWNER_EFFECTS in quota_ops/precedence/tables.py
+-- Out: the columns of OWNER_EFFECTS in quota_ops/model/client_effects.py
 WITH concerned AS (
   SELECT
     class_user, class_id,
@@ -12,7 +12,8 @@ WITH concerned AS (
     MAX(CASE WHEN verdict = 'cut' THEN 1 ELSE 0 END) AS cut,
     MAX(CASE WHEN verdict = 'raised' THEN 1 ELSE 0 END) AS raised,
     MAX(CASE WHEN verdict = 'no longer limited' THEN 1 ELSE 0 END) AS no_longer_limited,
-    MAX(CASE WHEN verdict IN ('newly limited', 'cut') THEN 1 ELSE 0 END) AS losing
+    MAX(CASE WHEN verdict IN ('newly limited', 'cut') THEN 1 ELSE 0 END) AS losing,
+    MAX(CASE WHEN verdict = 'shared differently' THEN 1 ELSE 0 END) AS shared_differently
   FROM class_effects
   WHERE verdict <> 'same'
   GROUP BY class_user, class_id
@@ -27,7 +28,8 @@ owners AS (
     COALESCE(SUM(e.cut), 0) AS cut,
     COALESCE(SUM(e.raised), 0) AS raised,
     COALESCE(SUM(e.no_longer_limited), 0) AS no_longer_limited,
-    COALESCE(SUM(e.losing), 0) AS losing
+    COALESCE(SUM(e.losing), 0) AS losing,
+    COALESCE(SUM(e.shared_differently), 0) AS shared_differently
   FROM classified AS c
   LEFT JOIN concerned AS e
     ON
@@ -41,7 +43,7 @@ throttled AS (
   FROM (
     SELECT DISTINCT user_name, client_id, owner
     FROM client_effects
-    WHERE throttled AND verdict IN ('newly limited', 'cut')
+    WHERE throttled AND verdict IN ('newly limited', 'cut', 'shared differently')
   ) AS clients
   GROUP BY owner
 )
@@ -55,7 +57,8 @@ SELECT
   CAST(o.raised AS INT) AS raised,
   CAST(o.no_longer_limited AS INT) AS no_longer_limited,
   CAST(o.losing AS INT) AS losing,
-  CAST(COALESCE(t.throttled, 0) AS INT) AS throttled
+  CAST(COALESCE(t.throttled, 0) AS INT) AS throttled,
+  CAST(o.shared_differently AS INT) AS shared_differently
 FROM owners AS o
 LEFT JOIN throttled AS t ON o.owner IS NOT DISTINCT FROM t.owner
 ORDER BY o.owner

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from quota_ops.model.client_effects import ClientEffectRow, InventoryRow, OwnerEffects
-from quota_ops.model.effect import LimitChange
+from quota_ops.model.effect import ClassEffect, Limit, LimitChange
 from quota_ops.model.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import Key, StoredQuota
@@ -34,7 +34,7 @@ def find_expected(
             used[shared] = used.get(shared, 0.0) + rate
     for (one, key), (first, last) in found.items():
         old, new = (_limit(key, side.applied) for side in (first, last))
-        verdict = _compare(old, new)
+        verdict = ClassEffect(_decided(first.applied), _decided(last.applied)).change(key)
         if verdict is not LimitChange.SAME:
             use = None if new is None else used.get((key, *last.shared_by.values()))
             left = None if new is None or use is None else new - use
@@ -64,21 +64,18 @@ def _decides(rung: Rung | None) -> tuple[str | None, str | None]:
     return (rung.level.name, rung.entity.text) if rung else (None, None)
 
 
-def _compare(old: float | None, new: float | None) -> LimitChange:
-    if old == new:
-        return LimitChange.SAME
-    if old is None:
-        return LimitChange.NEWLY_LIMITED
-    if new is None:
-        return LimitChange.NO_LONGER_LIMITED
-    return LimitChange.CUT if new < old else LimitChange.RAISED
+def _decided(rung: Rung | None) -> Limit | None:
+    """Return the limit as the lines of a plan have it, which say what happens to classes."""
+    if rung is None or rung.value is None:
+        return None
+    return Limit(rung.value, rung.entity.text, rung.level.types)
 
 
 def count_expected(
     clients: Sequence[InventoryRow], rows: Sequence[ClientEffectRow]
 ) -> Iterator[OwnerEffects]:
     """Yield the numbers of each owner, by sets of clients."""
-    losing = {"newly limited", "cut"}
+    losing, shared = {"newly limited", "cut"}, LimitChange.SHARED_DIFFERENTLY
     for owner in {one.owner for one in clients}:
         own = [one for one in rows if one.owner == owner]
         by_verdict = {
@@ -93,5 +90,8 @@ def count_expected(
             raised=len(by_verdict[LimitChange.RAISED]),
             no_longer_limited=len(by_verdict[LimitChange.NO_LONGER_LIMITED]),
             losing=len({one[:2] for one in own if one.verdict in losing}),
-            throttled=len({one[:2] for one in own if one.throttled and one.verdict in losing}),
+            throttled=len(
+                {one[:2] for one in own if one.throttled and one.verdict in {*losing, shared}}
+            ),
+            shared_differently=len(by_verdict[shared]),
         )
