@@ -60,7 +60,8 @@ Examples:
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write comment.md, annotations and a report for each cluster to this new FOLDER.",
+    help="Write comment.md, review.json, annotations and a report for each cluster to this new "
+    "FOLDER.",
 )
 @click.option(
     "--fail-on-guards/--no-fail-on-guards",
@@ -120,13 +121,13 @@ def review(
                 links=Links(platform.blobs, head, branch.base) if platform.blobs else None,
                 problems=_find_stray_files(branch),
             )
-            text = write_review(found, platform, folder)
+            code = found.exit_code(fail_on_guards=fail_on_guards)
+            text = write_review(found, platform, folder, code)
             click.echo(text.partition("\n")[2], nl=False)
             if token is not None:
                 post_review(platform, token, text)
             if out is not None:
                 click.echo(f"\nreview: {folder}")
-        code = found.exit_code(fail_on_guards=fail_on_guards)
         publish_review(found, platform, folder, code)
     raise click.exceptions.Exit(code)
 

@@ -15,10 +15,12 @@ from quota_ops.model.review import Review
 from quota_ops.report.review.annotations import as_workflow_commands, list_annotations
 from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
 from quota_ops.report.review.comment import GITHUB_LIMIT, GITLAB_LIMIT, MARKER, as_comment
+from quota_ops.report.review.json_review import as_json
 
 SUMMARY_LIMIT = 250_000
 """Characters, of one to four bytes; GitHub rejects a step summary of more than 1 MiB."""
-COMMENT, SARIF, CODE_QUALITY = "comment.md", "review.sarif", "code-quality.json"
+COMMENT, JSON = "comment.md", "review.json"
+SARIF, CODE_QUALITY = "review.sarif", "code-quality.json"
 
 
 @contextmanager
@@ -41,12 +43,13 @@ def without_workflow_commands(platform: Platform) -> Iterator[None]:
     click.echo(f"::{token}::")
 
 
-def write_review(review: Review, platform: Platform, folder: Path) -> str:
-    """Write comment.md, review.sarif and code-quality.json, and return the comment."""
+def write_review(review: Review, platform: Platform, folder: Path, code: int) -> str:
+    """Write comment.md, review.json and both kinds of annotations, and return the comment."""
     comment = as_comment(review, GITLAB_LIMIT if platform.name == GITLAB else GITHUB_LIMIT)
     annotations = list_annotations(review)
     for name, text in (
         (COMMENT, comment),
+        (JSON, as_json(review, code)),
         (SARIF, as_sarif(annotations, version("quota-ops"))),
         (CODE_QUALITY, as_code_quality(annotations)),
     ):
@@ -60,7 +63,7 @@ def publish_review(review: Review, platform: Platform, folder: Path, code: int) 
         with platform.summary.open("a", encoding="utf-8") as summary:
             summary.write(as_comment(review, SUMMARY_LIMIT) + "\n")
     if platform.outputs:
-        files = {"comment": COMMENT, "sarif": SARIF, "code-quality": CODE_QUALITY}
+        files = {"comment": COMMENT, "json": JSON, "sarif": SARIF, "code-quality": CODE_QUALITY}
         values = {name: folder.resolve() / file for name, file in files.items()}
         with platform.outputs.open("a", encoding="utf-8") as outputs:
             outputs.writelines(f"{name}={path}\n" for name, path in values.items())

@@ -71,7 +71,7 @@ def as_json(report: Report) -> str:
     """
     rows = report_rows(report)
     ordered = sorted(rows, key=lambda row: (row.difference.entity, row.difference.key))
-    return in_ascii(json_text(_head(report) | {"rows": list(map(_row, ordered))}))
+    return in_ascii(json_text(_head(report) | {"rows": list(map(row_json, ordered))}))
 
 
 def _head(report: Report) -> dict[str, Any]:
@@ -133,7 +133,8 @@ def _plan(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _row(row: ReportRow) -> dict[str, Any]:
+def row_json(row: ReportRow) -> dict[str, Any]:
+    """Return a row as a JSON value: see `as_json`."""
     difference, verdict = row.difference, row.verdict
     values = difference._asdict() | {
         "cluster": None,

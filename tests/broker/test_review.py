@@ -1,5 +1,6 @@
 """The review of a branch, on a real broker: what the branch changes decides alone."""
 
+import json
 from pathlib import Path
 
 from quota_ops.lab.kafka.broker import RunningBroker
@@ -107,6 +108,14 @@ def test_drift_is_folded_and_never_red(lab: Lab) -> None:
     assert f"| user `bob` | `{RATE}` | 7 MiB/s → 20 MiB/s | `drifted` |" in comment
     assert (lab.root / "out" / "clusters" / "demo" / "report.html").is_file()
     assert len(lab.store.runs("demo")) == 1  # that of reconcile
+    found = json.loads((lab.root / "out" / "review.json").read_text())
+    (cluster,) = found["clusters"]
+    assert (found["verdict"], found["exit_code"]) == ("✅ 1 change on demo", 0)
+    assert [(row["entity"], row["before"], row["after"]) for row in cluster["written"]] == [
+        ("user=alice", 10 * MIB, 20 * MIB)
+    ]
+    assert [(row["entity"], row["kind"]) for row in cluster["others"]] == [("user=bob", "drifted")]
+    assert (cluster["stored"], cluster["unwritten"]) == ([["user=carol", RATE]], [])
 
 
 def test_a_job_that_may_only_describe_is_green(

@@ -1,0 +1,89 @@
+"""A review as JSON, for programs."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from quota_ops.model.finding import Problem
+from quota_ops.model.review import ClusterReview, Review
+from quota_ops.report.findings import findings_json
+from quota_ops.report.json_report import row_json
+from quota_ops.report.review.rows import split_rows
+from quota_ops.report.review.verdict import describe_verdict, summarize_review
+from quota_ops.report.row_status import ReportRow
+from quota_ops.store.json_text import in_ascii, json_text
+
+SCHEMA = 1
+"""Raised when a field is removed or changes its meaning; new fields do not raise it."""
+
+
+def as_json(review: Review, exit_code: int) -> str:
+    """Return the review as one JSON object, in ASCII.
+
+    schema          this number
+    verdict         the first line of the comment, without links
+    exit_code       that of the command
+    base, head      the commits of the merge base and of the branch
+    problems        file, line, column, message, remedy: in YAML files outside the clusters' folders
+    clusters        for each cluster with changed files: cluster, folder, verdict, is_removed,
+                    compared_with (current: the cluster; merge base), error, problems,
+                    unlisted_problems (how many more), notes (sentences on what was assumed or
+                    skipped), guards (those that block: guard, message, ...), findings (that the
+                    merge base does not have), `plan` (the digest, null without a plan), and rows:
+                    `written` by this branch; `unwritten`, which the branch declares differently
+                    while the cluster keeps its value; `others`, which differ for another reason;
+                    each as in report.json. `stored` are the [entity, key] that the branch declares
+                    differently and the cluster already has
+    """
+    return in_ascii(
+        json_text(
+            {
+                "schema": SCHEMA,
+                "verdict": summarize_review(review, str),
+                "exit_code": exit_code,
+                "base": review.base,
+                "head": review.head,
+                "problems": _problems(review.problems),
+                "clusters": [_cluster(one) for one in review.clusters],
+            }
+        )
+    )
+
+
+def _cluster(review: ClusterReview) -> dict[str, Any]:
+    rows, report = split_rows(review), review.report
+    return {
+        "cluster": review.cluster,
+        "folder": review.folder,
+        "verdict": describe_verdict(review, str),
+        "is_removed": review.is_removed,
+        "compared_with": review.compared_with,
+        "error": review.error and str(review.error),
+        "problems": _problems(review.problems),
+        "unlisted_problems": review.unlisted,
+        "notes": list(review.notes),
+        "guards": [asdict(guard) for guard in review.guards],
+        "findings": findings_json(review.findings, review.folder),
+        "plan": report.plan.digest if report and report.plan else None,
+        "written": _rows(rows.written),
+        "unwritten": _rows(rows.unwritten),
+        "others": _rows(rows.others),
+        "stored": [list(key) for key in rows.stored],
+    }
+
+
+def _problems(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    return [
+        {
+            "file": one.file,
+            "line": one.line,
+            "column": one.column,
+            "message": one.message,
+            "remedy": one.remedy,
+        }
+        for one in problems
+    ]
+
+
+def _rows(rows: Iterable[ReportRow]) -> list[dict[str, Any]]:
+    return [row_json(row) for row in rows]
