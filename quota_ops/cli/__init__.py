@@ -48,6 +48,7 @@ COMMANDS = {
     "show": "Show the report of an earlier run.",
     "history": "Show what happened to quotas over time, when and by whom.",
     "backtest": "Show which past plans the guards of a policy would have blocked.",
+    "metrics": "Write the state of clusters as metrics for Prometheus.",
     "prune": "Remove old runs from the run store.",
     "import": "Write YAML files from the quotas that a cluster stores.",
     "init": "Create a repository for your quotas.",

@@ -8,10 +8,12 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families as parse
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import SETTINGS
+from quota_ops.report.metrics import format_metrics
 from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
 from tests.platforms import schema
@@ -120,6 +122,18 @@ def test_the_workflow_uses_inputs_of_the_action() -> None:
     steps = [step for job in jobs.values() for step in job["steps"] if "quota-ops@" in step["uses"]]
     assert len(steps) == 2
     assert {name for step in steps for name in step["with"]} <= set(inputs)
+
+
+def test_alerts_use_metrics_that_exist() -> None:
+    """Each metric in the example of alerts is on the page, and one that `metrics` writes."""
+    groups = yaml.safe_load((ROOT / "docs/examples/prometheus_alerts.yml").read_text())["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    page = (ROOT / "docs/how-to/metrics.md").read_text()
+    written = {one.name for one in parse(format_metrics([]))}
+    used = {name for rule in rules for name in re.findall(r"quota_ops_\w+", rule["expr"])}
+    assert all(rule["alert"] and rule["annotations"]["summary"] for rule in rules)
+    assert len(used) == 5
+    assert used < written == set(re.findall(r"^\| `(quota_ops_\w+)[`{]", page, re.MULTILINE))
 
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda page: page.name)

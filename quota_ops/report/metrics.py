@@ -1,0 +1,155 @@
+"""The status of clusters as metrics for Prometheus."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from quota_ops.model.difference import DRIFT_KINDS
+from quota_ops.model.outcome import Status
+from quota_ops.model.report import StageStatus
+from quota_ops.report.formats import escape_text
+
+_PREFIX = "quota_ops_"
+_COUNTS = {
+    "declared": ("quotas_declared", "Quotas that Git declares."),
+    "stored": ("quotas_stored", "Quotas that the cluster stores."),
+    "in_sync": ("quotas_in_sync", "Quotas of Git that the cluster stores."),
+    "pending": ("quotas_pending", "Quotas to set or clear, because Git changed."),
+    "returned": ("quotas_returned", "Quotas that have the value of an earlier run again."),
+    "held": ("quotas_held", "Quotas that are not changed, because a person holds them."),
+    "unmanaged": ("quotas_unmanaged", "Quotas that quota-ops does not manage."),
+    "unsettled": ("quotas_unconfirmed", "Quotas of which the value is not confirmed."),
+    "refused": ("changes_refused", "Changes that the broker rejected."),
+}
+"""The counts of a cluster, each with its metric and what it counts."""
+_FAILED = {StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
+
+
+class ClusterState(NamedTuple):
+    """The newest report of a cluster in numbers; times are ISO 8601, UTC."""
+
+    cluster: str
+    reported: str | None = None
+    """When the newest report was written."""
+    succeeded: str | None = None
+    """The same of the newest run that compared the cluster and that no error stopped."""
+    counts: Mapping[str, int] | None = None
+    """None if the newest run could not compare the cluster."""
+    drifted: Mapping[str, int] = {}
+    """How many quotas were changed outside Git, by kind."""
+    drifted_since: str | None = None
+    """When a run first found the oldest of these drifts."""
+
+
+def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
+    """Return the state that report.json has, without `drifted_since`; None is a missing report."""
+    if report is None:
+        return ClusterState(cluster)
+    ends = {one["status"] for one in report["stages"]}
+    plan, counts, rows = report["plan"], report["counts"], report["rows"]
+    if plan is None:
+        return ClusterState(cluster, report["finished"])
+    kinds = Counter(one["kind"] for one in rows if one["standing"] == "drifted")
+    own = {
+        "declared": plan["desired"],
+        "stored": plan["actual"] + sum(map(_count_stored, rows)),
+        "refused": sum(map(_is_refused, rows)),
+    }
+    return ClusterState(
+        cluster,
+        reported=report["finished"],
+        succeeded=None if ends & _FAILED else report["finished"],
+        counts={name: own[name] if name in own else counts[name] or 0 for name in _COUNTS},
+        drifted={kind: kinds[kind] for kind in sorted(DRIFT_KINDS)},
+    )
+
+
+def _count_stored(row: Mapping[str, Any]) -> int:
+    """Return 1 if a run stored a quota that did not exist before, and -1 if it cleared one."""
+    if row["standing"] not in {"changed", "found"}:
+        return 0
+    return ("target" in row) - ("before" in row)
+
+
+def _is_refused(row: Mapping[str, Any]) -> bool:
+    outcomes = (row.get(stage, {}).get("status") for stage in ("applied", "validated"))
+    return Status.REFUSED in set(outcomes)
+
+
+Find = Callable[[ClusterState], float | None]
+
+
+class _States(Collector):
+    def __init__(self, states: Iterable[ClusterState]) -> None:
+        # A file that has the same labels twice is rejected as a whole.
+        self._states = {escape_text(one.cluster): one for one in states}
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield each metric with its values of all clusters."""
+        yield self._gauge(
+            "cluster_compared",
+            "Whether the newest run could compare the cluster with Git (1) or not (0).",
+            lambda one: one.counts is not None,
+        )
+        for name, (metric, about) in _COUNTS.items():
+            yield self._gauge(metric, about, partial(_count, name))
+        yield self._gauge_drift()
+        for metric, (about, find) in _TIMES.items():
+            yield self._gauge(f"{metric}_timestamp_seconds", about, find)
+
+    def _gauge_drift(self) -> GaugeMetricFamily:
+        about = "Quotas that were changed outside Git, by kind of difference."
+        gauge = GaugeMetricFamily(f"{_PREFIX}quotas_drifted", about, labels=("cluster", "kind"))
+        for cluster, one in self._states.items():
+            for kind, number in one.drifted.items():
+                gauge.add_metric((cluster, kind), number)
+        return gauge
+
+    def _gauge(self, metric: str, about: str, find: Find) -> GaugeMetricFamily:
+        gauge = GaugeMetricFamily(f"{_PREFIX}{metric}", about, labels=("cluster",))
+        for cluster, one in self._states.items():
+            if (value := find(one)) is not None:
+                gauge.add_metric((cluster,), value)
+        return gauge
+
+
+def _count(name: str, state: ClusterState) -> float | None:
+    return None if state.counts is None else state.counts[name]
+
+
+def _seconds(at: str | None) -> float:
+    return datetime.fromisoformat(at).timestamp() if at else 0
+
+
+_TIMES: dict[str, tuple[str, Find]] = {
+    "oldest_drift": (
+        "When a run first found the oldest drift that the cluster still has; absent without drift.",
+        lambda one: _seconds(one.drifted_since) if one.drifted_since else None,
+    ),
+    "last_report": (
+        "When the newest run was reported; 0 without one.",
+        lambda one: _seconds(one.reported),
+    ),
+    "last_success": (
+        "When the newest run that compared the cluster and did not fail ended; 0 without one.",
+        lambda one: _seconds(one.succeeded),
+    ),
+}
+
+
+def format_metrics(states: Iterable[ClusterState]) -> str:
+    """Return the metrics in Prometheus' text format, version 0.0.4."""
+    return generate_latest(build_registry(states)).decode()
+
+
+def build_registry(states: Iterable[ClusterState]) -> CollectorRegistry:
+    """Return the metrics for the functions of prometheus_client."""
+    registry = CollectorRegistry()
+    registry.register(_States(states))
+    return registry
