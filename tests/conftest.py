@@ -17,6 +17,7 @@ from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID
 from quota_ops.store.object_client import open_client
 from tests.broker.rights import secured
 from tests.faults.machine import Machine, start_machine
+from tests.objects.azure_server import AzureServer, start_azure
 from tests.objects.server import S3Server, start_s3
 from tests.workers import ByPlace, order_by_length
 
@@ -53,6 +54,13 @@ def out_of_reach() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.setblocking(False)
         yield silent
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests with the marker `each_bucket` on S3 and, in `make matrix`, on Azure."""
+    if any(mark.name == "each_bucket" for mark in metafunc.definition.iter_markers()):
+        kinds = ["s3", pytest.param("az", marks=pytest.mark.matrix)]
+        metafunc.parametrize("address", kinds, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -111,8 +119,23 @@ def login(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
     open_client.cache_clear()
 
 
+@pytest.fixture(scope="session")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureServer]:
+    """A running server of Azure's blob storage, which starts with the first test that needs it."""
+    with start_azure(tmp_path_factory.mktemp("azure")) as running:
+        running.create_container("runs")
+        yield running
+
+
 @pytest.fixture
-def address(login: Callable[[str], None]) -> str:
-    """The address of an empty store, which this process may write to."""
-    login("writer")
-    return f"s3://runs/{uuid4().hex}"
+def address(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of an empty store, which this process may write to; the parameter is its kind."""
+    kind = getattr(request, "param", "s3")
+    if kind == "s3":
+        request.getfixturevalue("login")("writer")
+    else:
+        server: AzureServer = request.getfixturevalue("azure")
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+    yield f"{kind}://runs/{uuid4().hex}"
+    open_client.cache_clear()

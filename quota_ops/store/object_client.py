@@ -8,7 +8,7 @@ import os
 import re
 from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.errors import InvalidInput, MissingTool
 
@@ -34,12 +34,12 @@ _NO_BUCKET = (
 )
 _WRONG_CREDENTIALS = (
     "the store rejects the credentials",
-    "Correct them in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for example.",
+    "Correct them in the environment: {variables}, for example.",
 )
 _EXPIRED = ("the credentials have expired", "Renew them and run the command again.")
 _NO_CREDENTIALS = (
     "no credentials were found",
-    "Set them in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for example.",
+    "Set them in the environment: {variables}, for example.",
 )
 DENIED = "these credentials lack the permission"
 _DENIED = (
@@ -53,6 +53,20 @@ _UNREACHABLE = (
     "Check the endpoint and the network, and run the command again.",
 )
 
+
+class _Cloud(NamedTuple):
+    """How the variables of a cloud begin, and those with credentials."""
+
+    prefix: str
+    credentials: str
+
+
+_CLOUDS = {
+    "s3": _Cloud("AWS", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+    "gs": _Cloud("GOOGLE", "GOOGLE_APPLICATION_CREDENTIALS"),
+}
+_AZURE = _Cloud("AZURE", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY")
+"""The cloud of every scheme that `_CLOUDS` does not have."""
 _BY_CODE = {
     "NoSuchBucket": _NO_BUCKET,
     "ContainerNotFound": _NO_BUCKET,
@@ -90,7 +104,8 @@ def open_client(bucket: str) -> "Client":
             f"{bucket} is an object store, which needs the library obstore",
             "Install quota-ops[objects].",
         ) from None
-    profile = os.environ.get("AWS_PROFILE") if bucket.startswith("s3://") else None
+    cloud = _find_cloud(bucket)
+    profile = os.environ.get("AWS_PROFILE") if cloud.prefix == "AWS" else None
     try:
         return from_url(  # type: ignore[call-overload,no-any-return] # as the address begins
             bucket,
@@ -99,7 +114,7 @@ def open_client(bucket: str) -> "Client":
                 "connect_timeout": timedelta(seconds=5),
                 "timeout": PATIENCE,
                 # With client options, the library ignores this variable.
-                "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true",
+                "allow_http": os.environ.get(f"{cloud.prefix}_ALLOW_HTTP", "").lower() == "true",
             },
             retry_config={
                 "max_retries": MOST_RETRIES,
@@ -110,7 +125,8 @@ def open_client(bucket: str) -> "Client":
     except client_errors():
         raise InvalidInput(
             f"{bucket} cannot be opened: the address or a variable of the environment is not valid",
-            "Give an address such as s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX.",
+            "Give an address such as s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX,"
+            f" and set {cloud.credentials}, for example.",
         ) from None
 
 
@@ -147,16 +163,22 @@ def why_failed(error: Exception) -> str | None:
     return None if found is None else found[0]
 
 
-def remedy(error: Exception) -> str | None:
+def remedy(error: Exception, bucket: str) -> str | None:
     """Return how to fix it; None if nothing is known."""
     found = _find(error)
-    return None if found is None else found[1]
+    if found is None or found[1] is None:
+        return None
+    return found[1].format(variables=_find_cloud(bucket).credentials)
 
 
 def is_transient(error: Exception) -> bool:
     """Return whether a request may succeed when it is sent again."""
     status = _status(error)
     return status is None if _find(error) == _UNREACHABLE else status in _TRANSIENT
+
+
+def _find_cloud(bucket: str) -> _Cloud:
+    return _CLOUDS.get(bucket.partition(":")[0], _AZURE)
 
 
 def _find(error: Exception) -> tuple[str, str | None] | None:

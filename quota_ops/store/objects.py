@@ -232,4 +232,5 @@ class ObjectStore:
             raise OSError(errno.EIO, why or "unknown error", place) from None
 
     def _refused(self, key: str, error: Exception, how: str) -> InvalidInput:
-        return InvalidInput(f"{self.uri(key)} cannot be {how}: {why_failed(error)}", remedy(error))
+        why = why_failed(error)
+        return InvalidInput(f"{self.uri(key)} cannot be {how}: {why}", remedy(error, self.bucket))

@@ -110,21 +110,6 @@ def test_a_store_without_write_permission_is_read(
     assert place.parent.list() == ("1",)
 
 
-def test_an_object_of_many_parts_is_read_in_parts(address: str) -> None:
-    """The beginning and the end of a large object are read without the rest of it."""
-    place = open_place(address) / "large"
-    content = b"".join(b"%07d\n" % number for number in range(100_000))
-    place.replace(content)
-
-    with place.open() as file:
-        assert (file.readline(), file.seek(-8, 2), file.read()) == (
-            content[:8],
-            799_992,
-            content[-8:],
-        )
-        assert (file.seek(300_000), file.read(16)) == (300_000, content[300_000:300_016])
-
-
 @pytest.mark.parametrize(
     ("address", "why"),
     [

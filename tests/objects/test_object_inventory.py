@@ -8,6 +8,7 @@ from quota_ops.sql.inventory_lines import NotClients
 from quota_ops.store.run_store import open_place
 
 
+@pytest.mark.each_bucket
 def test_an_inventory_in_a_bucket(address: str) -> None:
     """DuckDB reads a copy of each object; an error names the object and the line."""
     folder = open_place(f"{address}/clients")

@@ -1,4 +1,4 @@
-"""The contract of every store, met by objects of a real S3 server."""
+"""The contract of every store, met by objects of real servers of S3 and of Azure."""
 
 from multiprocessing import get_context
 
@@ -10,6 +10,7 @@ from tests.faults.table import ALL
 from tests.objects.racing import create_numbers
 from tests.unit import test_place as contract
 
+pytestmark = pytest.mark.each_bucket
 _FORKING = {
     "test_of_processes_that_race_one_wins_each_place",
     "test_a_lock_is_seen_where_the_store_can_tell",
@@ -50,3 +51,18 @@ def test_no_process_is_seen_alive(root: Place) -> None:
 
     with mark.lock():
         assert (mark.is_locked(), root.store.machine()) == (None, None)
+
+
+def test_an_object_of_many_parts_is_read_in_parts(root: Place) -> None:
+    """The beginning and the end of a large object are read without the rest of it."""
+    place = root / "large"
+    content = b"".join(b"%07d\n" % number for number in range(100_000))
+    place.replace(content)
+
+    with place.open() as file:
+        assert (file.readline(), file.seek(-8, 2), file.read()) == (
+            content[:8],
+            799_992,
+            content[-8:],
+        )
+        assert (file.seek(300_000), file.read(16)) == (300_000, content[300_000:300_016])

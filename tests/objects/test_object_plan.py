@@ -59,6 +59,7 @@ def test_the_page_names_a_store(s3: S3Server, login: Callable[[str], None], tmp_
     assert {one.stat().st_mode & 0o077 for one in copies} == {0}
 
 
+@pytest.mark.each_bucket
 def test_a_plan_lives_in_a_bucket(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

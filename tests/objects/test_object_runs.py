@@ -1,4 +1,4 @@
-"""The commands with a run store in a bucket, on a real broker and a real S3 server."""
+"""The commands with a run store in a bucket, on a real broker and real servers."""
 
 import shlex
 from collections.abc import Callable
@@ -11,16 +11,15 @@ from quota_ops.store.run_folder import PAGE, RunFolder
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 from tests.cli.test_screens import KEY
 from tests.lab import Lab
-from tests.objects.server import S3Server
 
 
-def test_a_quota_lives_in_a_bucket(lab: Lab, s3: S3Server, address: str) -> None:
+@pytest.mark.each_bucket
+def test_a_quota_lives_in_a_bucket(lab: Lab, address: str) -> None:
     """Reconcile, hold, runs, show and prune work as with a folder, and leave no file."""
-    environment = {**s3.environment(), ENVIRONMENT: address}
     store = find_run_store(address)
 
     def run(*arguments: str) -> str:
-        ended = lab.cli(*arguments, environment=environment)
+        ended = lab.cli(*arguments, environment={ENVIRONMENT: address})
         assert (ended.returncode, ended.stderr) == (0, "")
         return ended.stdout
 

@@ -38,6 +38,7 @@ def authorized(shown: str) -> dict[str, bool | None]:
     return {one["operation"]: one["authorized"] for one in json.loads(shown)["operations"]}
 
 
+@pytest.mark.each_bucket
 def test_a_good_store_passes(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every number has one winner, every operation has times, and nothing is left."""
     for place in (address, str(tmp_path / "deep" / "store")):
