@@ -98,6 +98,7 @@ def review(
     from quota_ops.ci.platform import find_platform
     from quota_ops.cli.review_files import (
         post_review,
+        publish_failure,
         publish_review,
         without_workflow_commands,
         write_review,
@@ -109,7 +110,7 @@ def review(
     platform = find_platform(os.environ)
     token = find_token(platform, os.environ) if comment else None
     with _open_folder(out) as folder:
-        with without_workflow_commands(platform):
+        with publish_failure(platform, token, folder), without_workflow_commands(platform):
             targets = (base,) if base else platform.targets or USUAL_TARGETS
             branch = Branch.find(desired_state, targets)
             shared = ReviewOptions(find_run_store(run_store), folder, files_only, file_cache)
@@ -172,37 +173,23 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
 
     names = sorted({path.partition("/")[0] for path in branch.list_changed() if "/" in path})
     there = {one.name for one in cluster_folders(branch.desired_state)} & {*names}
-    with branch.export_base(names) as root:
-        bases, invalid = _read_bases(root, names, shared.file_cache)
+    bases, invalid = branch.read_commit(branch.base, names, shared.file_cache)
+    targets: Mapping[str, BaseFiles] = {}
+    if branch.count_missing():
+        targets, _ = branch.read_commit(branch.target, names, shared.file_cache)
     by_id = {one.policy.cluster_id: one for one in bases.values()}
     followed: set[str] = set()
     for name in sorted(there):
         base = _find_renamed(branch.desired_state / name, by_id) or bases.get(name)
         followed |= {base.folder} if base else set()
         folder = f"{branch.prefix}{name}"
-        found = ClusterReview(name, folder, base=base, invalid_base=invalid.get(name))
+        found = ClusterReview(
+            name, folder, base=base, target=targets.get(name), invalid_base=invalid.get(name)
+        )
         found = _review_one(branch, shared, found)
         yield replace(found, problems=_below_root(branch, found.problems))
     for name in sorted(bases.keys() - there - followed):
         yield ClusterReview(name, f"{branch.prefix}{name}", base=bases[name], is_removed=True)
-
-
-def _read_bases(
-    root: Path, names: list[str], file_cache: "FileCache | None"
-) -> "tuple[Mapping[str, BaseFiles], Mapping[str, str]]":
-    """Return the clusters at the merge base, and of each invalid one why."""
-    from quota_ops.desired.git.branch import read_base_files
-
-    bases, invalid = {}, {}
-    for name in names:
-        try:
-            found = read_base_files(root / name, file_cache)
-        except InvalidDesiredState as error:
-            invalid[name] = str(error.problems[0]).replace(f"{root}/", "")
-        else:
-            if found is not None:
-                bases[name] = found
-    return bases, invalid
 
 
 def _find_renamed(folder: Path, by_id: "Mapping[str, BaseFiles]") -> "BaseFiles | None":

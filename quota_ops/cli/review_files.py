@@ -10,11 +10,17 @@ import click
 
 from quota_ops.ci.comment import post_comment
 from quota_ops.ci.platform import GITHUB, GITLAB, Platform
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.review import Review
 from quota_ops.report.review.annotations import as_workflow_commands, list_annotations
 from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
-from quota_ops.report.review.comment import GITHUB_LIMIT, GITLAB_LIMIT, MARKER, as_comment
+from quota_ops.report.review.comment import (
+    GITHUB_LIMIT,
+    GITLAB_LIMIT,
+    MARKER,
+    as_comment,
+    as_failure,
+)
 from quota_ops.report.review.json_review import as_json
 
 SUMMARY_LIMIT = 250_000
@@ -71,6 +77,24 @@ def publish_review(review: Review, platform: Platform, folder: Path, code: int) 
     if platform.name == GITHUB:
         for command in as_workflow_commands(list_annotations(review)):
             click.echo(command)
+
+
+@contextmanager
+def publish_failure(platform: Platform, token: str | None, folder: Path) -> Iterator[None]:
+    """Replace the comment if the block fails: the one on an earlier commit would be believed."""
+    try:
+        yield
+    except Exception as error:
+        is_expected = isinstance(error, QuotaOpsError)
+        why = str(error) if is_expected else f"unexpected error: {type(error).__name__}"
+        text = as_failure(why, platform.head)
+        (folder / COMMENT).write_text(text, "utf-8", "backslashreplace")
+        if platform.summary:
+            with platform.summary.open("a", encoding="utf-8") as summary:
+                summary.write(text)
+        if token is not None:
+            post_review(platform, token, text)
+        raise
 
 
 def post_review(platform: Platform, token: str, comment: str) -> None:

@@ -133,7 +133,7 @@ def read_guards(values: Mapping[str, Any]) -> tuple[GuardFinding, ...]:
 
 def format_override(*guards: str) -> str:
     """Return the options that override guards: `--allow cut --reason TEXT`."""
-    return f"{' '.join(f'--allow {name}' for name in guards)} --reason TEXT"
+    return f"{' '.join(f'--allow {name}' for name in dict.fromkeys(guards))} --reason TEXT"
 
 
 def format_blocking(guards: Iterable[GuardFinding]) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from quota_ops.model.rows import DesiredRow, Key
 
 
 class BaseFiles(NamedTuple):
-    """What a cluster's files declare at the merge base; `folder` is the cluster's folder there."""
+    """What a cluster's files declare in another commit; `folder` is the cluster's folder there."""
 
     policy: Policy
     rows: Mapping[Key, DesiredRow]
@@ -51,6 +51,8 @@ class ClusterReview:
     report: Report | None = None
     own: frozenset[Key] = frozenset()
     base: BaseFiles | None = None
+    target: BaseFiles | None = None
+    """The files of the target branch, if it has commits that the branch does not have."""
     problems: tuple[Problem, ...] = ()
     unlisted: int = 0
     """How many further problems there are."""
@@ -71,6 +73,11 @@ class ClusterReview:
     def guards(self) -> tuple[GuardFinding, ...]:
         """The guards that block what this branch changes."""
         return self.report.plan.refused if self.report and self.report.plan else ()
+
+    @property
+    def blocking(self) -> tuple[str, ...]:
+        """The names of the guards that block, each once."""
+        return tuple(dict.fromkeys(one.guard for one in self.guards))
 
     @property
     def findings(self) -> tuple[Finding, ...]:

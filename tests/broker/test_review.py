@@ -118,6 +118,25 @@ def test_drift_is_folded_and_never_red(lab: Lab) -> None:
     assert (cluster["stored"], cluster["unwritten"]) == ([["user=carol", RATE]], [])
 
 
+def test_what_was_merged_since_is_not_reverted(lab: Lab) -> None:
+    """A branch that is behind main shows neither main's new quotas as removed nor its raises."""
+    begin(lab, alice=10, bob=20)
+    git(lab.folder.parent, "checkout", "--quiet", "main")
+    change(lab, alice=10, bob=30, carol=5)
+    lab.run("reconcile")
+    git(lab.folder.parent, "checkout", "--quiet", "branch")
+    change(lab, alice=20, bob=20)
+
+    code, comment = review(lab)
+
+    assert (code, comment.count("\n| ")) == (0, 2)  # the heading and alice
+    assert (
+        f"\nMerged since this branch began, and on the cluster already: `user=bob {RATE}`, "
+        f"`user=carol {RATE}`. This branch does not revert that.\n"
+    ) in comment
+    assert "<details>" not in comment
+
+
 def test_a_job_that_may_only_describe_is_green(
     secured_broker: RunningBroker, tmp_path: Path
 ) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from quota_ops.report.review.comment import MARKER
 from tests.calling import call_cli
+from tests.comments_api import TOKEN, serve_comments
 from tests.repositories import commit_all, git, head
 
 CASES = [
@@ -70,6 +72,34 @@ def test_a_review_of_files(case: dict[str, Any], tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (case["exit"], "")
     assert normalize(root, ended.stdout) == f"{case['comment']}\nreview: {out}\n"
     assert list_results(out) == case["annotations"]
+
+
+def test_a_failed_review_replaces_the_comment_on_an_earlier_commit(tmp_path: Path) -> None:
+    """No verdict on another commit stays in the pull request, and comment.md says why."""
+    root, out, event = tmp_path / "repository", tmp_path / "out", tmp_path / "event.json"
+    make_branch(root, {"demo/cluster.yaml": "cluster_id: x"}, {})
+    event.write_text(json.dumps({"pull_request": {"number": 7, "head": {"sha": head(root)}}}))
+    with serve_comments(f"{MARKER}\n**quota-ops · ✅ 18 changes**") as api:
+        variables = {
+            "HOME": str(tmp_path),
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_EVENT_PATH": str(event),
+            "GITHUB_API_URL": api.address,
+            "GITHUB_TOKEN": TOKEN,
+        }
+        arguments = ["review", "--comment", "--base", "nowhere", "--out", str(out)]
+        ended = call_cli(arguments, variables, root)
+
+    assert ended.returncode == 2
+    assert api.methods == ["GET", "PATCH"]
+    assert api.comments == {0: (out / "comment.md").read_text("utf-8")}
+    assert api.comments[0] == (
+        f"{MARKER}\n**quota-ops · ❌ the review failed** · commit `{head(root)[:7]}`\n\n"
+        "`this checkout has no commit named nowhere to compare with`<br>"
+        "`Name the target of the branch with --base, for example origin/main.`\n\n"
+        "Nothing is known about the changes of this commit.\n"
+    )
 
 
 def test_what_is_not_committed_is_reviewed_and_named(tmp_path: Path) -> None:

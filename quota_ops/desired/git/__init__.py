@@ -103,6 +103,10 @@ class Repository:
         found = self._run("rev-parse", "--revs-only", f"{target}...HEAD").decode().split()
         return [one[1:] for one in found if one.startswith("^")] if found else None
 
+    def count_missing(self, target: str) -> int:
+        """Return how many commits another commit has that HEAD does not have."""
+        return int(self._run("rev-list", "--count", f"HEAD..{target}"))
+
     def changed_since(self, commit: str) -> list[str]:
         """List the paths that differ from a commit in the checkout, untracked ones included.
 

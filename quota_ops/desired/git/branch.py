@@ -1,7 +1,7 @@
-"""A branch and its merge base: which clusters it changes, and their files at the merge base."""
+"""A branch and its merge base: which clusters it changes, and their files in both commits."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import is_read
 from quota_ops.desired.git import Repository
 from quota_ops.desired.read import read_cluster
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.review import BaseFiles
 
 USUAL_TARGETS = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
@@ -81,13 +81,33 @@ class Branch:
         changed = self.repository.changed_since(self.base)
         return [path for path in changed if is_read(path.partition("/")[2] or path)]
 
+    def read_commit(
+        self, commit: str, clusters: Sequence[str], file_cache: FileCache | None
+    ) -> tuple[Mapping[str, BaseFiles], Mapping[str, str]]:
+        """Return what a commit declares on some clusters, and of each invalid one why."""
+        found, invalid = {}, {}
+        with self._export(commit, clusters) as root:
+            for name in clusters:
+                try:
+                    files = _read_files(root / name, file_cache)
+                except InvalidDesiredState as error:
+                    invalid[name] = str(error.problems[0]).replace(f"{root}/", "")
+                else:
+                    if files is not None:
+                        found[name] = files
+        return found, invalid
+
+    def count_missing(self) -> int:
+        """Return how many commits of the target the branch does not have."""
+        return self.repository.count_missing(self.target)
+
     @contextmanager
-    def export_base(self, clusters: Sequence[str]) -> Iterator[Path]:
-        """Write the files of some clusters at the merge base to a folder, for the block.
+    def _export(self, commit: str, clusters: Sequence[str]) -> Iterator[Path]:
+        """Write the files of some clusters in a commit to a folder, for the block.
 
         A link is written as one that leads nowhere, so that reading it is a problem there too.
         """
-        entries = self.repository.entries(self.base)
+        entries = self.repository.entries(commit)
         wanted = {
             path: one for path, one in entries.items() if path.partition("/")[0] in set(clusters)
         }
@@ -104,11 +124,8 @@ class Branch:
             yield root
 
 
-def read_base_files(folder: Path, file_cache: FileCache | None) -> BaseFiles | None:
-    """Read a cluster's folder that `export_base` wrote; None if the folder did not exist.
-
-    Raises as `read_cluster`.
-    """
+def _read_files(folder: Path, file_cache: FileCache | None) -> BaseFiles | None:
+    """Read a cluster's exported folder; None if the commit has no such folder."""
     if not os.path.lexists(folder):
         return None
     desired = read_cluster(folder, file_cache)

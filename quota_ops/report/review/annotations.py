@@ -52,9 +52,11 @@ def list_annotations(review: Review) -> tuple[Annotation, ...]:
         found += _of_rows(one)
         found += [_of_finding(one.folder, finding) for finding in one.findings if finding.place]
     levels = list(Level)
-    return tuple(
-        sorted(set(found), key=lambda one: (levels.index(one.level), str(one[1]), one[2:]))
-    )
+
+    def rank(one: Annotation) -> tuple[object, ...]:
+        return levels.index(one.level), one.path, one.line, one.column or 0, one.rule, one.message
+
+    return tuple(sorted(set(found), key=rank))
 
 
 def _of_problem(problem: Problem) -> Annotation:

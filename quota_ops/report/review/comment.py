@@ -17,7 +17,7 @@ from quota_ops.report.review.table import (
     row_lines,
     table_head,
 )
-from quota_ops.report.review.verdict import describe_verdict, summarize_review
+from quota_ops.report.review.verdict import describe_verdict, is_shown, summarize_review
 from quota_ops.report.row_status import ReportRow
 
 MARKER = "<!-- quota-ops review -->"
@@ -43,7 +43,7 @@ def as_comment(review: Review, limit: int = GITHUB_LIMIT) -> str:
     """
     head = [MARKER, f"**quota-ops · {summarize_review(review, code)}**{_commit(review)}"]
     head += list_problems(review.problems, review.links)
-    shown = [one for one in review.clusters if one.own or one.error or one.is_removed]
+    shown = [one for one in review.clusters if is_shown(one)]
     several = len(review.clusters) > 1
     room = limit - sum(len(one) + 1 for one in head) - _LONGEST_CUT
     briefs = [f"\n{describe_verdict(one, code)}" for one in shown]
@@ -60,6 +60,16 @@ def as_comment(review: Review, limit: int = GITHUB_LIMIT) -> str:
         parts.append(text)
         room -= len(text) + 1
     return "\n".join([*head, *filter(None, parts)]) + "\n"
+
+
+def as_failure(error: str, head: str | None) -> str:
+    """Return the comment of a review that failed, so that none of an earlier commit stays."""
+    lines = [one.strip() for one in error.strip().split("\n")]
+    commit = f" · commit {code(short(head))}" if head else ""
+    return (
+        f"{MARKER}\n**quota-ops · ❌ the review failed**{commit}\n\n{'<br>'.join(map(code, lines))}"
+        "\n\nNothing is known about the changes of this commit.\n"
+    )
 
 
 def _commit(review: Review) -> str:

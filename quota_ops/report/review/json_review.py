@@ -8,6 +8,7 @@ from quota_ops.model.finding import Problem
 from quota_ops.model.review import ClusterReview, Review
 from quota_ops.report.findings import findings_json
 from quota_ops.report.json_report import row_json
+from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import split_rows
 from quota_ops.report.review.verdict import describe_verdict, summarize_review
 from quota_ops.report.row_status import ReportRow
@@ -29,9 +30,11 @@ def as_json(review: Review, exit_code: int) -> str:
                     compared_with (current: the cluster; merge base), error, problems,
                     unlisted_problems (how many more), notes (sentences on what was assumed or
                     skipped), guards (those that block: guard, message, ...), findings (that the
-                    merge base does not have), `plan` (the digest, null without a plan), and rows:
+                    merge base does not have), settings (changed fields of cluster.yaml: name,
+                    before, after as text), `plan` (the digest, null without a plan), and rows:
                     `written` by this branch; `unwritten`, which the branch declares differently
                     while the cluster keeps its value; `others`, which differ for another reason;
+                    `merged`, which the target branch changed since and the cluster has already;
                     each as in report.json. `stored` are the [entity, key] that the branch declares
                     differently and the cluster already has
     """
@@ -64,10 +67,12 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "notes": list(review.notes),
         "guards": [asdict(guard) for guard in review.guards],
         "findings": findings_json(review.findings, review.folder),
+        "settings": [one._asdict() for one in list_policy_changes(review)],
         "plan": report.plan.digest if report and report.plan else None,
         "written": _rows(rows.written),
         "unwritten": _rows(rows.unwritten),
         "others": _rows(rows.others),
+        "merged": _rows(rows.merged),
         "stored": [list(key) for key in rows.stored],
     }
 

@@ -12,6 +12,7 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.findings import EXPLAINED, FEW
 from quota_ops.report.markdown import code
+from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import ReviewRows, count_rejected, split_rows
 from quota_ops.report.sentences import (
     callback_words,
@@ -29,7 +30,9 @@ def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]
     yield from _removed(review)
     yield from list_problems(review.problems, links, review.unlisted)
     yield from _error(review)
+    yield from _settings(review)
     yield from _stored(split_rows(review))
+    yield from _merged(split_rows(review))
     yield from _needs(review)
     yield from _findings(review, links)
     yield from _notes(review)
@@ -91,6 +94,25 @@ def _stored(rows: ReviewRows) -> Iterator[str]:
         yield f"\nAlready on the cluster: {named}{more}."
 
 
+def _merged(rows: ReviewRows) -> Iterator[str]:
+    if rows.merged:
+        named = ", ".join(code(" ".join(one.difference.id)) for one in rows.merged[:FEW])
+        more = f" and {len(rows.merged) - FEW:,} more" if rows.merged[FEW:] else ""
+        yield (
+            f"\nMerged since this branch began, and on the cluster already: {named}{more}. "
+            "This branch does not revert that."
+        )
+
+
+def _settings(review: ClusterReview) -> Iterator[str]:
+    changes = list_policy_changes(review)
+    if changes:
+        yield f"\n**{code(f'{review.folder}/cluster.yaml')}** changes\n"
+    for one in changes:
+        before, after = (code(value) if value else "none" for value in (one.before, one.after))
+        yield f"- {code(one.name)}: {before} → **{after}**"
+
+
 def _needs(review: ClusterReview) -> Iterator[str]:
     report = review.report
     plan = report.plan if report else None
@@ -107,13 +129,13 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         if any(map(hold.who.accepts, concerned))
     )
     if plan.guards:
-        blocking = f"{counted(len(review.guards), 'guard')} "
-        blocking += plural(len(review.guards), "blocks", "block")
+        number = len(review.blocking)
+        blocking = f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')}"
         yield f"\n**{'Needs approval' if review.guards else 'Approved'}**: {blocking}.\n"
     for guard in plan.guards:
         yield f"- ⚠️ {code(guard.guard)}: {code(guard.message)}"
     if review.guards:
-        options = format_override(*dict.fromkeys(one.guard for one in review.guards))
+        options = format_override(*review.blocking)
         command = code(f"quota-ops reconcile {review.cluster} {options}")
         is_never = plan.policy.approval is ApprovalPolicy.NEVER
         way = "set the params allow and reason" if is_never else "approve the plan"
@@ -124,7 +146,7 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         yield f"\n{words}"
     if words := callback_words(report.facts, code):
         yield f"\n⚠️ {words}"
-    if plan.writes and plan.ledger and not rows.others:
+    if plan.writes and plan.ledger and not rows.others and not rows.merged:
         yield (
             f"\nPlan {code(plan.digest[:SHORT])}. The plan after the merge has the same digest if "
             "nothing else changes."

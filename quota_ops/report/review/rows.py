@@ -14,13 +14,15 @@ class ReviewRows(NamedTuple):
     """The rows of one cluster, the riskiest first.
 
     `written` would be written by this branch; `unwritten` are declared differently by this branch,
-    and their value on the cluster stays; `others` differ for another reason; `stored` are declared
-    differently, and the cluster already has the value.
+    and their value on the cluster stays; `others` differ for another reason; `merged` have the
+    value that the target branch declares since the merge base; `stored` are declared differently,
+    and the cluster already has the value.
     """
 
     written: tuple[ReportRow, ...]
     unwritten: tuple[ReportRow, ...]
     others: tuple[ReportRow, ...]
+    merged: tuple[ReportRow, ...]
     stored: tuple[Key, ...]
 
 
@@ -31,6 +33,8 @@ def split_rows(review: ClusterReview) -> ReviewRows:
     own = [row for row in rows if row.difference.id in review.own]
     same = {row.difference.id for row in own if row.difference.action is Action.RECORD}
     listed = {row.difference.id for row in own}
+    others = [row for row in rows if row.difference.id not in review.own and _differs(row)]
+    merged = [row for row in others if _is_merged(review, row)]
     return ReviewRows(
         tuple(row for row in own if row.difference.action in WRITES),
         tuple(
@@ -38,7 +42,8 @@ def split_rows(review: ClusterReview) -> ReviewRows:
             for row in own
             if row.difference.action not in WRITES and row.difference.id not in same
         ),
-        tuple(row for row in rows if row.difference.id not in review.own and _differs(row)),
+        tuple(row for row in others if row not in merged),
+        tuple(merged),
         tuple(sorted(same | (review.own - listed))),
     )
 
@@ -48,6 +53,17 @@ def _differs(row: ReportRow) -> bool:
     return row.difference.kind not in {Kind.IN_SYNC, Kind.UNMANAGED, Kind.CLEARED} and (
         row.status is not RowStatus.FORGOTTEN
     )
+
+
+def _is_merged(review: ClusterReview, row: ReportRow) -> bool:
+    """Return whether the cluster has what the target branch declares since the merge base."""
+    if review.base is None or review.target is None:
+        return False
+    base, target = (
+        None if (found := files.rows.get(row.difference.id)) is None else found.value
+        for files in (review.base, review.target)
+    )
+    return target != base and row.difference.before == target
 
 
 def count_rejected(review: ClusterReview) -> int:

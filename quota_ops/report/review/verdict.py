@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 from quota_ops.model.review import ClusterReview, Review
 from quota_ops.model.text import counted, plural
+from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import count_rejected, split_rows
+from quota_ops.report.row_status import Section
 
 NOTHING = "no quota changes"
 
@@ -13,7 +15,7 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     """Return the verdict on all clusters; `quoted` formats the name of one."""
     if review.problems and not review.clusters:
         return f"❌ {counted(len(review.problems), 'problem')} in the YAML files"
-    changed = [one for one in review.clusters if one.own or one.error or one.is_removed]
+    changed = [one for one in review.clusters if is_shown(one)]
     if not changed:
         return f"{NOTHING}{_on_clusters(review, quoted)}"
     if len(changed) == 1:
@@ -32,6 +34,11 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
         ),
     ]
     return "; ".join([words, *parts])
+
+
+def is_shown(review: ClusterReview) -> bool:
+    """Return whether a comment has more about a cluster than that its quotas do not change."""
+    return bool(review.own or review.error or review.is_removed or list_policy_changes(review))
 
 
 def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
@@ -57,13 +64,17 @@ def _describe_uncompared(review: ClusterReview, cluster: str) -> str:
 
 
 def _describe_changes(review: ClusterReview, cluster: str) -> str:
-    written = len(split_rows(review).written)
-    changes = f"{counted(written, 'change') if written else 'no change'} on {cluster}"
+    rows = split_rows(review)
+    written, held = len(rows.written), sum(row.section is Section.HELD for row in rows.unwritten)
+    found = [counted(written, "change")] if written else []
+    found += [counted(held, "held change")] if held else []
+    found += ["changed settings"] if list_policy_changes(review) else []
+    changes = f"{' and '.join(found) or 'no change'} on {cluster}"
     if rejected := count_rejected(review):
         return f"❌ {changes}; the broker rejects {rejected:,}"
     if review.error is not None:
         was_queried = review.compared_with == "current"
         return f"❌ {changes}; {'not validated' if was_queried else 'the cluster was not queried'}"
-    if guards := len(review.guards):
+    if guards := len(review.blocking):
         return f"⚠️ {changes}; {counted(guards, 'guard')} {plural(guards, 'needs', 'need')} approval"
     return f"✅ {changes}"

@@ -1,0 +1,57 @@
+"""What a branch changes in cluster.yaml."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from quota_ops.model.policy import Policy
+from quota_ops.model.review import ClusterReview
+
+
+class PolicyChange(NamedTuple):
+    """A field of cluster.yaml and its values as text, empty for none; `guards.cut_share`."""
+
+    name: str
+    before: str
+    after: str
+
+
+def list_policy_changes(review: ClusterReview) -> tuple[PolicyChange, ...]:
+    """Return the fields of cluster.yaml that differ from the merge base, by name."""
+    plan = review.report.plan if review.report else None
+    if review.base is None or plan is None:
+        return ()
+    before, after = (_as_texts(one) for one in (review.base.policy, plan.policy))
+    return tuple(
+        PolicyChange(name, before[name], after[name])
+        for name in sorted(before)
+        if name != "cluster" and before[name] != after[name]
+    )
+
+
+def _as_texts(policy: Policy) -> dict[str, str]:
+    filters = {name: [one.text for one in getattr(policy, name)] for name in ("scope", "protect")}
+    return dict(_flatten(policy.as_json() | filters))
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each field below `prefix`, and its value as text."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", _as_text(name, value)
+
+
+def _as_text(name: str, value: object) -> str:
+    if value is None or value == []:
+        return ""
+    if name == "approval_valid_for":
+        return f"{value:,} seconds"
+    if isinstance(value, list):
+        return "; ".join(one if isinstance(one, str) else _json(one) for one in value)
+    return value if isinstance(value, str) else _json(value)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
