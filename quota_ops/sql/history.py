@@ -1,8 +1,9 @@
 """The history of clusters: summarized by a job, and read for one cluster with what is newer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from quota_ops.model.history import (
 )
 from quota_ops.model.tables import Row, Table
 from quota_ops.store import parquet
-from quota_ops.store.history import Day, DayRows, compact, list_days, read_day
+from quota_ops.store.history import Day, ReadDay, compact, discard, list_days, read_day
 from quota_ops.store.history_summaries import (
     TABLES,
     Summary,
@@ -35,8 +36,6 @@ from quota_ops.store.history_summaries import (
 )
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore
-
-ReadDay = Callable[[Day], DayRows]
 
 
 class HistoryEngine(Protocol):
@@ -83,14 +82,17 @@ class Summarized(NamedTuple):
         return "\n".join((f"history: {did}", *(f"not counted: {one}" for one in self.troubles)))
 
 
-def summarize_history(engine: HistoryEngine, store: RunStore, now: datetime) -> Summarized:
-    """Compact the past days, and continue the summary with those that it lacks.
+def summarize_history(
+    engine: HistoryEngine, store: RunStore, now: datetime, last: str | None = None
+) -> Summarized:
+    """Compact the past days, up to `last`, and continue the summary with those that it lacks.
 
     An interrupted call leaves the earlier summary. Raises EngineFailed, and InvalidInput if the
     store cannot be written.
     """
-    troubles = compact(list_days(store), now)
-    days = [one for one in list_days(store) if one.date < f"{now:%Y-%m-%d}" and one.newest]
+    last = last or f"{now - timedelta(days=1):%Y-%m-%d}"
+    troubles = compact((one for one in list_days(store) if one.date <= last), now)
+    days = [one for one in list_days(store) if one.date <= last and one.newest]
     start, late = find_start(store, days)
     new = [one for one in days if start is None or one.date > start.until]
     damaged = {one.date: trouble for one in new if (trouble := _check(one))}
@@ -105,7 +107,8 @@ def summarize_history(engine: HistoryEngine, store: RunStore, now: datetime) -> 
     try:
         written = engine.fold_days(places, before, part)
     except BaseException:
-        _delete(part)
+        with suppress(InvalidInput):
+            discard(part.below(leaf.path) for leaf in part.walk())
         raise
     below = len(folder_of(store).key) + 1
     files = {name: tuple(one.key[below:] for one in found) for name, found in written.items()}
@@ -127,12 +130,6 @@ def _check(day: Day) -> str | None:
     return None
 
 
-def _delete(folder: Place) -> None:
-    with suppress(InvalidInput, OSError):
-        for leaf in folder.walk():
-            folder.below(leaf.path).delete()
-
-
 def read_history(store: RunStore, cluster: str, read: ReadDay = read_day) -> History:
     """Return the history of a cluster by its name: the newest summary, and what is newer.
 
@@ -141,8 +138,8 @@ def read_history(store: RunStore, cluster: str, read: ReadDay = read_day) -> His
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
-    days = [one.of_cluster(cluster) for one in list_days(store)]
-    start, late = find_start(store, days)
+    days, read = [one.of_cluster(cluster) for one in list_days(store)], cache(read)
+    start, late = find_start(store, days, read)
     new = [one for one in days if start is None or one.date > start.until]
     rows, troubles = _read_days(new, read)
     found = fold_history(rows, read_table(store, start, QUOTAS), cluster)
@@ -179,6 +176,7 @@ def _read_days(days: Sequence[Day], read: ReadDay) -> tuple[pa.Table, tuple[str,
     found = list(map(read, days))
     tables = [table for one in found for table in one.tables]
     rows = pa.concat_tables(tables) if tables else parquet.from_rows(HISTORY, [])
+    rows = rows.unify_dictionaries().combine_chunks()  # DuckDB takes far longer for many chunks
     return rows, tuple(trouble for one in found for trouble in one.troubles)
 
 

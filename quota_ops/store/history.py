@@ -10,6 +10,7 @@ that was recorded later is noticed; `compact` then creates the next file of the 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -112,6 +113,10 @@ class DayRows:
         return (*(() if self.compacted is None else (self.compacted,)), *self.newer)
 
 
+ReadDay = Callable[[Day], DayRows]
+"""A function like `read_day`, which may keep what it has read."""
+
+
 def list_days(store: RunStore) -> tuple[Day, ...]:
     """Return the days of the history in order; InvalidInput if they cannot be listed."""
     found: dict[str, list[str]] = {}
@@ -188,9 +193,16 @@ def compact(days: Iterable[Day], now: datetime) -> tuple[str, ...]:
             content = parquet.to_bytes(HISTORY, rows, {_COMPACTED: iso_utc(now)})
             (day.folder / f"day-{number:04d}.parquet").create(content)
         elif found.compacted is not None and _is_old(found.compacted, now):
-            for name in (*{*found.included}.intersection(day.ends), *day.compacted[:-1]):
-                (day.folder / name).delete()
+            names = (*{*found.included}.intersection(day.ends), *day.compacted[:-1])
+            discard(day.folder / name for name in names)
     return tuple(troubles)
+
+
+def discard(places: Iterable[Place]) -> None:
+    """Delete files that no reader needs, as far as this process is authorized to."""
+    for place in places:
+        with suppress(InvalidInput, OSError):
+            place.delete()
 
 
 def _is_old(rows: pa.Table, now: datetime) -> bool:

@@ -6,6 +6,7 @@ history/summary/part-UUID/...            its tables; a part without a manifest i
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import DAYS, OWNERS, QUOTAS
 from quota_ops.model.tables import Table
 from quota_ops.store import parquet
-from quota_ops.store.history import Day, DayRows, read_day
+from quota_ops.store.history import Day, ReadDay, discard, read_day
 from quota_ops.store.json_text import json_text
 from quota_ops.store.numbered_files import create_next, file_name, numbers
 from quota_ops.store.place import Place
@@ -68,31 +69,30 @@ def read_summaries(store: RunStore) -> Iterator[Summary]:
             continue
 
 
-def find_start(store: RunStore, days: Iterable[Day]) -> tuple[Summary | None, tuple[str, ...]]:
+def find_start(
+    store: RunStore, days: Iterable[Day], read: ReadDay = read_day
+) -> tuple[Summary | None, tuple[str, ...]]:
     """Return the newest summary that can be continued, and what it therefore does not count.
 
     That is the newest one whose days have no new end; None if all days have to be read.
     """
-    known = {one.date: one for one in days}
-    # Ends of a past day are few: those of yesterday, until they are deleted, and damaged ones.
-    read = {date: read_day(one) for date, one in known.items() if one.ends}
+    known, read = {one.date: one for one in days}, cache(read)
     newest: Summary | None = None
     for one in read_summaries(store):
         before = [day for date, day in known.items() if date <= one.until]
-        late = {day.date for day in before if day.date in read and read[day.date].newer}
+        # Ends of a summarized day are few: those of yesterday, until they are deleted, and damaged
+        # ones.
+        with_ends = {day.date: read(day) for day in before if day.ends}
+        late = {date for date, rows in with_ends.items() if rows.newer}
         late |= {day.date for day in before if one.days.get(day.date) != day.newest}
         newest = newest or one
         if late and not (one is newest and one.misses(known)):
             continue
         words = "an end was added after earlier days were pruned, and is not counted"
-        troubles = [trouble for day in before for trouble in _list_troubles(read.get(day.date))]
+        troubles = [trouble for rows in with_ends.values() for trouble in rows.troubles]
         missed = [f"{known[date].folder}: {words}" for date in sorted(late)]
         return one, (*one.damaged.values(), *troubles, *missed)
     return None, ()
-
-
-def _list_troubles(day: DayRows | None) -> tuple[str, ...]:
-    return day.troubles if day else ()
 
 
 def publish(store: RunStore, summary: Summary) -> None:
@@ -107,9 +107,8 @@ def publish(store: RunStore, summary: Summary) -> None:
         lambda one: folder / file_name(one, _KIND), lambda _: content, max(known, default=0) + 1
     )
     for old in [one for one in read_summaries(store) if one.number <= number - KEPT]:
-        for path in {path for paths in old.files.values() for path in paths}:
-            folder.below(path).delete()
-        (folder / file_name(old.number, _KIND)).delete()
+        discard(folder.below(path) for paths in old.files.values() for path in paths)
+        discard([folder / file_name(old.number, _KIND)])
 
 
 def read_table(store: RunStore, summary: Summary | None, table: Table[Any]) -> pa.Table:

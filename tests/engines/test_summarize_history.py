@@ -1,6 +1,7 @@
 """The summary of a history in a run store: incremental, late ends included, damage named."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,13 @@ from typing import Any
 import pytest
 
 from quota_ops.model.history import HistoryRow
+from quota_ops.sql import daily_summary
+from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.history import History, read_events, read_history, summarize_history
 from quota_ops.sql.job import EngineFailed
 from quota_ops.store import history
+from quota_ops.store.history_summaries import read_summaries
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
@@ -155,6 +159,36 @@ def test_an_interrupted_summary_leaves_the_old_one(store: RunStore) -> None:
         summarize_history(Interrupted(), store, NOW)
 
     assert (read_history(store, "demo"), files(store)) == (before, kept)
+
+
+def test_the_first_run_of_a_day_summarizes(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leaves the rest of a long history to the next day; later runs of the day do nothing."""
+    monkeypatch.setattr(daily_summary, "MOST_ENDS", 3)
+    before = read_history(store, "demo")
+
+    summarize_daily(store, NOW)
+
+    assert next(read_summaries(store)).until == "2026-11-02"
+    kept = files(store)
+    summarize_daily(store, NOW)
+    assert files(store) == kept
+    for day in (7, 8, 9):
+        summarize_daily(store, datetime(2026, 11, day, tzinfo=UTC))
+    assert next(read_summaries(store)).until == "2026-11-05"
+    assert read_history(store, "demo") == before
+    names = {path.rpartition("/")[2] for path in files(store)}
+    assert {name for name in names if name.startswith("begun-")} == {"begun-2026-11-09"}
+    assert not [name for name in names if "@" in name]
+
+
+def test_two_runs_at_once_summarize_once(store: RunStore) -> None:
+    """Of several first runs of a day, one summarizes."""
+    with ThreadPoolExecutor(4) as runs:
+        list(runs.map(lambda _: summarize_daily(store, NOW), range(4)))
+
+    assert len(list(read_summaries(store))) == 1
 
 
 def test_events_of_one_quota(store: RunStore) -> None:

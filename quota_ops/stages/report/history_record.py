@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from quota_ops.model.history import HistoryRow
 from quota_ops.model.report import Report
 from quota_ops.model.tables import LEDGER
 from quota_ops.report.audit import Json
 from quota_ops.report.history_rows import RunEnd, list_command_rows, list_report_rows
+from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.stages.plan.earlier_runs import count_managed_rows
 from quota_ops.stages.report.run_report import read_work_end
 from quota_ops.store import history
@@ -17,8 +19,17 @@ _log = logging.getLogger(__name__)
 
 
 def record_run_history(folder: RunFolder, report: Report) -> str | None:
-    """Append a run that compared, or tried to; return why the history lacks it, or None."""
-    return _append(folder, lambda end: list_report_rows(report, end))
+    """Append a run that compared, or tried to; return why the history lacks it, or None.
+
+    The first run of a day then summarizes the days before.
+    """
+    missed = _append(folder, lambda end: list_report_rows(report, end))
+    if missed is None and not folder.only_read:
+        try:
+            summarize_daily(folder.store, datetime.now(UTC))
+        except Exception as error:  # noqa: BLE001 - the history is complete, only slower to read
+            _log.warning("the history is not summarized: %s", " ".join(str(error).split()))
+    return missed
 
 
 def record_command_history(folder: RunFolder, record: Json) -> str | None:
