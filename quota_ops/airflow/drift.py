@@ -13,6 +13,7 @@ from quota_ops.airflow.assets import DRIFTED, Event, emit_drifted, has_drift, ma
 from quota_ops.airflow.each_cluster import work_on_each
 from quota_ops.airflow.errors import is_retryable, log_errors
 from quota_ops.airflow.links import add_report_button, find_page_link, offer_link
+from quota_ops.airflow.metrics import emit_gauges
 from quota_ops.airflow.notify import (
     News,
     Notify,
@@ -22,6 +23,7 @@ from quota_ops.airflow.notify import (
 )
 from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
 from quota_ops.airflow.pools import explain_pools
+from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, find_store, name_run, open_run, start_folder
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import build_dag, is_retry, refuse_unless_done, run_stage
@@ -71,7 +73,7 @@ def build_drift_dag(
     every: dict[str, Any] = {
         name: {"trigger_rule": TriggerRule.ALL_DONE, **task_options.get(name, {})} for name in TASKS
     }
-    missed = make_overview_callback(notify)
+    missed = make_overview_callback(run_store, notify)
     every["describe"]["trigger_rule"] = TriggerRule.ALL_SUCCESS
     every["overview"] |= add_callback(default_args, "on_failure_callback", missed)
     with build_dag(
@@ -101,7 +103,7 @@ def build_drift_dag(
 
 @task
 @log_errors()
-def describe(clusters: Sequence[ClusterFolder], run_store: str | None) -> None:
+def describe(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     """Read the YAML and the stored quotas of each cluster, then fail if any could not be described.
 
     A retry reads only the clusters that were not described before.
@@ -115,6 +117,7 @@ def describe(clusters: Sequence[ClusterFolder], run_store: str | None) -> None:
             f"{', '.join(errors)}",
             "Their errors are above; all other clusters are compared and reported.",
         )
+    return f"{counted(len(clusters), 'cluster')} described."
 
 
 def _describe(cluster: ClusterFolder, *, run_store: str | None, is_retry: bool) -> None:
@@ -125,7 +128,7 @@ def _describe(cluster: ClusterFolder, *, run_store: str | None, is_retry: bool) 
     with open_run(cluster, run_store, reads_files=True) as run:
         run_stage("check", run)
         run_stage("describe", run)
-    _log.info("%s: described", cluster.name)
+    _log.info("%s", describe_result("describe", run.folder))
 
 
 def _make_report_task(notify: Notify) -> Any:
@@ -133,23 +136,28 @@ def _make_report_task(notify: Notify) -> Any:
 
     @task(outlets=[DRIFTED])
     @log_errors()
-    def report(clusters: Sequence[ClusterFolder], run_store: str | None) -> None:
+    def report(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
         """Write the report of each cluster, even if its comparison failed; announce drift.
 
         A cluster without a report does not fail this task, which would lose the events of all
         others: overview fails and names it.
         """
         context = get_current_context()
-        drifts, _ = work_on_each(clusters, partial(_report, run_store=run_store))
-        for drift in filter(None, drifts.values()):
+        reported, _ = work_on_each(clusters, partial(_report, run_store=run_store))
+        drifts = [one for one in reported.values() if one]
+        for drift in drifts:
             emit_drifted(drift.event)
             send_notification(notify, drift.news, context)
+        many = f"{len(drifts):,} of {counted(len(clusters), 'cluster')}"
+        names = ", ".join(one.news.cluster for one in drifts)
+        return f"Changes outside Git on {many}{': ' * bool(names)}{names}."
 
     return report
 
 
 def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
     """Write the report of a cluster, and return its drift."""
+    from quota_ops.report.summary import summarize
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import PAGE, REPORT
 
@@ -163,8 +171,9 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
         finally:
             run_stage("report", run)
     link = find_page_link(folder.place / PAGE, run.store)
-    _log.info("%s: %s", cluster.name, link)
     written = folder.read_cached(REPORT, lambda: read_report(folder))
+    _log.info("%s: %s %s", cluster.name, summarize(written).sentence, link)
+    emit_gauges(written)
     if not has_drift(written):
         return None
     return _Drift(make_event(written), describe_report("drift", written, link))
@@ -193,12 +202,14 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     links = {
         one.name: f"../../runs/{safe_name(one.name)}/{folder.place.name}/{PAGE}" for one in clusters
     }
+    text = pages.as_text(fleet)
     folder.write_text(PAGE, pages.as_html(fleet, links))
     folder.write_text("report.md", pages.as_markdown(fleet))
-    folder.write_text("report.txt", pages.as_text(fleet))
+    folder.write_text("report.txt", text)
     newest = json_text({"run": folder.place.name, "started": about["started"]})
     (store.newest_overviews / safe_name(dag_id)).replace(newest.encode())
     page = find_page_link(folder.place / PAGE, store)
+    log_text(text, page)
     offer_link(page)
     if missed := [name for name, report in fleet if isinstance(report, str)]:
         raise ClusterTrouble(

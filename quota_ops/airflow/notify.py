@@ -9,7 +9,7 @@ from airflow.sdk import BaseNotifier
 
 from quota_ops.airflow.errors import NotBegun
 from quota_ops.airflow.links import find_news_link
-from quota_ops.airflow.runs import ClusterFolder, find_run_place, find_store
+from quota_ops.airflow.runs import ClusterFolder, find_run_place, find_store, name_run
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.report import STOPPED, StageStatus
 from quota_ops.store.place import Place
@@ -93,11 +93,16 @@ def make_failure_callback(
     return notify_failure
 
 
-def make_overview_callback(notify: Notify) -> Callback:
+def make_overview_callback(run_store: str | None, notify: Notify) -> Callback:
     """Make the callback for a drift run in which a cluster could not be compared."""
 
     def notify_overview(context: "Context") -> None:
-        send_notification(notify, News("failed", "drift", _find_reason(context), ""), context)
+        from quota_ops.store.run_folder import PAGE
+
+        store = find_store(run_store)
+        page = store.overview(name_run(context)) / PAGE
+        link = find_news_link(page, store, context)
+        send_notification(notify, News("failed", "drift", _find_reason(context), link), context)
 
     return notify_overview
 

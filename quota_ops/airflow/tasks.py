@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +13,9 @@ from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
 from quota_ops.airflow.assets import emit_applied
 from quota_ops.airflow.errors import NotBegun, log_errors
 from quota_ops.airflow.links import find_page_link, offer_link
+from quota_ops.airflow.metrics import emit_gauges
 from quota_ops.airflow.pools import log_pools
+from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.guard import Guard, idle_words
@@ -37,18 +40,20 @@ def check(cluster: ClusterFolder, run_store: str | None) -> str:
 
 @task
 @log_errors()
-def describe(cluster: ClusterFolder, run_store: str | None) -> None:
+def describe(cluster: ClusterFolder, run_store: str | None) -> str:
     """Read all quotas that the cluster stores, and their rows in the ledger."""
     with open_run(cluster, run_store) as run:
         run_stage("describe", run)
+        return describe_result("describe", run.folder)
 
 
 @task
 @log_errors()
-def diff(cluster: ClusterFolder, run_store: str | None) -> None:
+def diff(cluster: ClusterFolder, run_store: str | None) -> str:
     """Find the differences in this process, without Spark."""
     with open_run(cluster, run_store) as run:
         run_stage("diff", run)
+        return describe_result("diff", run.folder)
 
 
 @task
@@ -99,25 +104,27 @@ def _read_overrides(params: Mapping[str, Any]) -> tuple[list[str], str]:
 
 @task
 @log_errors()
-def validate(cluster: ClusterFolder, run_store: str | None) -> None:
+def validate(cluster: ClusterFolder, run_store: str | None) -> str:
     """Check with the broker whether it would accept every change (validate-only)."""
     with open_run(cluster, run_store) as run:
         run_stage("validate", run)
+        return describe_result("validate", run.folder)
 
 
 @task
 @log_errors()
-def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> None:
+def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
     """Write the approved plan; a retry after a crash resumes where the last try stopped."""
     if not approved:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
     with open_run(cluster, run_store, approve=approved) as run:
         run_stage("apply", run)
+        return describe_result("apply", run.folder)
 
 
 @task(outlets=[APPLIED_ALIAS])
 @log_errors()
-def verify(cluster: ClusterFolder, run_store: str | None) -> None:
+def verify(cluster: ClusterFolder, run_store: str | None) -> str:
     """Read the changes back from every broker, and record them in the ledger."""
     from quota_ops.store.run_folder import APPLIED
 
@@ -126,18 +133,25 @@ def verify(cluster: ClusterFolder, run_store: str | None) -> None:
             raise AirflowSkipException("apply ended before its first write")
         run_stage("verify", run)
         emit_applied(run.folder)
+        return describe_result("verify", run.folder)
 
 
 @task
 @log_errors()
 def report(cluster: ClusterFolder, run_store: str | None) -> str:
     """Write the report however the run ended, then fail if an earlier task did."""
-    from quota_ops.store.run_folder import PAGE
+    from quota_ops.report.text_report import as_text
+    from quota_ops.stages.report.run_report import read_report
+    from quota_ops.store.run_folder import PAGE, REPORT
 
     _refuse_unless_begun()
-    with open_run(cluster, run_store) as run:
-        run_stage("report", run)
-        page = find_page_link(run.folder.place / PAGE, run.store)
+    with open_run(cluster, run_store) as opened:
+        folder = opened.folder.with_cache()
+        run_stage("report", replace(opened, folder=folder))
+        page = find_page_link(folder.place / PAGE, opened.store)
+        written = folder.read_cached(REPORT, lambda: read_report(folder))
+    log_text(as_text(written), page)
+    emit_gauges(written)
     offer_link(page)
     refuse_unless_done(page)
     return page

@@ -1,12 +1,16 @@
 """Notifications of whole DAG runs, by a notifier that writes to a file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from socket import AF_INET, SOCK_DGRAM, socket
 from typing import Any
 
 import pytest
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
+from quota_ops.store.run_store import safe_name
 from tests.dag.answering import approve, reject
 from tests.dag.asset_events import list_events
 from tests.dag.repository import DagRun, Quotas, Repository
@@ -101,24 +105,82 @@ def test_a_run_that_failed_though_its_cluster_is_as_agreed(
     ]
 
 
-def test_drift(demo: Repository, quotas: Quotas) -> None:
+@contextmanager
+def receive_statsd(patch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """Turn on Airflow's metrics by StatsD; at the end, the set has each gauge that was sent."""
+    from airflow.sdk._shared.observability.metrics.base_stats_logger import NoStatsLogger
+    from airflow.sdk.observability import stats
+    from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
+
+    received: set[str] = set()
+    with socket(AF_INET, SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.setblocking(False)
+        for name, value in {
+            "ON": True,
+            "HOST": "127.0.0.1",
+            "PORT": server.getsockname()[1],
+        }.items():
+            patch.setenv(f"AIRFLOW__METRICS__STATSD_{name}", str(value))
+        logger = get_stats_factory()()
+        stats.initialize(factory=lambda: logger, export_legacy_names=False)
+        yield received
+        stats.initialize(factory=NoStatsLogger, export_legacy_names=False)
+        logger.statsd.close()
+        with suppress(BlockingIOError):
+            while True:
+                received.add(server.recv(1500).decode())
+
+
+def read_results(dag_id: str) -> dict[str, Any]:
+    """Return what each task of the run of the time AT returned."""
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        run_id = f"manual__{AT.isoformat()}"
+        found = XComModel.get_many(key="return_value", dag_ids=dag_id, run_id=run_id)
+        rows: Any = session.scalars(found)
+        return {one.task_id: one.value for one in rows}
+
+
+def test_drift(
+    demo: Repository,
+    quotas: Quotas,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """The drift DAG reports a change outside Git, even if another cluster can have no report.
 
     A DAG that follows the asset of the cluster starts once for each run that changed quotas or
-    found drift, and gets the counts. Only the overview fails because of the other cluster.
+    found drift, and gets the counts. Only the overview fails because of the other cluster. The logs
+    have the reports as text, and Airflow's metrics the counts.
     """
-    assert demo.run(RECONCILE).state == "success"
+    assert demo.run(RECONCILE, at=AT).state == "success"
+    results = read_results(RECONCILE)
+    assert results["describe"] == "demo stores 0 quotas."
+    assert results["validate"].startswith("The broker accepts the change (")
+    assert results["apply"] == "1 of 1 change written."
+    assert results["verify"].startswith("demo matches the files, ")
     quotas.set({"user=alice producer_byte_rate": 7})
     demo.cluster("other", cluster_id="BBBBBBBBBBBBBBBBBBBBBB", payments="owner: payments\n")
     in_the_way = demo.store / f"runs/other/drift__manual__{AT.isoformat()}/report.html"
     in_the_way.mkdir(parents=True)
 
-    run = demo.run("drift", at=AT)
+    caplog.set_level("INFO", "quota_ops.airflow")
+    with receive_statsd(monkeypatch) as gauges:
+        run = demo.run("drift", at=AT)
 
     assert [one for one, state in run.tasks.items() if state == "success"] == ["diff", "report"]
     drift, missed = lines(demo, run)
     assert drift.startswith("drift demo: 1 quota on demo was changed outside Git")
-    assert missed.startswith("failed drift: 1 of 2 clusters could not be compared: other")
+    assert missed.startswith("failed drift: 1 of 2 clusters could not be compared: other ")
+    name = f"drift__manual__{AT.isoformat()}"
+    assert missed.endswith(f"/fleet/{safe_name(name)}/report.html")
+    assert read_results("drift") == {"report": "Changes outside Git on 1 of 2 clusters: demo."}
+    assert "demo: 1 quota on demo was changed outside Git" in caplog.text
+    assert "2 clusters: 1 needs attention, 1 is unknown." in caplog.messages
+    assert {"airflow.quota_ops.drifted.demo:1|g", "airflow.quota_ops.compared.demo:1|g"} < gauges
     counts = [(name, one["changed"], one["drifted"]) for name, one in list_events(demo)]
     assert counts == [
         ("quota_ops_demo_applied", 1, 0),
