@@ -14,6 +14,7 @@ from quota_ops.model.errors import QuotaOpsError, Refused
 from quota_ops.model.finding import Finding
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
+from quota_ops.model.past import Past
 from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, HoldRow, Key
@@ -123,6 +124,8 @@ class Report:
     """How the writes concern the clients of the inventory; None without one, or without writes."""
     held: tuple[HoldRow, ...] = ()
     """The held entities of a run without a plan; a plan has its own holds."""
+    past: Past | None = None
+    """What happened before this run; None if it was not read."""
     record: Record | None = None
     """What an alter, adopt or release did; None for a run that compares."""
 

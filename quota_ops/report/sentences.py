@@ -186,7 +186,8 @@ def needless_words(needless: Sequence[tuple[int, str]]) -> Iterator[str]:
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     """Return why quotas may not apply or may be outdated; see `callback_words` for `quoted`."""
     callback = callback_words(report.facts, quoted)
-    missed = [quoted(words) for words in (report.audit, report.history) if words]
+    trouble = report.past and report.past.trouble
+    missed = [quoted(words) for words in (report.audit, report.history, trouble) if words]
     failure = report.provenance.failure
     return [
         *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),

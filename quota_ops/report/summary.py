@@ -11,6 +11,7 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.brokers import brokers_words
 from quota_ops.report.cells import trouble_word
 from quota_ops.report.formats import escape_text
+from quota_ops.report.past import news_words
 from quota_ops.report.row_status import (
     ReportRow,
     RowStatus,
@@ -68,7 +69,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
         reason, *parts = _trouble_words(cluster, troubles)
         return Summary(status, reason, (*parts, *more))
     if moved := _drift_words(cluster, count):
-        return Summary(SyncStatus.ATTENTION, moved, more)
+        return Summary(SyncStatus.ATTENTION, moved, (*filter(None, (news_words(report),)), *more))
     if not has_not_ended(report.stages) and (waits := _pending_words(cluster, count)):
         return Summary(SyncStatus.PENDING, waits, more)
     if missing := _unreachable_words(report) or stop or ("verify did not run" if unseen else None):

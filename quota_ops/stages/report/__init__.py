@@ -15,6 +15,7 @@ from quota_ops.report.page import as_html
 from quota_ops.report.text_report import as_text
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_run_history
+from quota_ops.stages.report.past import add_past
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
 
@@ -33,7 +34,7 @@ def write_reports(
 
     `find_audit` looks up the connection to the audit topic by its name.
     """
-    read = read_run(folder)
+    read = add_past(folder, read_run(folder))
     missed = record_end(folder, partial(audit_record, read), find_audit)
     forgotten = record_run_history(folder, read)
     if (missed, forgotten) == (read.audit, None):

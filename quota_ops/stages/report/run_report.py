@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
+from quota_ops.model.past import Past
 from quota_ops.model.report import STAGES, Record, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key
@@ -43,6 +44,8 @@ from quota_ops.store.run_marks import Life, find_liveness, format_deadline
 
 Part = TypeVar("Part")
 
+PAST = "past.json"
+"""The artefact with what happened before the run."""
 _RECORDED = ("adopt", "release")
 """The stages of commands without a plan, in addition to the eight."""
 
@@ -104,6 +107,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         held=()
         if plan
         else parts.read("describe", HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
+        past=parts.read("report", PAST, lambda: folder.read_as(PAST, Past.from_json)),
         record=parts.read_record(),
     )
 

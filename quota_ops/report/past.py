@@ -1,0 +1,71 @@
+"""New and known drift, who changed a quota, and who set it last, in words."""
+
+from datetime import datetime
+
+from quota_ops.model.history import QuotaHistory
+from quota_ops.model.past import Past
+from quota_ops.model.report import Report
+from quota_ops.model.text import counted
+from quota_ops.report.formats import escape_text, moment, short_commit
+from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
+
+NEW, KNOWN = "new", "known"
+_HOUR, _DAY = 3600, 86_400
+
+
+def format_age(since: str, now: str) -> str:
+    """Return the time between two ISO 8601 times in words: `3 days`, `5 hours`, `2 minutes`."""
+    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds()
+    for size, noun in ((_DAY, "day"), (_HOUR, "hour"), (60, "minute")):
+        if seconds >= size:
+            return counted(int(seconds // size), noun)
+    return "less than a minute"
+
+
+def find_news(row: ReportRow, past: Past | None) -> str:
+    """Return `new` for drift that no earlier run found, otherwise `known`; empty if unknown."""
+    is_new = past.is_new(row.difference) if past else None
+    return "" if is_new is None else NEW if is_new else KNOWN
+
+
+def news_words(report: Report) -> str:
+    """Return how much of the drift is new, for the summary; empty if that is not known."""
+    past = report.past
+    drifted = [row for row in report_rows(report) if row.status is RowStatus.DRIFTED]
+    news = [find_news(row, past) for row in drifted]
+    if past is None or not drifted or "" in news:
+        return ""
+    new, known = news.count(NEW), news.count(KNOWN)
+    if new and known:
+        return f"{new:,} new, {known:,} known"
+    if new:
+        return "new since the last run"
+    first = min(past.quotas[row.difference.id].drifted_since or "" for row in drifted)
+    return f"known since {moment(first)}"
+
+
+def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
+    """Return the past of a row in sentences: first seen, changed by whom, set by which run."""
+    if past is None:
+        return []
+    known, is_new = past.quotas.get(row.difference.id), past.is_new(row.difference)
+    words = [] if is_new is None else [_drift_words(known, now, is_new=is_new)]
+    if altered := past.find_alter(row.difference):
+        words.append(
+            f"Changed by {altered.altered_by} with alter on {moment(altered.altered_at)}: "
+            f"{altered.altered_reason} (run {altered.altered_run})."
+        )
+    if known and known.set_at:
+        commit = f", commit {short_commit(known.set_commit)}" if known.set_commit else ""
+        did = "Cleared" if known.set_value is None else "Set"
+        words.append(f"{did} last by run {known.set_run} on {moment(known.set_at)}{commit}.")
+    return [escape_text(one) for one in words]
+
+
+def _drift_words(known: QuotaHistory | None, now: str, *, is_new: bool) -> str:
+    before = known.drifts - (not is_new) if known else 0
+    times = f"It drifted {counted(before, 'time')} before." if before else ""
+    if is_new or known is None or known.drifted_since is None:
+        return f"New: no earlier run found it. {times}".rstrip()
+    since, age = moment(known.drifted_since), format_age(known.drifted_since, now)
+    return f"Known: first found {since}, {age} before this run. {times}".rstrip()

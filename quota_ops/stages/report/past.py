@@ -1,0 +1,51 @@
+"""The artefact past.json: what happened before a run, for its report and all that repeat it."""
+
+import logging
+from dataclasses import replace
+
+from quota_ops.model.past import Past, select_past
+from quota_ops.model.report import Report
+from quota_ops.sql.history import read_history
+from quota_ops.stages.report.run_report import PAST
+from quota_ops.store.history import list_days
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import RunStore
+
+_log = logging.getLogger(__name__)
+MOST_DAYS = 90
+"""How many days a report shows."""
+MOST_ENDS = 300
+"""The most files of ends that a report reads, each in 5 ms; a summary has all past days in one."""
+_MANY = (
+    "The history has {ends:,} runs that are not summarized yet, which takes too long to read for "
+    "each report. Run spark_jobs/summarize_history.py; quota-ops history {cluster} shows them."
+)
+
+
+def add_past(folder: RunFolder, report: Report) -> Report:
+    """Return a report with what happened before its run, which is read once and then kept.
+
+    A run without a plan has none. The history never makes a report fail: the page shows why it
+    could not be read.
+    """
+    if report.plan is None or report.past is not None:
+        return report
+    try:
+        past = _read_past(folder.store, report)
+    except Exception as error:  # noqa: BLE001 - a report does not depend on the history
+        past = Past(trouble=f"The history cannot be read: {' '.join(str(error).split())}.")
+        _log.warning("%s", past.trouble)
+    folder.write_json(PAST, past.as_json())
+    return replace(report, past=past)
+
+
+def _read_past(store: RunStore, report: Report) -> Past:
+    days = [one.of_cluster(report.cluster) for one in list_days(store)]
+    if (ends := sum(len(one.ends) for one in days if not one.compacted)) > MOST_ENDS:
+        return Past(trouble=_MANY.format(ends=ends, cluster=report.cluster))
+    found = read_history(store, report.cluster)
+    differences = report.plan.differences if report.plan else ()
+    past = select_past(found.quotas, found.days, differences, MOST_DAYS)
+    if found.troubles:
+        past = replace(past, trouble=f"The history is not complete: {'; '.join(found.troubles)}.")
+    return past

@@ -1,0 +1,110 @@
+"""New drift and known drift, in words."""
+
+from dataclasses import replace
+
+import pytest
+
+from quota_ops.model.difference import Action, Kind
+from quota_ops.model.history import DayHistory, QuotaHistory
+from quota_ops.model.past import Past
+from quota_ops.model.report import Report
+from quota_ops.model.rows import Key
+from quota_ops.report.cells import change
+from quota_ops.report.past import past_words
+from quota_ops.report.row_status import report_rows
+from quota_ops.report.summary import summarize
+from tests.unit.report_sample import CLUSTER_ID, MIB, PLAN, PLANNED, difference
+
+DAY = DayHistory("demo", "2026-11-20", 24, 24, *(0,) * 5, *(None,) * 10)
+DRIFT = (Kind.DRIFTED, Action.SET)
+RAISED = difference({"user": "alice"}, "producer_byte_rate", DRIFT, 20 * MIB, 10 * MIB)
+DELETED = difference({"user": "bob"}, "producer_byte_rate", DRIFT, None, 10 * MIB)
+
+
+def quota_history(name: str, **known: object) -> QuotaHistory:
+    """Return the history of a user's producer_byte_rate; what is not given is null."""
+    nothing = dict.fromkeys(QuotaHistory._fields, None)
+    place = {"cluster": "demo", "entity": f"user={name}", "key": "producer_byte_rate"}
+    return QuotaHistory(**nothing | place | {"drifts": 0, "times_seen": 0} | known)  # type: ignore[arg-type]
+
+
+KNOWN = quota_history(
+    "bob", drifts=5, times_seen=80, drifted_since="2026-11-18T10:00:00Z",
+    set_at="2026-11-01T08:00:00Z", set_run="r1", set_commit="a1b2c3d4", set_value=10 * MIB,
+)  # fmt: skip
+ALTERED = quota_history(
+    "alice", altered_at="2026-11-21T09:00:00Z", altered_run="r7", altered_by="anna",
+    altered_reason="INC-31", altered_value=20 * MIB,
+)  # fmt: skip
+FOUND = "Known: first found 2026-11-18 10:00 UTC"
+
+
+def report_of(*quotas: QuotaHistory, **more: object) -> Report:
+    """Return a drift report of RAISED and DELETED with a history."""
+    known = {Key(one.entity, one.key): one for one in quotas}
+    past = replace(Past(known, (DAY,)), **more)  # type: ignore[arg-type]
+    plan = replace(PLAN, differences=(RAISED, DELETED), desired=20, actual=19)
+    return replace(PLANNED, plan=plan, validated=(), past=past)
+
+
+def words_of(report: Report) -> list[list[str]]:
+    """Return the past of each row."""
+    return [past_words(row, report.past, report.started) for row in report_rows(report)]
+
+
+def test_the_past_of_a_row() -> None:
+    """A row shows since when it is known, who altered it and why, and which run set it last."""
+    assert words_of(report_of(KNOWN, ALTERED)) == [
+        [
+            "New: no earlier run found it.",
+            "Changed by anna with alter on 2026-11-21 09:00 UTC: INC-31 (run r7).",
+        ],
+        [
+            f"{FOUND}, 3 days before this run. It drifted 4 times before.",
+            "Set last by run r1 on 2026-11-01 08:00 UTC, commit a1b2c3d.",
+        ],
+    ]
+
+
+def test_an_alter_that_was_replaced_explains_nothing() -> None:
+    """An alter of another value, or before the last run that set the quota, is not named."""
+    other = ALTERED._replace(altered_value=1.0)
+    earlier = ALTERED._replace(set_at="2026-11-21T09:30:00Z", set_run="r8", set_value=1.0)
+
+    assert words_of(report_of(other))[0] == ["New: no earlier run found it."]
+    assert words_of(report_of(earlier))[0][1:] == ["Set last by run r8 on 2026-11-21 09:30 UTC."]
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (report_of(KNOWN), "1 new, 1 known"),
+        (report_of(), "new since the last run"),
+        (
+            report_of(KNOWN, ALTERED._replace(drifted_since="2026-11-19T10:00:00Z")),
+            "known since 2026-11-18 10:00 UTC",
+        ),
+        (report_of(days=()), None),
+        (report_of(trouble="The history cannot be read: no."), None),
+        (replace(report_of(), past=None), None),
+    ],
+)  # fmt: skip
+def test_the_summary_tells_new_drift_from_known(report: Report, words: str | None) -> None:
+    """The sentence of notifications and reports has it, unless the history is not known."""
+    details = summarize(report).details
+
+    assert details == (*((words,) if words else ()), "18 of 20 quotas in sync")
+    assert report.cluster_id == CLUSTER_ID
+
+
+def test_a_deletion_is_not_new() -> None:
+    """A quota that somebody deleted on the cluster is shown as deleted."""
+    assert [change(row) for row in report_rows(report_of())] == ["-50 %", "deleted"]
+
+
+def test_the_history_of_a_report_is_kept() -> None:
+    """What past.json has is what was written, NaN and infinity included."""
+    past = report_of(KNOWN._replace(actual=float("inf")), ALTERED).past
+
+    assert past is not None
+    assert Past.from_json(past.as_json()) == past
