@@ -11,6 +11,7 @@ from airflow.sdk import Param
 from airflow.sdk.exceptions import TaskAwaitingInput
 
 from quota_ops.airflow.errors import log_errors
+from quota_ops.airflow.links import find_page_link
 from quota_ops.airflow.notify import News, Notify, send_notification
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import InvalidInput, Refused
@@ -167,13 +168,19 @@ class Approve(ApprovalOperator):
         return ""
 
     def _write_form(self, run: "Run") -> None:
+        """Write the form, and the report that it links to; the task report replaces it later."""
         from quota_ops.report import approval_form
+        from quota_ops.report.page import as_html
         from quota_ops.runs.approvals import read_plan
         from quota_ops.stages.report.run_report import read_report
+        from quota_ops.store.run_folder import PAGE
 
         plan, report = read_plan(run.folder), read_report(run.folder)
+        run.folder.write_text(PAGE, as_html(report))
+        until, page = datetime.now(UTC) + self.timeout, run.folder.place / PAGE
+        link = find_page_link(page, run.store)
         self.subject = approval_form.format_subject(report, plan)
-        self.body = approval_form.format_body(report, plan, datetime.now(UTC) + self.timeout)
+        self.body = approval_form.format_body(report, plan, until, link)
 
 
 def _read_decision(event: Mapping[str, Any], pending: Mapping[str, Any]) -> "Decision":

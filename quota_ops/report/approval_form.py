@@ -1,17 +1,23 @@
 """The form that asks a person to approve a plan: a title, and Markdown that is safe to render."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quota_ops.model.difference import WRITES
+from quota_ops.model.difference import WRITES, Kind
 from quota_ops.model.guard import MEANINGS
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted
+from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.formats import escape_text
-from quota_ops.report.markdown import code, commit_part, table_lines
-from quota_ops.report.row_status import report_rows
+from quota_ops.report.markdown import cell, code, commit_part, table_lines
+from quota_ops.report.row_status import ReportRow, report_rows
 from quota_ops.report.sentences import NO_LEDGER, validated_words
+
+MOST_ROWS = 10
+"""How many changes the form lists; the report has them all."""
+MOST_OWNERS = 12
 
 
 def format_subject(report: Report, plan: Plan) -> str:
@@ -20,21 +26,44 @@ def format_subject(report: Report, plan: Plan) -> str:
     return f"{escape_text(report.cluster)}: apply {what}?"
 
 
-def format_body(report: Report, plan: Plan, until: datetime) -> str:
-    """Return the plan, its riskiest changes first, and why it needs approval.
+def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
+    """Return the plan, its riskiest changes, and why it needs approval.
 
-    `until` is when the request times out.
+    Many changes are counted by owner and kind. `until` is when the request times out, and `page`
+    the link to the report of the plan, or its place.
     """
     rows = [row for row in report_rows(report) if row.difference.action in WRITES]
+    # Those that a guard found are why somebody is asked.
+    riskiest = sorted(rows, key=lambda row: not row.guarded)[:MOST_ROWS]
     commit = commit_part(report.provenance)
     changes = counted(len(rows), "change")
+    link = f"[{changes} in the report](<{page}>)" if "://" in page else f"The report: {code(page)}"
     head = [
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
-        f"\nPlan {code(plan.digest)}",
+        f"\nPlan {code(plan.digest)} · {link}",
         f"\n{validated_words(report)}",
+        *([f"\n{words}"] if (words := inventory_words(report.clients)) else []),
     ]
+    if rows[MOST_ROWS:]:
+        head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
     tail = ["", *_format_reasons(plan), "", *_format_choices(until)]
-    return "\n".join([*head, *table_lines(rows, (*head, *tail)), *tail]) + "\n"
+    return "\n".join([*head, *table_lines(riskiest, (*head, *tail)), *tail]) + "\n"
+
+
+def _count_by_owner(rows: Sequence[ReportRow]) -> Iterator[str]:
+    """Yield a table of the changes of each owner by kind, the most first."""
+    numbers = Counter((row.difference.owner or "", row.difference.kind) for row in rows)
+    owners = Counter(row.difference.owner or "" for row in rows).most_common()
+    kinds = [kind for kind in Kind if any(kind == one for _, one in numbers)]
+    heading = " | ".join(kind.replace("_", " ") for kind in kinds)
+    yield f"\n| owner | changes | {heading} |"
+    yield "|-" * (len(kinds) + 2) + "|"
+    for owner, total in owners[:MOST_OWNERS]:
+        counts = (f"{number:,}" if (number := numbers[owner, kind]) else "" for kind in kinds)
+        yield f"| {cell(owner) or 'no owner'} | {total:,} | {' | '.join(counts)} |"
+    if more := owners[MOST_OWNERS:]:
+        others = sum(total for _, total in more)
+        yield f"| {counted(len(more), 'more owner')} | {others:,} |{' |' * len(kinds)}"
 
 
 def _format_reasons(plan: Plan) -> Iterator[str]:

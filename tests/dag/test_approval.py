@@ -93,9 +93,27 @@ def test_rejected(taken: Repository, quotas: Quotas) -> None:
     assert taken.run(RECONCILE, approve()).state == "success", "a rejected plan is asked again"
 
 
-def test_nobody_answers(taken: Repository, quotas: Quotas) -> None:
-    """After the timeout, Airflow's scheduler rejects the plan without a name."""
-    run = replace(taken, approval_seconds=0.001).run(RECONCILE, nobody)
+def test_nobody_answers(taken: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the timeout, Airflow's scheduler rejects the plan without a name.
+
+    The form of 600 changes shows ten, and links to a report that exists while the plan waits.
+    """
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example")
+    user = "{{user: user-{}, limits: {{producer_byte_rate: 1000}}}}"
+    users = ", ".join(map(user.format, range(599)))
+    (taken.root / "desired_state/demo/many.yaml").write_text(f"{{owner: many, quotas: [{users}]}}")
+
+    def look(waiting: Any) -> None:
+        _, body = question(waiting)
+        (page,) = taken.store.glob("runs/demo/*/report.html")
+        path = page.relative_to(taken.store).as_posix()
+        assert f"[600 changes in the report](<https://airflow.example/quota-ops/{path}>)" in body
+        assert "user-598" in page.read_text()
+        shown = sum(" → " in line for line in body.splitlines()[:-1])
+        assert (shown, body.count("| `many` | 599 |"), len(body) < 5000) == (11, 1, True)
+        nobody(waiting)
+
+    run = replace(taken, approval_seconds=0.001).run(RECONCILE, look)
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
     assert f"plan {decision(run).digest[:8]} was not approved in time" in said(run, "apply")
     assert (decision(run).said, decision(run).by) == (DecisionKind.NOTHING, None)

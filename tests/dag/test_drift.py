@@ -1,6 +1,7 @@
 """The drift DAG on real brokers reports every cluster and writes to none."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,31 @@ def test_who_may_only_describe_reports_drift(
     assert facts is not None
     assert (facts.scram_users, facts.acl_principals) == (None, None)
     assert [one.io_threads for one in facts.brokers] == [8]
+
+
+@pytest.mark.usefixtures("embedded")
+def test_two_folders_of_one_cluster(
+    demo: Repository, secured_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two folders with one cluster id cost only these two their comparison, and each is named."""
+    host, port = secured_broker.bootstrap().split(":")
+    connect(monkeypatch, "orders", host, int(port))
+    demo.cluster("orders", cluster_id=secured_broker.config.cluster_id, payments=ALICE)
+    first = demo.root / "desired_state" / "demo"
+    shutil.copytree(first, first.parent / "copy")
+
+    run = demo.run("drift")
+
+    ends = {name: run.folder(name).stage_result("diff") for name in ("demo", "copy", "orders")}
+    assert ends["orders"].status is StageStatus.DONE
+    assert {ends[name].status for name in ("demo", "copy")} == {StageStatus.FAILED}
+    why = "the folders copy and demo have the same cluster_id"
+    assert why in str(ends["demo"].message)
+    text = overview(run)
+    assert text.startswith("3 clusters: 2 are unknown, 1 is pending.")
+    assert text.count(why) == 2
+    assert (run.state, run.tasks["report"], run.tasks["overview"]) == (
+        "failed",
+        "success",
+        "failed",
+    )

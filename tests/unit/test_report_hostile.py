@@ -174,7 +174,9 @@ def test_question(name: str) -> None:
         plan = report.plan
         assert plan is not None
         assert approval_form.format_subject(report, plan).isprintable()
-        return approval_form.format_body(report, plan, datetime(2026, 11, 21, tzinfo=UTC))
+        return approval_form.format_body(
+            report, plan, datetime(2026, 11, 21, tzinfo=UTC), "report.html"
+        )
 
     markdown = asked(report_of(name))
     outside = [token.content for token in tokens(markdown) if token.type == "text"]
