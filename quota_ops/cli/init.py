@@ -62,6 +62,7 @@ def init(folder: Path, cluster: str, cluster_id: str | None, ci: str) -> None:
         "connection": spell_text(cluster),
         "cluster_id": spell_text(cluster_id or PLACEHOLDER),
         "folder": folder.resolve().name,
+        "job": f"; the job in `{JOBS[ci][0]}` comments with it" if ci in JOBS else "",
         "version": version("quota-ops"),
         **_columns(cluster),
     }
@@ -76,6 +77,12 @@ def init(folder: Path, cluster: str, cluster_id: str | None, ci: str) -> None:
     for path, text in texts.items():
         write_files(path.parent, {path.name: text}, own=0)
         click.echo(f"  {path}")
+    if ci in JOBS:
+        job, owner = folder / JOBS[ci][0], {"github": "OWNER", "gitlab": "GROUP"}[ci]
+        click.echo(
+            f"\nThe job in {job} needs one edit: replace {owner} with where your company has a "
+            "copy of quota-ops."
+        )
     first = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))}, "
     first += "" if cluster_id else "put your cluster's id into cluster.yaml, "
     click.echo(f"\nNext: {first and f'{first}then '}quota-ops check")

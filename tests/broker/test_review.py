@@ -118,6 +118,17 @@ def test_drift_is_folded_and_never_red(lab: Lab) -> None:
     assert (cluster["stored"], cluster["unwritten"]) == ([["user=carol", RATE]], [])
 
 
+def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
+    """A removed quota that somebody has deleted is not said to be on the cluster."""
+    lab.put(limits(alice=10))
+    begin(lab, alice=10, bob=20)
+    change(lab, alice=10)
+
+    _, comment = review(lab)
+
+    assert f"\nAlready absent from the cluster: `user=bob {RATE}`.\n" in comment
+
+
 def test_what_was_merged_since_is_not_reverted(lab: Lab) -> None:
     """A branch that is behind main shows neither main's new quotas as removed nor its raises."""
     begin(lab, alice=10, bob=20)

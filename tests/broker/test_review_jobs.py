@@ -99,7 +99,8 @@ def test_the_job_of_gitlab_reviews_a_merge_request(lab: Lab) -> None:
     text = (ROOT / "templates" / "review.yml").read_text("utf-8")
     specification, _ = yaml.safe_load_all(text)
     for name, one in specification["spec"]["inputs"].items():
-        value = str(checkout) if name == "desired-state" else str(one["default"])
+        given = {"desired-state": str(checkout), "package": "quota-ops"}
+        value = given.get(name) or str(one["default"])
         text = text.replace(f"$[[ inputs.{name} ]]", value)
     _, jobs = yaml.safe_load_all(text)
     _, review = jobs["quota-ops review"]["script"]

@@ -36,7 +36,8 @@ def as_json(review: Review, exit_code: int) -> str:
                     while the cluster keeps its value; `others`, which differ for another reason;
                     `merged`, which the target branch changed since and the cluster has already;
                     each as in report.json. `stored` are the [entity, key] that the branch declares
-                    differently and the cluster already has
+                    differently and the cluster already has, `absent` those that it removes and the
+                    cluster does not have
     """
     return in_ascii(
         json_text(
@@ -74,6 +75,7 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "others": _rows(rows.others),
         "merged": _rows(rows.merged),
         "stored": [list(key) for key in rows.stored],
+        "absent": [list(key) for key in rows.absent],
     }
 
 

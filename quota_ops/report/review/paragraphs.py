@@ -8,6 +8,7 @@ from quota_ops.model.guard import format_override
 from quota_ops.model.plan import SHORT
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.review import ClusterReview, Links
+from quota_ops.model.rows import Key
 from quota_ops.model.text import counted, plural
 from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.findings import EXPLAINED, FEW
@@ -89,19 +90,23 @@ def _notes(review: ClusterReview) -> Iterator[str]:
 
 def _stored(rows: ReviewRows) -> Iterator[str]:
     if rows.stored:
-        named = ", ".join(code(f"{one.entity} {one.key}") for one in rows.stored[:FEW])
-        more = f" and {len(rows.stored) - FEW:,} more" if rows.stored[FEW:] else ""
-        yield f"\nAlready on the cluster: {named}{more}."
+        yield f"\nAlready on the cluster: {_name_keys(rows.stored)}."
+    if rows.absent:
+        yield f"\nAlready absent from the cluster: {_name_keys(rows.absent)}."
 
 
 def _merged(rows: ReviewRows) -> Iterator[str]:
     if rows.merged:
-        named = ", ".join(code(" ".join(one.difference.id)) for one in rows.merged[:FEW])
-        more = f" and {len(rows.merged) - FEW:,} more" if rows.merged[FEW:] else ""
+        named = _name_keys([one.difference.id for one in rows.merged])
         yield (
-            f"\nMerged since this branch began, and on the cluster already: {named}{more}. "
+            f"\nMerged since this branch began, and on the cluster already: {named}. "
             "This branch does not revert that."
         )
+
+
+def _name_keys(keys: Sequence[Key]) -> str:
+    named = ", ".join(code(f"{one.entity} {one.key}") for one in keys[:FEW])
+    return f"{named} and {len(keys) - FEW:,} more" if keys[FEW:] else named
 
 
 def _settings(review: ClusterReview) -> Iterator[str]:

@@ -16,7 +16,7 @@ class ReviewRows(NamedTuple):
     `written` would be written by this branch; `unwritten` are declared differently by this branch,
     and their value on the cluster stays; `others` differ for another reason; `merged` have the
     value that the target branch declares since the merge base; `stored` are declared differently,
-    and the cluster already has the value.
+    and the cluster already has the value; `absent` are removed, and the cluster does not have them.
     """
 
     written: tuple[ReportRow, ...]
@@ -24,6 +24,7 @@ class ReviewRows(NamedTuple):
     others: tuple[ReportRow, ...]
     merged: tuple[ReportRow, ...]
     stored: tuple[Key, ...]
+    absent: tuple[Key, ...]
 
 
 @lru_cache(maxsize=256)  # a comment needs the rows of each cluster several times
@@ -31,7 +32,9 @@ def split_rows(review: ClusterReview) -> ReviewRows:
     """Return the rows of a cluster's review."""
     rows = report_rows(review.report) if review.report else ()
     own = [row for row in rows if row.difference.id in review.own]
-    same = {row.difference.id for row in own if row.difference.action is Action.RECORD}
+    recorded = [row.difference for row in own if row.difference.action is Action.RECORD]
+    same = {one.id for one in recorded}
+    stored = {one.id for one in recorded if one.after is not None}
     listed = {row.difference.id for row in own}
     others = [row for row in rows if row.difference.id not in review.own and _differs(row)]
     merged = [row for row in others if _is_merged(review, row)]
@@ -44,7 +47,8 @@ def split_rows(review: ClusterReview) -> ReviewRows:
         ),
         tuple(row for row in others if row not in merged),
         tuple(merged),
-        tuple(sorted(same | (review.own - listed))),
+        tuple(sorted(stored)),
+        tuple(sorted((same - stored) | (review.own - listed))),
     )
 
 
