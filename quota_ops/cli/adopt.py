@@ -76,7 +76,7 @@ def adopt(
         rows = adopt_quotas(
             run.folder, opened, session.ledger, run.desired, wanted=who, attribution=run.attribution
         )
-    screen = adopted_screen(session.heading, rows, stopped, holds, named=who is not None)
+    screen = adopted_screen(session.heading, rows, stopped, holds)
     fates = (format_adopted(one, stopped, holds) for one in rows)
     run.show_rows(Verb.ADOPT, screen, list(map(_row, rows, fates)), output)
     warn_of_writes(writes)

@@ -96,6 +96,7 @@ def alter(
     from quota_ops.runs.alter import alter_quotas, refuse_protected
     from quota_ops.runs.command_record import open_run_cluster, start_command_run
     from quota_ops.runs.ownership import Attribution
+    from quota_ops.stages.plan.effects import EFFECTS, read_effects
     from quota_ops.stages.report.end_record import find_audit_connection
     from quota_ops.store.attempt import report_sent
     from quota_ops.store.run_folder import ALTER, APPLIED
@@ -147,6 +148,7 @@ def alter(
                     _compare_git(session, desired),
                     find_pause(session.policy, datetime.now(UTC)),
                     sent,
+                    read_effects(run) if run.has(EFFECTS) else {},
                 ),
                 output,
             )

@@ -82,7 +82,6 @@ def release(
         return
     if who is None:
         raise InvalidInput("--all needs --from-ledger", "Name the hold as it was made.")
-    session.store.prepare()
     made = holds.release(session.holds, who, by=by, reason=reason or "")
     if output != TEXT:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
@@ -133,7 +132,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
         for row in released
         for entity in (Entity.parse(row.entity),)
     ]
-    screen = released_screen(session.heading, rows, named=who is not None)
+    screen = released_screen(session.heading, rows)
     run.show_rows(Verb.RELEASE, screen, [_row(*row) for row in rows], output)
     warn_of_writes(writes)
 

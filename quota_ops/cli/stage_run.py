@@ -37,9 +37,16 @@ from quota_ops.store.run_folder import (
     PLAN,
     RunFolder,
 )
-from quota_ops.store.run_store import RunStore, find_run_store, open_place, store_of
+from quota_ops.store.run_store import (
+    RunStore,
+    find_outer_store,
+    find_run_store,
+    open_place,
+    store_of,
+)
 
 DIFFERENCES_EXIST = 4
+_NAME_ANOTHER = "Name a folder elsewhere."
 _HAVE_OUT = frozenset({"diff", "plan", "validate", "report"})
 """The commands with the option --out."""
 
@@ -165,6 +172,11 @@ def _start_run(name: str, store: RunStore, cluster: str, typed: StageOptions) ->
     place = open_place(typed.out)
     if place.list():
         raise InvalidInput(f"--out {place} is not empty", "Name a new folder.")
+    desired = str(open_place(typed.desired_state).resolved())
+    if outer := find_outer_store(place):
+        raise InvalidInput(f"--out {place} is inside the run store {outer}", _NAME_ANOTHER)
+    if f"{place.resolved()}/".startswith(f"{desired}/"):
+        raise InvalidInput(f"--out {place} is inside the desired state {desired}", _NAME_ANOTHER)
     return RunFolder.start(place, cluster=cluster, commit=typed.commit, only_read=store)
 
 

@@ -60,9 +60,12 @@ class Hold:
 
 
 def select_current_holds(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
-    """Return the holds that have not ended; the last hold on the same entities replaces others."""
+    """Return the holds that have not ended; the last hold on the same entities replaces others.
+
+    A release ends a hold at once, also if the clock of the machine that recorded it is ahead.
+    """
     last = {one.who: one for one in holds}
-    return tuple(one for one in last.values() if one.until > now)
+    return tuple(one for one in last.values() if one.until > now and not one.is_release)
 
 
 def find_hold(holds: Sequence[Hold], entity: Entity) -> Hold | None:

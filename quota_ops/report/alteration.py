@@ -1,12 +1,13 @@
 """The output of `alter`, as text and as JSON: a row for each changed key."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from quota_ops.desired.export.one_off import OneOff
 from quota_ops.findings.entity_rules import check_limit, check_names
 from quota_ops.model.alteration import count_altered
+from quota_ops.model.effect import Effect
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Finding
 from quota_ops.model.guard import GuardFinding
@@ -15,7 +16,9 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit, json_number, same
 from quota_ops.model.rows import BatchRow, Key
 from quota_ops.report.cells import outcome_words
+from quota_ops.report.effects import format_effect
 from quota_ops.report.findings import FEW, finding_lines, findings_json
+from quota_ops.report.formats import escape_text
 from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.screens import guard_line
 from quota_ops.report.sentences import altered_at_standstill
@@ -31,7 +34,8 @@ class AlterReport:
     """One run of alter: its rows, the outcome of each entity, guards and Git's values.
 
     `changing` are the keys that get another value. `git` is None if the desired state, the ledger
-    or a hold is invalid. `standstill` is the reason why no reconcile may write now.
+    or a hold is invalid. `standstill` is the reason why no reconcile may write now. `effects` are
+    those that the values before and after do not show.
     """
 
     policy: Policy
@@ -43,6 +47,7 @@ class AlterReport:
     git: OneOff | None
     standstill: str | None
     sent: bool
+    effects: Mapping[Key, Effect]
 
 
 def alter_screen(report: AlterReport) -> Screen:
@@ -89,9 +94,11 @@ def alter_json(report: AlterReport) -> dict[str, Any]:
             "code": outcomes[row.entity].code,
             "error": outcomes[row.entity].error,
             "message": outcomes[row.entity].message,
+            "effect": effect and effect.as_json(row.key),
             "git": report.git.describe_effect(row) if report.git else None,
         }
         for row in report.rows
+        for effect in (report.effects.get(row.id),)
     ]
     return {
         "run": report.run,
@@ -148,9 +155,11 @@ def _row(report: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
         format_limit(row.key, row.before),
         format_limit(row.key, row.after),
     )
-    effect = report.git.describe_effect(row) if report.git and accepted else ""
-    if effect and not report.sent:
-        effect = f"once written: {effect}"
-    below = (line(f"  {effect}", Tone.CONTEXT),) if effect else ()
+    below = []
+    if accepted and (effect := report.effects.get(row.id)) is not None:
+        below.append(escape_text(format_effect(effect, row.entity, row.key)))
+    if accepted and report.git and (by_git := report.git.describe_effect(row)):
+        below.append(by_git if report.sent else f"once written: {by_git}")
     tone = Tone.OK if accepted else Tone.REFUSAL
-    return Row((*map(Span, cells), Span(words, tone)), below)
+    lines = tuple(line(f"  {one}", Tone.CONTEXT) for one in below)
+    return Row((*map(Span, cells), Span(words, tone)), lines)

@@ -1,6 +1,6 @@
 """The screens of adopt and release: each row, and the effect of the next run on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.hold import Hold, find_hold
@@ -11,29 +11,23 @@ from quota_ops.model.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.text import counted, plural
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
-_NONE = "no quota of that name: check the spelling."
-
 
 def adopted_screen(
     where: str,
     found: Sequence[Adoption],
     standstill: str | None,
     holds: Sequence[Hold],
-    *,
-    named: bool,
 ) -> Screen:
     """Return the rows to adopt, and what the next run does with each.
 
-    `standstill` and `holds` are those of `format_adopted`. `named` is whether the command line
-    named the entities, so that an empty result may be a typing error.
+    `standstill` and `holds` are those of `format_adopted`.
     """
     adopted, managed = sum(one.adopted for one in found), sum(one.was_managed for one in found)
     before = f", {managed:,} {plural(managed, 'was', 'were')} managed already" if managed else ""
     rows = tuple(_adopted_row(one, format_adopted(one, standstill, holds)) for one in found)
     headings = ("entity", "key", "value", "next")
     heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not changed"
-    slip = f"The cluster stores {_NONE}" if named else None
-    return (line(heading, Tone.STRONG), *_listed(headings, rows, slip))
+    return (line(heading, Tone.STRONG), *_listed(headings, rows))
 
 
 def _adopted_row(one: Adoption, fate: str) -> Row:
@@ -41,11 +35,8 @@ def _adopted_row(one: Adoption, fate: str) -> Row:
     return Row((*cells, Span(fate, Tone.CHANGE if _moves(one) else Tone.CONTEXT)))
 
 
-def _listed(headings: tuple[str, ...], rows: tuple[Row, ...], slip: str | None) -> Screen:
-    """Return the rows as a table; without rows, the possible typing error."""
-    if rows:
-        return (line(), Table(headings, rows))
-    return (line(slip, Tone.CONTEXT),) if slip else ()
+def _listed(headings: tuple[str, ...], rows: tuple[Row, ...]) -> Screen:
+    return (line(), Table(headings, rows)) if rows else ()
 
 
 def _moves(one: Adoption) -> bool:
@@ -75,11 +66,8 @@ def _next(does: str, kept: str | None) -> str:
     return f"the next reconcile {does} it, unless a guard blocks it or it needs approval"
 
 
-def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named: bool) -> Screen:
-    """Return the released rows, each with what the next run does with it.
-
-    `named` is that of `adopted_screen`.
-    """
+def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]]) -> Screen:
+    """Return the released rows, each with what the next run does with it."""
     table = tuple(
         Row(
             (
@@ -89,14 +77,22 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
         )
         for one, fate in rows
     )
-    number = len({one.id for one, _ in rows if one.state not in REMEMBERED})
-    past = sum(one.state in REMEMBERED for one, _ in rows)
-    forgotten = f", {counted(past, 'earlier value')} forgotten" if past else ""
-    released = f"{counted(number, 'quota')} released{forgotten}"
+    released = released_words((one.id, one.state) for one, _ in rows)
     heading = f"{where}: {released}; the cluster was not changed"
     headings = ("entity", "key", "value", "state", "next")
-    slip = f"The ledger has {_NONE}" if named else None
-    return (line(heading, Tone.STRONG), *_listed(headings, table, slip))
+    return (line(heading, Tone.STRONG), *_listed(headings, table))
+
+
+def released_words(rows: Iterable[tuple[Key, str]]) -> str:
+    """Return how many quotas and earlier values were released, given the id and state of rows."""
+    quotas, past = set[Key](), 0
+    for key, state in rows:
+        if state in REMEMBERED:
+            past += 1
+        else:
+            quotas.add(key)
+    forgotten = f", {counted(past, 'earlier value')} forgotten" if past else ""
+    return f"{counted(len(quotas), 'quota')} released{forgotten}"
 
 
 def format_released(

@@ -15,14 +15,12 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.delivery import write_rows
 from quota_ops.kafka.outcomes import build_outcomes, list_interrupted
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, read_guards
 from quota_ops.model.limit_guards import judge_values
 from quota_ops.model.memory import forget_values, ledger_key
-from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
@@ -30,15 +28,18 @@ from quota_ops.model.rows import Batches, BatchRow, Key, Stored
 from quota_ops.model.strict_policy import Thresholds
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
+from quota_ops.precedence.effects import Change, find_effects
+from quota_ops.runs.approvals import record_overrides
 from quota_ops.runs.dead_runs import settle_dead_runs
 from quota_ops.runs.ownership import Attribution
+from quota_ops.stages.plan.effects import write_effects
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.validate import validate_batches
 from quota_ops.store import ledger
 from quota_ops.store.attempt import report_sent
 from quota_ops.store.parquet import from_rows, read_rows
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ALTER, APPLIED, APPROVAL, VALIDATED, RunFolder
+from quota_ops.store.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
 from quota_ops.store.run_marks import at_work
 
 GUARDS = (Guard.RAISE, Guard.SMALL_LIMIT)
@@ -95,7 +96,7 @@ def alter_quotas(
     rows = tuple(row for batch in batches.values() for row in batch)
     if not validate_only:
         if refusal is None:
-            _record_overrides(folder, attribution, guards)
+            record_overrides(folder, attribution, guards)
             with at_work(folder.place):
                 settle_dead_runs(folder, cluster, find_audit)
             outcomes = send_batches(folder, cluster, batches)
@@ -115,26 +116,6 @@ def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -
     if blocking := [one for one in guards if one.allowed is None]:
         return Refused(*format_blocking(blocking))
     return None
-
-
-def _record_overrides(
-    folder: RunFolder, attribution: Attribution, guards: Sequence[GuardFinding]
-) -> None:
-    """Write approval.json when guards are overridden; its digest is empty, as there is no plan."""
-    if guards:
-        shown = tuple(replace(one, allowed=None) for one in guards)
-        run = folder.about()["run"]
-        decision = Decision(
-            DecisionKind.OVERRIDDEN,
-            "",
-            shown,
-            attribution.by,
-            attribution.login,
-            iso_utc(),
-            attribution.reason,
-            run,
-        )
-        folder.write_json(APPROVAL, {"decisions": [decision.as_json()]})
 
 
 def end_memory(ledger_folder: Place, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]) -> None:
@@ -159,17 +140,22 @@ def record_and_validate(
     allow: Sequence[str],
     policy: Policy,
 ) -> tuple[Batches, tuple[Outcome, ...]]:
-    """Write alter.json and validated.json; return the rows in batches, and their outcomes."""
+    """Write alter.json, the effects and validated.json; return the batches and the outcomes."""
     with folder.stage("validate"):
-        writes = _list_writes(cluster.cluster_id, alterations, cluster.describe_values())
+        stored = cluster.describe_values()
+        writes = _list_writes(cluster.cluster_id, alterations, stored)
         batches = _number_batches(writes)
+        changes = {row.id: Change(row.before, row.after) for row in writes}
+        write_effects(
+            folder, find_effects(((*key, value) for key, value in stored.items()), changes)
+        )
         guards = [
             asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
             for one in judge_values(writes, Thresholds(policy, None), {})
             if one.guard in GUARDS
         ]
-        changes = [_row_json(row) for rows in batches.values() for row in rows]
-        content = {"allow": list(allow), "guards": guards, "changes": changes}
+        rows = [_row_json(row) for some in batches.values() for row in some]
+        content = {"allow": list(allow), "guards": guards, "changes": rows}
         folder.write_json(ALTER, attribution._asdict() | content)
         outcomes = validate_batches(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)

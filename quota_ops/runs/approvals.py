@@ -1,12 +1,18 @@
 """A person's decision on a plan: made, found by the plan's digest, and recorded."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.errors import Refused
+from quota_ops.model.guard import GuardFinding
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import SHORT, Plan
+from quota_ops.runs.ownership import Attribution
 from quota_ops.stages.plan import plan_changes
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_folder import APPROVAL, RunFolder
 
 _NOTHING = "Nothing was written."
 
@@ -79,3 +85,22 @@ def _record(folder: RunFolder, approvals: Place, decision: Decision) -> None:
     if is_new and decision.said is not DecisionKind.NOTHING:
         decisions.append(approvals, decision)
     decisions.copy_to_run(folder, (decision,))
+
+
+def record_overrides(
+    folder: RunFolder, attribution: Attribution, guards: Sequence[GuardFinding]
+) -> None:
+    """Write approval.json if an alter overrides guards; its digest is empty, as it has no plan."""
+    if guards:
+        shown = tuple(replace(one, allowed=None) for one in guards)
+        decision = Decision(
+            DecisionKind.OVERRIDDEN,
+            "",
+            shown,
+            attribution.by,
+            attribution.login,
+            iso_utc(),
+            attribution.reason,
+            folder.about()["run"],
+        )
+        folder.write_json(APPROVAL, {"decisions": [decision.as_json()]})

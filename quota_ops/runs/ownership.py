@@ -41,10 +41,13 @@ def adopt_quotas(
     """Add stored quotas to the ledger, write adopted.json, and return the rows that were examined.
 
     `wanted` selects entities, as in `find_adoptions`. The intents of runs remain in the ledger.
+    Raises InvalidInput if the cluster stores no quota of these entities.
     """
     with folder.stage("adopt"):
         rows = find_adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
         found = tuple(sorted(rows, key=lambda one: one.id))
+        if wanted is not None and not found:
+            raise _refuse_unknown("the cluster stores", wanted)
         adoptable = [
             _ledger_row(folder, cluster.cluster_id, one) for one in found if not one.refusal
         ]
@@ -67,6 +70,7 @@ def release_quotas(
     """Remove rows from the ledger, write released.json, and return the removed rows.
 
     The ledger also forgets the remembered values of these rows. `wanted` None releases all rows.
+    Raises InvalidInput if the ledger has no row of these entities.
     """
     released: list[LedgerRow] = []
 
@@ -76,6 +80,8 @@ def release_quotas(
             for row in known.values()
             if wanted is None or wanted.accepts(Entity.parse(row.entity))
         ]
+        if wanted is not None and not released:
+            raise _refuse_unknown("the ledger has", wanted)
         for row in released:
             del known[ledger_key(row)]
 
@@ -85,6 +91,12 @@ def release_quotas(
             rows_json = {"rows": list(map(_json, released))}
             folder.write_json(RELEASED, _record(attribution, file) | rows_json)
         return tuple(released)
+
+
+def _refuse_unknown(place: str, wanted: EntityFilter) -> InvalidInput:
+    return InvalidInput(
+        f"{place} no quota of {wanted.text}", "Nothing was changed. Check the spelling."
+    )
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
 from quota_ops.store.run_marks import Life, find_liveness, format_deadline
+from quota_ops.store.run_names import find_last_planned_write
 from quota_ops.store.run_store import RunStore
 
 
@@ -31,6 +32,8 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
     wrote nothing, or was not verified; InvalidInput when the earlier run is damaged.
     """
     cluster, policy = earlier.about()["cluster"], earlier.policy()
+    if earlier.has(ALTER):
+        raise _refuse_alter(store, earlier)
     found = ledger.read(store.ledger(policy.cluster_id))
     rollback = _find_changes(earlier, found.rows, by, reason)
     applied = found.policy
@@ -48,12 +51,6 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
 
 def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason: str) -> Rollback:
     about = earlier.about()
-    if earlier.has(ALTER):
-        raise Refused(
-            f"run {about['run']} is an alter: a rollback undoes what a plan changed",
-            f"Set the earlier values with quota-ops alter: they are in {earlier.place / ALTER}. "
-            "Or name another run to roll back.",
-        )
     if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
         raise Refused(
             f"run {about['run']} has not recorded its end", _explain_wait(earlier, about["cluster"])
@@ -79,6 +76,17 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
             f"Verify it first: quota-ops verify --run {earlier.place}",
         )
     return Rollback(about["run"], about["commit"], digest, by, reason, rows, find_login())
+
+
+def _refuse_alter(store: RunStore, earlier: RunFolder) -> Refused:
+    about = earlier.about()
+    planned = find_last_planned_write(store, about["cluster"])
+    other = f"The last run that wrote a plan: quota-ops rollback {planned}" if planned else ""
+    values = f"Set the earlier values with quota-ops alter: they are in {earlier.place / ALTER}."
+    return Refused(
+        f"run {about['run']} is an alter: a rollback undoes what a plan changed",
+        f"{values} {other}".rstrip(),
+    )
 
 
 def _explain_wait(earlier: RunFolder, cluster: str) -> str:

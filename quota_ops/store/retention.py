@@ -120,9 +120,10 @@ def refuse_pruned(folder: RunFolder) -> None:
     """Raise InvalidInput if `prune` has left only the records of how a run ended."""
     if folder.has(PRUNED):
         at = folder.read_as(PRUNED, lambda values: typed(values["at"], str))
+        end = summarize_run(folder.place)
         raise InvalidInput(
-            f"run {folder.place.name} was pruned at {at}: its plan, tables and report are gone",
-            f"How it ended: quota-ops runs, and the records end-*.json in {folder.place}.",
+            f"run {end.run} was pruned at {at}: its plan, tables and report are gone",
+            f"How it ended: {end.sentence or end.came_to} Its records are in {folder.place}.",
         )
 
 
@@ -223,10 +224,9 @@ def _is_verified(folder: RunFolder) -> bool:
 
 def _order(folder: RunFolder) -> tuple[int, str]:
     """Return the sort key of a run in its store: its number (0 if it has none), then its name."""
-    try:
+    with suppress(InvalidInput):
         return folder.about()["sequence"] or 0, folder.place.name
-    except InvalidInput:
-        return 0, folder.place.name
+    return 0, folder.place.name
 
 
 def _began_before(folder: RunFolder, moment: datetime) -> bool:

@@ -56,6 +56,14 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
     )
 
 
+def find_last_planned_write(store: RunStore, cluster: str) -> str | None:
+    """Return CLUSTER/RUN of the last run that wrote a plan to a cluster, without any `alter`."""
+    for path in latest_first(store, store.runs(cluster)):
+        if not RunFolder(path).has(ALTER) and _has_written(path):
+            return f"{cluster}/{path.name}"
+    return None
+
+
 def latest_first(store: RunStore, paths: Sequence[Place]) -> Iterator[Place]:
     """Yield runs by number, the newest first; runs of versions without numbers come last.
 

@@ -16,6 +16,7 @@ ROOT/sequence/              the number of each run, in the order in which they b
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -23,12 +24,16 @@ from os import PathLike
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.store.address import parse_address
 from quota_ops.store.local import LocalStore, find_key
 from quota_ops.store.local_errors import IN_THE_WAY
 from quota_ops.store.place import Place
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
-_SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
+_FOLDERS = frozenset(
+    {"runs", "ledger", "approvals", "holds", "claims", "at_work", "history", "fleet"}
+)
+"""The folders of a run store in whose folders a person may look."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
 _LONGEST_NAME = 150
 
@@ -140,29 +145,12 @@ def open_place(address: str | PathLike[str]) -> Place:
 
     Raises InvalidInput if it is neither, or if the library for object stores is not installed.
     """
-    scheme, is_address, rest = str(address).partition("://")
-    if not is_address:
-        if scheme.partition(":/")[0] in _SCHEMES and ":/" in scheme:
-            raise InvalidInput(
-                f"{scheme} is neither a folder nor the address of a run store",
-                "An address has two slashes after the colon, for example s3://BUCKET/PREFIX.",
-            )
+    found = parse_address(str(address))
+    if found is None:
         return Place(LocalStore(), find_key(address))
-    bucket, _, key = rest.rstrip("/").partition("/")
-    if scheme not in _SCHEMES:
-        raise InvalidInput(
-            f"{scheme}:// is not the address of a run store",
-            f"Give a local folder, or an address that begins with {', '.join(_SCHEMES)}.",
-        )
-    names = key.split("/") if key else []
-    if not bucket or ":" in bucket or {"", ".", ".."} & {*names} or not key.isprintable():
-        raise InvalidInput(
-            f"the run store address {scheme}://... does not have the form {scheme}://BUCKET/PREFIX",
-            "Give a bucket and the names of folders. Credentials belong in the environment.",
-        )
     from quota_ops.store.objects import ObjectStore  # noqa: PLC0415 - only for object stores
 
-    return Place(ObjectStore(f"{scheme}://{bucket}"), key)
+    return Place(ObjectStore(found.bucket), found.key)
 
 
 def named_store(place: str | None = None) -> str | None:
@@ -173,8 +161,8 @@ def named_store(place: str | None = None) -> str | None:
 def find_run_store(place: str | None = None) -> RunStore:
     """Return the run store in an option, in the environment, or else in the user's own folder.
 
-    Raises InvalidInput for a place inside a Git checkout, where a clean-up could delete it, and
-    as `open_place`.
+    Raises InvalidInput for a place inside a Git checkout, where a clean-up could delete it, for one
+    inside another run store, and as `open_place`.
     """
     return _open_store(open_place(named_store(place) or _usual()))
 
@@ -186,7 +174,24 @@ def _open_store(root: Place) -> RunStore:
             "Runs and ledgers must outlive a checkout: name a folder elsewhere, "
             f"with --run-store or {ENVIRONMENT}.",
         )
+    if outer := find_outer_store(root):
+        raise InvalidInput(
+            f"the run store {root} is inside the run store {outer}",
+            f"Name the run store itself, with --run-store or {ENVIRONMENT}: {outer}",
+        )
     return RunStore(root)
+
+
+def find_outer_store(place: Place) -> Place | None:
+    """Return the run store in one of whose folders a place is; None if it is in none."""
+    above = place
+    while above.key:
+        name, above = above.name, above.parent
+        if name in _FOLDERS:
+            with suppress(InvalidInput):  # these credentials cannot list what is above
+                if (above / "sequence").list():
+                    return above
+    return None
 
 
 def store_of(run: Place, named: str | None = None) -> RunStore:

@@ -74,6 +74,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "\n"
         "entity      key                 before   after      result\n"
         "user=alice  consumer_byte_rate  5 B/s    none       accepted\n"
+        "  no longer limited: user alice\n"
         "  Git does not declare it either\n"
         "user=alice  producer_byte_rate  3 MiB/s  unlimited  accepted\n"
         "  team.yaml:3 declares 10 MiB/s: guard takeover blocks the run that would revert it\n"

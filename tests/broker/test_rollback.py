@@ -185,6 +185,22 @@ def test_what_is_not_sure_is_not_taken_back(
     assert len(lab.store.runs("demo")) == 1
 
 
+def test_an_alter_is_not_rolled_back(lab: Lab) -> None:
+    """After an `alter`, `rollback last` names its record, and the last run that wrote a plan."""
+    lab.desire({"user=a": {KEY: 1.0}})
+    planned = lab.run("reconcile")
+    altered = lab.call("alter", "demo", "--names", "user=a", "--add", f"{KEY}=2", *WHY)
+    assert altered.returncode == 0
+
+    ended = lab.call("rollback", "last", *WHY)
+
+    assert (ended.returncode, ended.stdout) == (Refused.exit_code, "")
+    assert ended.stderr.endswith(
+        "/alter.json. The last run that wrote a plan: "
+        f"quota-ops rollback demo/{planned.place.name}\n"
+    )
+
+
 def test_a_remedy_of_rollback_can_be_followed(lab: Lab) -> None:
     """If every response is missing, a verify settles nothing: the next run does, and is named."""
     lab.desire({"user=a": {KEY: 1.0}})

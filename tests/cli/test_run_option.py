@@ -46,9 +46,16 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
 
 
 def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
-    """A copy has no ledger: it can be shown, and nothing else."""
+    """A copy has no ledger: it can be shown, and nothing else; no plan is written beside it."""
     run = lab.run("plan")
     copy = str(shutil.copytree(on_disk(run), lab.root / "copy"))
+    for out, where in (
+        (lab.folder / "plan", f"the desired state {lab.folder.parent}"),
+        (on_disk(run) / "plan", f"the run store {lab.store.root}"),
+    ):
+        refused = lab.call("plan", "demo", "--out", str(out))
+        assert refused.returncode == 2
+        assert refused.stderr == f"--out {out} is inside {where}\n  Name a folder elsewhere.\n"
     digest = run.read_json(PLAN)["digest"]
 
     assert lab.cli("show", copy).returncode == 0

@@ -64,6 +64,8 @@ def test_the_last_word_counts() -> None:
     )
     assert select_current_holds([ALICE, bob], NOW + timedelta(hours=2)) == ()
     assert select_current_holds([ALICE, hold(USERS, 0)], NOW) == (ALICE,)
+    by_clock_ahead = hold(user("alice"), 0, NOW + timedelta(hours=1))
+    assert select_current_holds([ALICE, by_clock_ahead], NOW) == ()
 
 
 def test_whom_a_hold_is_on() -> None:

@@ -184,7 +184,5 @@ def test_only_managed_quotas_count_as_released(states: tuple[str, ...], released
         LedgerRow("id", "user=alice", "producer_byte_rate", 5.0, one, *(None,) * 3, "", "")
         for one in states
     ]
-    heading, *_ = plain(released_screen("demo", [(one, "") for one in rows], named=True)).split(
-        "\n"
-    )
+    heading, *_ = plain(released_screen("demo", [(one, "") for one in rows])).split("\n")
     assert heading == f"demo: {released}; the cluster was not changed"

@@ -104,7 +104,7 @@ def test_how_a_run_ended_stays(store: RunStore) -> None:
     assert shown.exit_code == 2
     assert shown.stderr == (
         "run old was pruned at 2026-11-22T00:00:00Z: its plan, tables and report are gone\n"
-        f"  How it ended: quota-ops runs, and the records end-*.json in {path}.\n"
+        f"  How it ended: demo matches Git. Its records are in {path}.\n"
     )
     assert find_expired(store, BEFORE) == ()
 

@@ -56,6 +56,20 @@ def test_an_address_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None
     )
 
 
+@pytest.mark.parametrize("inside", ["runs/demo/first", "runs/demo", "runs", "ledger/id/deep"])
+def test_a_store_inside_a_store(inside: str, tmp_path: Path) -> None:
+    """The copied address of a run is no run store of its own: the error names the one around it."""
+    outer = RunStore(open_place(tmp_path / "runs" / "store"))
+    (outer.sequence / "00000000.runs").create(b"1")
+
+    with pytest.raises(InvalidInput) as refused:
+        find_run_store(str(tmp_path / "runs" / "store" / inside))
+
+    assert refused.value.message.endswith(f"{inside} is inside the run store {outer.root}")
+    assert find_run_store(str(outer.root)) == outer
+    assert store_of(outer.root / "runs" / "demo" / "first") == outer
+
+
 def test_runs_are_named_by_their_time(tmp_path: Path) -> None:
     """Two runs of one second are two folders, below their cluster, ordered by time."""
     store = RunStore(open_place(tmp_path))

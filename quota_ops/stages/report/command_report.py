@@ -6,7 +6,9 @@ from quota_ops.model.alteration import altered_keys, count_altered
 from quota_ops.model.guard import GuardFinding, read_guards
 from quota_ops.model.outcome import Status
 from quota_ops.model.report import Record, StageStatus
+from quota_ops.model.rows import Key
 from quota_ops.model.text import counted, plural
+from quota_ops.report.ownership import released_words
 from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, VALIDATED, RunFolder
 
 _REFUSED = "the broker rejects {} of {}"
@@ -62,17 +64,15 @@ def _altered(folder: RunFolder, by: str) -> Record:
 
 
 def _adopted(folder: RunFolder, by: str) -> Record:
-    quotas, cluster = counted(_rows(folder, ADOPTED), "quota"), folder.about()["cluster"]
+    rows = folder.read_json(ADOPTED).get("rows", ())
+    quotas, cluster = counted(len(rows), "quota"), folder.about()["cluster"]
     return Record("Adopted", f"{quotas} on {cluster} entered the ledger{by}")
 
 
 def _released(folder: RunFolder, by: str) -> Record:
-    quotas, cluster = counted(_rows(folder, RELEASED), "row"), folder.about()["cluster"]
-    return Record("Released", f"{quotas} of {cluster} left the ledger{by}")
-
-
-def _rows(folder: RunFolder, name: str) -> int:
-    return len(folder.read_json(name).get("rows", ()))
+    rows = folder.read_json(RELEASED).get("rows", ())
+    words = released_words((Key(one["entity"], one["key"]), one["state"]) for one in rows)
+    return Record("Released", f"{words} on {folder.about()['cluster']}{by}")
 
 
 _RECORDS: dict[str, Callable[[RunFolder, str], Record]] = {
