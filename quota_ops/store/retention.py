@@ -69,7 +69,7 @@ _READ_ENDS = frozenset({StageStatus.DONE, StageStatus.NOT_RUN, StageStatus.REFUS
 _END = "end-"
 _RECORDED = re.compile(
     r"((run|began|policy|checked|described|facts|metadata|findings|plan|validated|approval|applied"
-    r"|verification|report|audit|origins|effects|rollback|alter|adopted|released|pruned"
+    r"|verification|report|past|audit|origins|effects|rollback|alter|adopted|released|pruned"
     r"|stage-[a-z]+|(batch|end|settling)-\d{4,})\.json"
     r"|report\.(html|md|txt)"
     r"|(desired|actual|ledger|clusters|holds|differences|batches)\.parquet)"
