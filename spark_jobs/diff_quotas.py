@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.client_effects import compare_large_inventories
 from quota_ops.sql.history import summarize_history
+from quota_ops.sql.history_engines import EngineBySize
 from quota_ops.sql.job import diff_and_record
 from quota_ops.sql.spark import SparkEngine
 from quota_ops.sql.spark_effects import SparkEffects
@@ -49,7 +50,8 @@ def main(folders: list[str], history: str | None = None) -> None:
 
 def _summarize(engine: SparkEngine, run_store: str) -> None:
     try:
-        found = summarize_history(engine, RunStore(open_place(run_store)), datetime.now(UTC))
+        by_size = EngineBySize(lambda: engine)
+        found = summarize_history(by_size, RunStore(open_place(run_store)), datetime.now(UTC))
     except QuotaOpsError as error:
         sys.stderr.write(f"the history was not summarized: {error}\n")
     else:

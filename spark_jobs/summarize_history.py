@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.history import summarize_history
+from quota_ops.sql.history_engines import EngineBySize
 from quota_ops.sql.spark import SparkEngine
 from quota_ops.store.run_store import RunStore, open_place
 
@@ -16,17 +17,19 @@ __all__ = ["main"]
 def main(run_store: str) -> None:
     """Compact the past days of the history, and continue its summary with what is new.
 
-    Prints each file that cannot be read and exits with code 2 then; the others are summarized.
+    Spark starts only if what is new is large. Prints each file that cannot be read and exits with
+    code 2 then; the others are summarized.
     """
-    spark = SparkSession.builder.appName("quota-ops history").getOrCreate()
+    builder = SparkSession.builder.appName("quota-ops history")
     try:
-        store = RunStore(open_place(run_store))
-        found = summarize_history(SparkEngine(spark), store, datetime.now(UTC))
+        engine = EngineBySize(lambda: SparkEngine(builder.getOrCreate()))
+        found = summarize_history(engine, RunStore(open_place(run_store)), datetime.now(UTC))
     except QuotaOpsError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)
     finally:
-        spark.stop()
+        if running := SparkSession.getActiveSession():
+            running.stop()
     sys.stdout.write(f"{found.as_text()}\n")
     if found.troubles:
         sys.exit(2)

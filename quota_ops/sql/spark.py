@@ -32,6 +32,8 @@ _log = logging.getLogger(__name__)
 SMALL_SIDES = (HOLDS, CLUSTERS)
 """What the driver reads through the store: few rows for each cluster."""
 LARGE_JVM = "-XX:+UseSerialGC"
+PARTITION_ROWS = 200_000
+"""Rows of the history that a task sorts at a time."""
 LARGE_BYTES = 4_000_000
 """Bytes of Parquet, about 200,000 rows, above which the full compiler is faster."""
 
@@ -118,9 +120,11 @@ class SparkEngine:
             for table, places in before.items()
         }
         try:
-            self._read_parquet(HISTORY, *days).createOrReplaceTempView("history")
+            history = self._read_parquet(HISTORY, *days)
+            history.createOrReplaceTempView("history")
             read[QUOTAS].createOrReplaceTempView("quotas_before")
-            with timed(_log, logging.DEBUG, "the history in Spark"):
+            number = history.count() + read[QUOTAS].count()
+            with self._partitions(number), timed(_log, logging.DEBUG, "the history in Spark"):
                 for view in text.HISTORY_VIEWS:
                     found = spark.sql(text.history_text(view))
                     if view in {"ends", "drifts"}:  # the other views read them several times
@@ -142,6 +146,18 @@ class SparkEngine:
             name: [place / one for one in place.list() if one.startswith("part-")]
             for name, place in files.items()
         }
+
+    @contextmanager
+    def _partitions(self, rows: int) -> Iterator[None]:
+        """Choose the number of partitions by that of rows: each costs a task in thirty shuffles."""
+        conf, name = self._spark.conf, "spark.sql.shuffle.partitions"
+        before = conf.get(name)
+        if not self._spark.sparkContext.getConf().contains(name):
+            conf.set(name, str(2 + rows // PARTITION_ROWS))
+        try:
+            yield
+        finally:
+            conf.set(name, str(before))
 
     def resolve(self, clients: Address, limits: pa.Table, destination: Address) -> None:
         """Write RESOLVED to a folder of parts, from a .csv, .jsonl or .parquet file of CLIENTS."""

@@ -4,21 +4,25 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from quota_ops.model.history import HistoryRow
-from quota_ops.sql import daily_summary
+from quota_ops.sql import daily_summary, history_engines
 from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.history import History, read_events, read_history, summarize_history
+from quota_ops.sql.history_engines import EngineBySize
 from quota_ops.sql.job import EngineFailed
 from quota_ops.store import history
 from quota_ops.store.history_summaries import read_summaries
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
+
+if TYPE_CHECKING:
+    from tests.engines.runs import AnyEngine
 
 NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
 NOW = datetime(2026, 11, 6, 12, tzinfo=UTC)
@@ -124,19 +128,41 @@ def test_a_damaged_end_is_named_and_left_out(store: RunStore) -> None:
     assert read_history(store, "other").troubles == ()
 
 
-def test_a_damaged_day_is_named_and_left_out(store: RunStore) -> None:
-    """The summary has all other days, and every later reader is told which one it lacks."""
+def test_a_damaged_day_is_named_and_left_out(engine: "AnyEngine", store: RunStore) -> None:
+    """Either engine counts all other days, and every later reader learns which one is missing."""
     history.compact(history.list_days(store), NOW)
     history.compact(history.list_days(store), datetime(2026, 11, 8, tzinfo=UTC))
     place = store.history / "date=2026-11-02" / "day-0001.parquet"
     on_disk(place).write_bytes(b"half")
 
-    until, troubles = summarize(store)
+    until, troubles = summarize_history(engine, store, NOW)
 
     assert (until, [str(place) in one for one in troubles]) == ("2026-11-05", [True])
     found = read_history(store, "demo")
     assert [str(place) in one for one in found.troubles] == [True]
     assert first_quota(found) == (1, 1, at(3), None, at(4))
+
+
+def test_spark_starts_only_for_a_large_history(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small history is summarized without Spark; a large one by it."""
+    before = read_history(store, "demo")
+    asked: list[int] = []
+    monkeypatch.setattr(history_engines, "LARGE_BYTES", 0)
+
+    def open_spark() -> EmbeddedEngine:
+        asked.append(1)
+        return EmbeddedEngine()
+
+    by_size = EngineBySize(open_spark)
+    summarize_history(by_size, store, datetime(2026, 11, 3, tzinfo=UTC))
+    assert asked == [1]
+
+    monkeypatch.undo()
+    summarize_history(by_size, store, NOW)
+
+    assert (asked, read_history(store, "demo")) == ([1], before)
 
 
 class Interrupted(EmbeddedEngine):
