@@ -39,6 +39,7 @@ COMMANDS = {
     "report": "Write the report of a run, or of a cluster's current drift.",
     "reconcile": "Make the cluster match Git: plan, apply, verify, report.",
     "alter": "Change quotas once, without Git.",
+    "accept": "Accept drift: write what the cluster stores into the YAML files.",
     "hold": "Pause changes to some entities until a given time.",
     "holds": "List the holds: until when, by whom and why.",
     "adopt": "Take over quotas that already exist on the cluster.",

@@ -1,0 +1,112 @@
+"""The command `accept`: write what a cluster stores into the YAML that declares otherwise."""
+
+import json
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.text import counted
+
+if TYPE_CHECKING:
+    from quota_ops.model.difference import Difference
+    from quota_ops.model.filter import EntityFilter
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops accept demo --names user=alice --dry-run      prints the patch
+  quota-ops accept demo --names user=alice --key producer_byte_rate
+  quota-ops accept demo --all --run 2026-11-21T10-15-00Z-7f3a
+
+\b
+Then:
+  git commit -a, and open a pull request   the plan of it shows no change for these quotas"""
+)
+@options.cluster_argument
+@options.names
+@options.defaults
+@options.anyone
+@click.option("--all", "everything", is_flag=True, help="Every quota that drifted.")
+@click.option("--key", "keys", multiple=True, metavar="KEY", help="Only this key; repeatable.")
+@click.option(
+    "--run", default="last", metavar="RUN", help="The run that found the drift.  [default: last]"
+)
+@click.option("--dry-run", is_flag=True, help="Print the patch, and write nothing.")
+@options.desired_state
+@options.run_store
+@options.output_format
+def accept(
+    *,
+    cluster: str,
+    names: tuple[str, ...],
+    defaults: tuple[str, ...],
+    anyone: tuple[str, ...],
+    everything: bool,
+    keys: tuple[str, ...],
+    run: str,
+    dry_run: bool,
+    desired_state: Path,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """Accept drift: write what the cluster stores into the YAML files.
+
+    Takes the values that a run found, sends nothing to the cluster, and changes only the
+    characters of these limits; a quota that was deleted on the cluster is removed. Lists what it
+    cannot change safely, for example an entry that shares its line with others, or a limit that
+    changed in Git since that run. Nothing is committed.
+    """
+    from quota_ops.cli.ownership import parse_wanted
+    from quota_ops.cli.session import Session
+    from quota_ops.desired.export.accept import accept_rows
+    from quota_ops.report.layout import Tone, line
+    from quota_ops.store.run_names import find_run
+
+    who = parse_wanted(names, defaults, anyone, everything=everything)
+    session = Session.start(cluster, desired_state, run_store)
+    folder = find_run(session.store, run if "/" in run else f"{session.policy.cluster}/{run}")
+    if folder.policy().cluster_id != session.policy.cluster_id:
+        raise InvalidInput(
+            f"run {folder.place.name} is of another cluster than {session.heading}",
+            f"List the runs of this one: quota-ops runs {quote(session.policy.cluster)}",
+        )
+    rows = [one for one in folder.differences() if _is_wanted(one, who, keys)]
+    drifted = [one for one in rows if one.is_drift]
+    if not drifted:
+        others = f"; {counted(len(rows), 'difference')} of another kind" if rows else ""
+        raise InvalidInput(
+            f"run {folder.place.name} found no drift among these quotas{others}",
+            "quota-ops show lists what it found; quota-ops report looks again.",
+        )
+    found = accept_rows(session.folder, drifted, dry_run=dry_run)
+    if output == TEXT:
+        click.echo(found.patch, nl=False)
+        for one, why in found.left_out:
+            show_screen((line(f"left out: {one.entity} {one.key}: {why}", Tone.REFUSAL),))
+        did = "would be accepted" if dry_run else "accepted"
+        of = f"{counted(len(found.accepted), 'quota')} of {len(drifted):,}"
+        show_screen((line(f"{of} {did}, as run {folder.place.name} found them", Tone.OK),))
+    else:
+        values = {
+            "run": folder.place.name,
+            "written": not dry_run,
+            "accepted": [one._asdict() for one in found.accepted],
+            "left_out": [{**one._asdict(), "why": why} for one, why in found.left_out],
+            "patch": found.patch,
+        }
+        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+    if not found.accepted:
+        raise InvalidInput("nothing was accepted", "The reasons are above.")
+
+
+def _is_wanted(row: "Difference", who: "EntityFilter | None", keys: tuple[str, ...]) -> bool:
+    from quota_ops.model.entity import Entity
+
+    is_named = who is None or who.accepts(Entity.parse(row.entity))
+    return is_named and (not keys or row.key in keys)

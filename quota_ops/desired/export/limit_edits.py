@@ -1,0 +1,184 @@
+"""The text of a quotas file in which some limits have the values of the cluster.
+
+Only the characters of these limits change, by the places that PyYAML reports: a library that writes
+a whole file again would change its layout. Whatever cannot be changed so safely is refused.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import yaml
+
+from quota_ops.desired.export.spelling import spell_limit
+from quota_ops.desired.quotas_file import Quota, quota_rows, read_quotas
+from quota_ops.desired.yaml.nodes import SizeBudget, compose
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.source import Source
+from quota_ops.model.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.rows import Key
+
+_MARGIN = re.compile(r"[ ]*(?:-[ ]+)?")
+_REST = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r|\Z)")
+_BY_HAND = "change it by hand"
+
+
+class Edit(NamedTuple):
+    """A part of a text, and what replaces it."""
+
+    start: int
+    end: int
+    text: str = ""
+
+
+class Unsafe(Exception):
+    """A limit that cannot be changed without touching anything else."""
+
+
+def accept_values(source: Source, values: Mapping[Key, float | None]) -> tuple[str, dict[Key, str]]:
+    """Return the text of a file with these values, and why some of them are left out.
+
+    None removes a limit, with its entry if it is the entry's last one. The new text is read again:
+    exactly the accepted limits differ.
+    """
+    left_out: dict[Key, str] = {}
+    edits: list[Edit] = []
+    entries = {quota.entity.text: node for quota, node in _read_entries(source)}
+    for key, value in values.items():
+        try:
+            if value is not None:
+                edits.append(_set(source, *_find_limit(entries, key), value))
+        except Unsafe as why:
+            left_out[key] = str(why)
+    text = _apply(source.text, edits)
+    for key in [key for key, value in values.items() if value is None]:
+        try:  # one after the other, because an entry goes with its last limit
+            proposed = _apply(text, _remove(replace(source, text=text), key))
+            _require_only(text, proposed, source, {key: None})
+        except Unsafe as why:
+            left_out[key] = str(why)
+        else:
+            text = proposed
+    accepted = {key: value for key, value in values.items() if key not in left_out}
+    try:
+        _require_only(source.text, text, source, accepted)
+    except Unsafe as why:
+        return source.text, left_out | dict.fromkeys(accepted, str(why))
+    return text, left_out
+
+
+def _apply(text: str, edits: Sequence[Edit]) -> str:
+    for one in sorted(edits, reverse=True):
+        text = text[: one.start] + one.text + text[one.end :]
+    return text
+
+
+def _require_only(
+    before: str, after: str, source: Source, values: Mapping[Key, float | None]
+) -> None:
+    """Raise Unsafe unless the two texts differ in exactly these limits, and in nothing else."""
+    expected = _read_limits(before, source)
+    for key, value in values.items():
+        if value is None:
+            expected.pop(key)
+        else:
+            expected[key] = (value, *expected[key][1:])
+    if _read_limits(after, source) != expected:
+        raise Unsafe(f"the file would not be read as intended afterwards: {_BY_HAND}")
+
+
+def _read_limits(text: str, source: Source) -> dict[Key, tuple[float, str | None, str | None]]:
+    """Return value, owner and reason of each limit of a file; raises Unsafe for an invalid one."""
+    parsed = replace(source, text=text, problems=Problems())
+    rows = quota_rows((quota for quota, _ in _read_entries(parsed)), "")
+    found = {row.id: (row.value, row.owner, row.reason) for row in rows}
+    if parsed.problems:
+        raise Unsafe(f"the file has problems; quota-ops check lists them: {_BY_HAND}")
+    return found
+
+
+def _read_entries(source: Source) -> Iterator[tuple[Quota, yaml.MappingNode]]:
+    """Yield the quotas of a file with their nodes."""
+    root = compose(source, SizeBudget())
+    items = _find(root, "quotas")
+    quotas = list(read_quotas(source, root)) if root is not None else []
+    if isinstance(items, yaml.SequenceNode) and len(quotas) == len(items.value):
+        yield from zip(quotas, items.value, strict=True)
+
+
+def _find(node: yaml.Node | None, name: str) -> yaml.Node | None:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((value for key, value in pairs if key.value == name), None)
+
+
+def _find_limit(entries: Mapping[str, yaml.Node], key: Key) -> tuple[Key, yaml.Node]:
+    """Return a key and the node of its value."""
+    limits = _find(entries.get(key.entity), "limits")
+    node = _find(limits, key.key)
+    if node is None:
+        raise Unsafe("the file does not declare it")
+    return key, node
+
+
+def _set(source: Source, key: Key, node: yaml.Node, value: float) -> Edit:
+    spelled = spell_limit(QUOTA_KEYS[key.key], value)
+    if spelled is None:
+        raise Unsafe(f"YAML cannot declare {format_limit(key.key, value)}")
+    start, end = node.start_mark.index, node.end_mark.index
+    is_block = isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}
+    if is_block or source.text[start] in "&!" or "\n" in source.text[start:end]:
+        raise Unsafe(f"its value is not a plain number on one line: {_BY_HAND}")
+    return Edit(start, end, spelled)
+
+
+def _remove(source: Source, key: Key) -> list[Edit]:
+    """Remove a limit; with it the entry if it has no other, and then write [] for no entries."""
+    root = compose(source, SizeBudget())
+    entries = {quota.entity.text: node for quota, node in _read_entries(source)}
+    _find_limit(entries, key)
+    limits: Any = _find(entries[key.entity], "limits")
+    if len(limits.value) > 1:
+        at = [name.value for name, _ in limits.value].index(key.key)
+        return [_remove_item(source, limits, limits.value, at)]
+    items: Any = _find(root, "quotas")
+    at = list(entries).index(key.entity)
+    edit = _remove_item(source, items, [(one, one) for one in items.value], at)
+    if len(entries) > 1 or _is_flow(items):
+        return [edit]
+    names: Any = root and root.value
+    end = next(name.end_mark.index for name, _ in names if name.value == "quotas") + 1
+    return [edit, Edit(end, end, " []")]
+
+
+def _remove_item(
+    source: Source, parent: yaml.Node, items: Sequence[tuple[yaml.Node, yaml.Node]], at: int
+) -> Edit:
+    """Remove an item, from the start of its first node to the end of its last one."""
+    spans = [(first.start_mark.index, _end(last)) for first, last in items]
+    start, end = spans[at]
+    if _is_flow(parent):
+        if at + 1 < len(spans):
+            edit = Edit(start, spans[at + 1][0])
+        else:
+            edit = Edit(spans[at - 1][1] if at else start, end)
+        if any(one in source.text[edit.start : edit.end] for one in "#\n"):
+            raise Unsafe(f"it shares lines with others: {_BY_HAND}")
+        return edit
+    line = max(source.text.rfind(one, 0, start) for one in "\r\n") + 1
+    rest = _REST.match(source.text, end)
+    if not _MARGIN.fullmatch(source.text, line, start) or rest is None:
+        raise Unsafe(f"it shares lines with others: {_BY_HAND}")
+    return Edit(line, rest.end())
+
+
+def _is_flow(node: Any) -> bool:
+    return bool(node.flow_style)
+
+
+def _end(node: yaml.Node) -> int:
+    """Return where the text of a node ends; that of a block ends only before the next token."""
+    if isinstance(node, yaml.ScalarNode) or _is_flow(node) or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1]
+    return _end(last[1] if isinstance(last, tuple) else last)

@@ -1,0 +1,45 @@
+"""Accept drift that is on a real broker."""
+
+import json
+from difflib import unified_diff
+
+from tests.lab import Lab
+
+KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
+ALICE, BOB = "user=alice", "user=bob"
+
+
+def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
+    """A changed and a deleted quota are accepted as a run found them; a pending change stays.
+
+    A dry run prints the patch and writes nothing; a change in Git after the run is left to people.
+    """
+    lab.desire({ALICE: {KEY: 10.0, OTHER: 30.0}, BOB: {KEY: 5.0}})
+    lab.run("reconcile")
+    lab.desire({ALICE: {KEY: 10.0, OTHER: 31.0}, BOB: {KEY: 5.0}})
+    lab.put({ALICE: {KEY: 20.0, OTHER: 30.0}})
+    lab.call("alter", "demo", "--names", BOB, "--delete", KEY, "--reason", "INC-31")
+    lab.run("report")
+    (file,) = [one for one in lab.folder.iterdir() if one.name != "cluster.yaml"]
+    before = file.read_text()
+
+    (missing,) = lab.call("accept", "demo", "--names", "user=carl").stderr.splitlines()[:1]
+    tried = lab.call("accept", "demo", "--all", "--dry-run", "--format", "json")
+    assert file.read_text() == before
+    done = lab.call("accept", "demo", "--all")
+    after = file.read_text()
+
+    assert "found no drift among these quotas" in missing
+    found = json.loads(tried.stdout)
+    assert found["accepted"] == [{"entity": ALICE, "key": KEY}, {"entity": BOB, "key": KEY}]
+    name = str(file)
+    one, other = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    assert found["patch"] == "".join(unified_diff(one, other, f"a/{name}", f"b/{name}"))
+    assert done.stdout.startswith(found["patch"])
+    assert "2 quotas of 2 accepted" in done.stdout
+    kinds = [row.kind for row in lab.run("plan").differences()]
+    assert sorted(kinds) == ["gone", "in_sync", "pending"]
+
+    again = lab.call("accept", "demo", "--all", "--run", found["run"])
+    assert again.returncode == 2
+    assert f"left out: {ALICE} {KEY}: it changed in Git after that run" in again.stdout
