@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.provider import PAGES
+from quota_ops.report.template import describe_policy
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
 from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
@@ -23,9 +24,15 @@ from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, nam
 app = FastAPI(openapi_url=None)
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "frame-ancestors 'self'",
+    "Content-Security-Policy": describe_policy(),
     "X-Content-Type-Options": "nosniff",
 }
+_MOUNT = (
+    "No run has written to it yet, or it is not mounted for the web server, or the variable "
+    f"{ENVIRONMENT} names another one."
+)
+_LONGEST = 255
+"""The most bytes in a name of a file system."""
 _NOTHING = (
     "There is no report of all clusters yet, or you are not authorized to see the DAG that writes "
     "it. The DAG drift writes one with every run."
@@ -36,10 +43,18 @@ _NOTHING = (
 def show_newest(request: Request, user: GetUserDep) -> Response:
     """Redirect to the newest report of all clusters that the user may see."""
     store = _find_store()
-    for name in _list_newest(store):
+    newest, damaged = _list_newest(store)
+    for name in newest:
         with suppress(HTTPException, ValueError):
             _require_access(RunFolder(store.overviews / name), request, user)
             return RedirectResponse(f"fleet/{quote(name)}/{PAGE}", headers=_HEADERS)
+    if damaged:
+        raise InvalidInput(
+            f"{', '.join(damaged)} cannot be read, so the newest report is unknown",
+            "The next run of the DAG replaces it. Each run of the DAG drift has a link to its report.",
+        )
+    if not newest and not store.root.entries():
+        raise InvalidInput(f"the run store {store.root} is missing or empty", _MOUNT)
     return PlainTextResponse(_NOTHING, status.HTTP_404_NOT_FOUND, _HEADERS)
 
 
@@ -56,12 +71,18 @@ def show_report(cluster: str, run: str, request: Request, user: GetUserDep) -> R
 
 
 def _show(folder: Place, names: tuple[str, ...], request: Request, user: BaseUser) -> Response:
+    root = folder.resolved()
     try:
         for name in names:
             folder = folder / name
         run = RunFolder(folder)
+        if any(len(name.encode()) > _LONGEST for name in names) or not run.has(PAGE):
+            raise FileNotFoundError
         _require_access(run, request, user)
-        content = (folder / PAGE).read()
+        page = folder / PAGE
+        if page.resolved() != root.below("/".join((*names, PAGE))):
+            raise FileNotFoundError  # a link, perhaps out of the store
+        content = page.read()
     except (FileNotFoundError, ValueError) as error:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such report") from error
     return HTMLResponse(content, headers=_HEADERS)
@@ -76,14 +97,18 @@ def _find_store() -> RunStore:
     return find_run_store(None)
 
 
-def _list_newest(store: RunStore) -> list[str]:
-    """List the newest overview of each drift DAG, the newest first; a damaged file is left out."""
-    folder, newest = store.newest_overviews, []
+def _list_newest(store: RunStore) -> tuple[list[str], list[str]]:
+    """List the newest overview of each drift DAG, the newest first, and the damaged files."""
+    folder, newest, damaged = store.newest_overviews, [], []
     for name in folder.list():
-        with suppress(FileNotFoundError, KeyError, TypeError, ValueError):
+        try:
             found = json.loads((folder / name).read())
             newest.append((str(found["started"]), str(found["run"])))
-    return [run for _, run in sorted(newest, reverse=True)]
+        except FileNotFoundError:
+            continue
+        except (OSError, KeyError, TypeError, ValueError):
+            damaged.append(str(folder / name))
+    return [run for _, run in sorted(newest, reverse=True)], damaged
 
 
 def _require_access(run: RunFolder, request: Request, user: BaseUser) -> None:

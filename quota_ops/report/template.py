@@ -37,6 +37,18 @@ def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
 
 
 @cache
+def describe_policy() -> str:
+    """Return the content security policy for a web server that shows pages from a run store.
+
+    Whoever can write to the store could put another page there: only our script may run.
+    """
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(_file('page.js'))}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    )
+
+
+@cache
 def _environment() -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - as above
     from markupsafe import Markup  # noqa: PLC0415 - as above

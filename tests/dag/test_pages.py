@@ -54,7 +54,10 @@ def test_who_sees_a_report(demo: Repository, client: Client) -> None:
     for address, title in ((overview, "All clusters"), (page, "demo")):
         shown = anna.get(address)
         assert (shown.status_code, f"<title>{title}" in shown.text) == (200, True)
-        assert shown.headers["content-security-policy"] == "frame-ancestors 'self'"
+        policy = shown.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; ")
+        (script,) = re.findall(r"script-src '(.*?)'", policy)
+        assert f"script-src '{script}'" in shown.text  # the hash of the page's own script
         assert other.get(address).status_code == 403
         assert nobody.get(address).status_code == 401
     assert other.get(f"{PAGES}/").status_code == 404
@@ -80,6 +83,8 @@ def test_a_person_who_is_not_logged_in(client: Client) -> None:
         "runs/%2e%2e/%2e%2e/report.html",
         "runs/demo/..%2f..%2fledger/report.html",
         "runs/demo/by_hand/report.html",
+        "runs/demo/linked/report.html",
+        f"runs/demo/{'x' * 300}/report.html",
         "fleet/nothing/report.html",
         "",
     ],
@@ -90,6 +95,10 @@ def test_what_is_not_shown(path: str, client: Client, repository: Repository) ->
     run.mkdir(parents=True)
     (run / "run.json").write_text("{}")
     (run / "report.html").write_text("a report")
+    (repository.root / "secret").write_text("no report")
+    (run.parent / "linked").mkdir()
+    (run.parent / "linked" / "run.json").write_text('{"dag_id": "reconcile_demo"}')
+    (run.parent / "linked" / "report.html").symlink_to(repository.root / "secret")
 
     assert client("admin").get(f"{PAGES}/{path}").status_code == 404
 
@@ -98,16 +107,18 @@ def test_what_is_not_shown(path: str, client: Client, repository: Repository) ->
 def test_a_damaged_name_of_the_newest_overview(
     content: str, client: Client, repository: Repository
 ) -> None:
-    """It is left out, and the page says that there is no report."""
+    """The page names it, instead of saying that there is no report."""
     folder = repository.root / "store" / "newest_fleet"
     folder.mkdir(parents=True)
     (folder / "drift").write_text(content)
 
     shown = client("admin").get(f"{PAGES}/")
 
+    damaged = content != '{"run": "..", "started": "2026"}'
     assert (shown.status_code, shown.text.split(",")[0]) == (
-        404,
-        "There is no report of all clusters yet",
+        (503, f"{folder / 'drift'} cannot be read")
+        if damaged
+        else (404, "There is no report of all clusters yet")
     )
 
 
@@ -121,3 +132,15 @@ def test_a_server_without_the_store(client: Client, monkeypatch: pytest.MonkeyPa
         503,
         f"{said}\n  Set QUOTA_OPS_RUN_STORE for the web server too, and let it read the store.\n",
     )
+
+
+def test_a_missing_store_is_not_taken_for_one_without_reports(
+    client: Client, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mount that is lost is named."""
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(repository.root / "lost"))
+
+    shown = client("admin").get(f"{PAGES}/")
+
+    said = f"the run store {repository.root / 'lost'} is missing or empty"
+    assert (shown.status_code, shown.text.split("\n")[0]) == (503, said)
