@@ -51,7 +51,7 @@ def show_newest(request: Request, user: GetUserDep) -> Response:
     if damaged:
         raise InvalidInput(
             f"{', '.join(damaged)} cannot be read, so the newest report is unknown",
-            "The next run of the DAG replaces it. Each run of the DAG drift has a link to its report.",
+            "The next drift run replaces it. Each drift run has a link to its own report.",
         )
     if not newest and not store.root.entries():
         raise InvalidInput(f"the run store {store.root} is missing or empty", _MOUNT)
@@ -71,21 +71,25 @@ def show_report(cluster: str, run: str, request: Request, user: GetUserDep) -> R
 
 
 def _show(folder: Place, names: tuple[str, ...], request: Request, user: BaseUser) -> Response:
-    root = folder.resolved()
     try:
-        for name in names:
-            folder = folder / name
-        run = RunFolder(folder)
-        if any(len(name.encode()) > _LONGEST for name in names) or not run.has(PAGE):
-            raise FileNotFoundError
-        _require_access(run, request, user)
-        page = folder / PAGE
-        if page.resolved() != root.below("/".join((*names, PAGE))):
-            raise FileNotFoundError  # a link, perhaps out of the store
+        page = _find_page(folder, names)
+        _require_access(RunFolder(page.parent), request, user)
         content = page.read()
     except (FileNotFoundError, ValueError) as error:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such report") from error
     return HTMLResponse(content, headers=_HEADERS)
+
+
+def _find_page(folder: Place, names: tuple[str, ...]) -> Place:
+    """Return the page of a run; FileNotFoundError behind a link, which may leave the store."""
+    page = folder.resolved()
+    for name in (*names, PAGE):
+        if len(name.encode()) > _LONGEST:
+            raise FileNotFoundError(name)
+        page /= name
+    if page.resolved() != page:
+        raise FileNotFoundError(page)
+    return page
 
 
 def _find_store() -> RunStore:

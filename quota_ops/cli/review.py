@@ -171,8 +171,10 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
     from quota_ops.desired.files import cluster_folders
     from quota_ops.model.review import ClusterReview
 
-    names = sorted({path.partition("/")[0] for path in branch.list_changed() if "/" in path})
-    there = {one.name for one in cluster_folders(branch.desired_state)} & {*names}
+    folders = {one.name for one in cluster_folders(branch.desired_state)}
+    changed = [path.partition("/") for path in branch.list_changed()]
+    names = sorted({top for top, below, _ in changed if below or top in folders})
+    there = folders & {*names}
     bases, invalid = branch.read_commit(branch.base, names, shared.file_cache)
     targets: Mapping[str, BaseFiles] = {}
     if branch.count_missing():

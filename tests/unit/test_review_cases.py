@@ -74,6 +74,22 @@ def test_a_review_of_files(case: dict[str, Any], tmp_path: Path) -> None:
     assert list_results(out) == case["annotations"]
 
 
+def test_a_link_in_place_of_a_cluster_is_a_problem(tmp_path: Path) -> None:
+    """The review rejects what check would reject after the merge."""
+    root = tmp_path / "repository"
+    make_branch(root, {"demo/team.yaml": "owner: a"}, {})
+    (root / "desired_state" / "other").symlink_to("/root")
+    commit_all(root)
+
+    ended = call_cli(["review", "--files-only"], {"HOME": str(tmp_path)}, root)
+
+    assert (ended.returncode, ended.stdout.partition("** ·")[0]) == (
+        2,
+        "**quota-ops · ❌ 1 problem in the YAML files of `other`",
+    )
+    assert "This is a link, and quota-ops follows no links." in ended.stdout
+
+
 def test_a_failed_review_replaces_the_comment_on_an_earlier_commit(tmp_path: Path) -> None:
     """No verdict on another commit stays in the pull request, and comment.md says why."""
     root, out, event = tmp_path / "repository", tmp_path / "out", tmp_path / "event.json"
