@@ -85,6 +85,8 @@ class InventoryEffects:
     """The folder in the run folder with the rows of CLIENT_EFFECTS; None if they are not kept."""
     computed_from: str | None = None
     """A fingerprint of the differences and the inventory; None if they are not kept."""
+    trouble: str | None = None
+    """Why the inventory could not be read, so that its clients are not counted."""
 
     @property
     def total(self) -> OwnerEffects:
@@ -100,4 +102,5 @@ class InventoryEffects:
             "attempt": self.attempt,
             "computed_from": self.computed_from,
             "owners": [one._asdict() for one in self.owners],
+            "trouble": self.trouble,
         }

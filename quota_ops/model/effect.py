@@ -4,6 +4,7 @@ from enum import StrEnum
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
+from quota_ops.model.entity import IP
 from quota_ops.model.quota import QUOTA_KEYS, json_number
 
 
@@ -111,6 +112,12 @@ class Effect(NamedTuple):
         if one.before is None:
             return one.change(key) is LimitChange.NEWLY_LIMITED
         return one.before.entity == one.after.entity
+
+    def may_cut(self, key: str) -> bool:
+        """Return whether it may cut or newly limit a client that has a user or a client id."""
+        lost = {LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY}
+        clients = [one for one in self.classes if IP not in QUOTA_KEYS[key].types]
+        return self.unexamined > 0 or any(one.change(key) in lost for one in clients)
 
     def find_deepest_cut(self, key: str) -> float:
         """Return by how many percent the limit of a class is cut at most; 0 if none is cut.

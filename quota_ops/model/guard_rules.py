@@ -67,7 +67,7 @@ def judge(
         *_late_and_returned(writes, thresholds),
         *_unprotected(writes, policy, earlier.policy),
         *_defaults(writes),
-        *judge_clients(clients, thresholds),
+        *judge_clients(clients, effects or {}, thresholds),
         *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
         *_empty(clears, desired),

@@ -59,8 +59,18 @@ def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterato
         yield f"{name_rows(rows)} would be set {below}"
 
 
-def judge_clients(clients: InventoryEffects | None, thresholds: Thresholds) -> Findings:
-    """Yield the finding of the guard that counts the clients of the inventory that lose."""
+def judge_clients(
+    clients: InventoryEffects | None, effects: Mapping[Key, Effect], thresholds: Thresholds
+) -> Findings:
+    """Yield the finding of the guard that counts the clients of the inventory that lose.
+
+    If they cannot be counted, it blocks what may cut or limit a client.
+    """
+    if clients is not None and clients.trouble:
+        if any(effect.may_cut(key) for (_, key), effect in effects.items()):
+            words = f"the clients that lose cannot be counted: {clients.trouble}"
+            yield make_finding(Guard.BLAST_RADIUS, words, what="clients")
+        return
     if clients is None or not clients.total.losing:
         return
     total, most = clients.total, thresholds.of("blast_radius")

@@ -21,6 +21,8 @@ def inventory_words(effects: InventoryEffects | None) -> str:
     """
     if effects is None:
         return ""
+    if effects.trouble:
+        return f"The clients of the inventory are not counted: {effects.trouble}"
     total = effects.total
     numbers = [f"{number:,} {verdict}" for verdict, number in _by_verdict(total) if number]
     clients = counted(total.clients, "client")
@@ -47,7 +49,7 @@ def _by_verdict(one: OwnerEffects) -> Iterable[tuple[str, int]]:
 def inventory_lines(effects: InventoryEffects | None) -> tuple[Line, ...]:
     """Return the sentence as a line; none without an inventory."""
     words = inventory_words(effects)
-    losing = bool(effects and effects.total.losing)
+    losing = bool(effects and (effects.trouble or effects.total.losing))
     return (line(words, Tone.CHANGE if losing else Tone.PLAIN),) if words else ()
 
 

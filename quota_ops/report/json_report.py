@@ -48,8 +48,8 @@ def as_json(report: Report) -> str:
                     (entity, key, before, after, owner, verified, now, left, foreign); else null
     clients         how the plan concerns the clients of the inventory: inventory, attempt,
                     computed_from, owners (owner, clients, keys, newly_limited, cut, raised,
-                    no_longer_limited, losing, throttled, shared_differently); null without one, or
-                    without writes
+                    no_longer_limited, losing, throttled, shared_differently),
+                    trouble (why they are not counted); null without one, or without writes
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
     decisions       each approval or rejection of the plan: said, digest, guards, shown, by, login,
                     at, reason, run

@@ -20,7 +20,7 @@ from quota_ops.model.client_effects import (
     OwnerEffects,
 )
 from quota_ops.model.difference import WRITES
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.field_types import check_types
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL, DIFFERENCES
@@ -71,6 +71,13 @@ def write_client_effects(engine: EffectsEngine, folder: RunFolder) -> InventoryE
         with suppress(InvalidInput, OSError):  # no summary names them any more
             delete_tree(folder.place / _ROWS / earlier.attempt)
     return effects
+
+
+def write_unknown_effects(folder: RunFolder, error: Exception) -> None:
+    """Write that the clients of a run are not counted, because of this error."""
+    why = error.message if isinstance(error, QuotaOpsError) else str(error)
+    effects = InventoryEffects(str(folder.policy().inventory), (), trouble=why)
+    folder.write_json(SUMMARY, effects.as_json())
 
 
 def compare_runs(engine: EffectsEngine, folders: Iterable[RunFolder], *, at_least: int = 0) -> None:
@@ -164,6 +171,7 @@ def _parse(values: Mapping[str, Any]) -> InventoryEffects:
         check_types([OwnerEffects(**one) for one in values["owners"]]),
         typed(values["attempt"], str | None),
         typed(values["computed_from"], str | None),
+        typed(values.get("trouble"), str | None),
     )
 
 

@@ -10,7 +10,6 @@ from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
 from quota_ops.runs.chain import run_stages
-from quota_ops.sql.client_effects import SUMMARY, read_client_effects
 from quota_ops.store.run_folder import APPLIED, ROLLBACK, VERIFICATION
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
 from tests.lab import Lab
@@ -229,15 +228,3 @@ def test_a_rollback_run_reads_no_yaml(lab: Lab) -> None:
         run_stages(lab.resume(planned), ("check",))
     run_stages(lab.resume(planned), ("diff",))
     assert kinds(planned) == before
-
-
-def test_a_cluster_with_an_inventory_of_clients(lab: Lab) -> None:
-    """A rollback counts the clients of the undone run's inventory, or none if it had none."""
-    reconcile(lab, BEFORE, "c1")
-    without = reconcile(lab, AFTER, "c2")
-    (lab.folder / "clients.csv").write_text("user,client-id\nb,app\n")
-    inventory = {"inventory": "clients.csv"}
-    counted = reconcile(lab, BEFORE, "c3", **inventory)
-
-    assert not plan_back(lab, without).has(SUMMARY)
-    assert read_client_effects(plan_back(lab, counted)).total.clients == 1

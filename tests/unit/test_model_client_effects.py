@@ -14,5 +14,6 @@ def test_the_numbers_of_all_owners() -> None:
         "attempt": "a1",
         "computed_from": None,
         "owners": [pay._asdict(), {**pay._asdict(), "owner": None}],
+        "trouble": None,
     }
     assert InventoryEffects("clients.csv", ()).total == OwnerEffects(None, *[0] * 8)

@@ -86,6 +86,8 @@ def clients_of(case: dict[str, Any]) -> InventoryEffects | None:
     if "clients" not in case:
         return None
     nobody = OwnerEffects("team", 0, 0, 0, 0, 0, 0, 0, 0)
+    if isinstance(case["clients"], str):
+        return InventoryEffects("clients.csv", (), trouble=case["clients"])
     every, losing = case["clients"]
     half = nobody._replace(clients=1, losing=min(1, losing), cut=min(1, losing))
     rest = nobody._replace(owner=None, clients=every - 1, losing=losing - half.losing)

@@ -8,14 +8,19 @@ from quota_ops.desired.pauses import find_pause
 from quota_ops.model.approval import Author, DecisionKind, find_login, mark_overridden
 from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.effect import Effect
-from quota_ops.model.errors import GuardsRefused, InvalidInput
+from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, judge
 from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.sql.client_effects import SUMMARY, read_client_effects, write_client_effects
+from quota_ops.sql.client_effects import (
+    SUMMARY,
+    read_client_effects,
+    write_client_effects,
+    write_unknown_effects,
+)
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects, write_effects
 from quota_ops.stages.plan.findings import write_findings
@@ -65,14 +70,18 @@ def plan_changes(
 def _count_clients(folder: RunFolder) -> None:
     """Write the effects on the clients of the inventory, unless Spark did; none without one.
 
-    A rollback has the inventory of the run that it undoes, which may have had none.
+    A rollback has the inventory of the run that it undoes, which may have had none. If the
+    inventory cannot be read, the plan shows why, and a guard decides whether it may be written.
     """
     policy = folder.policy()
     is_missing = policy.inventory_in_git and not folder.has(INVENTORY.file)
     if policy.inventory is not None and not (is_missing and folder.has(ROLLBACK)):
         from quota_ops.sql.embedded_effects import EmbeddedEffects  # noqa: PLC0415 - DuckDB
 
-        write_client_effects(EmbeddedEffects(), folder)
+        try:
+            write_client_effects(EmbeddedEffects(), folder)
+        except (QuotaOpsError, OSError) as error:
+            write_unknown_effects(folder, error)
 
 
 def assemble_plan(folder: RunFolder) -> Plan:
@@ -114,14 +123,20 @@ def _record_overrides(
 def judge_plan(
     folder: RunFolder, plan: Plan, earlier: EarlierRuns, effects: Mapping[Key, Effect]
 ) -> tuple[GuardFinding, ...]:
-    """Return the findings of the guards that block a plan with these effects on clients."""
+    """Return the findings of the guards that block a plan with these effects on clients.
+
+    No inventory that cannot be read blocks a rollback.
+    """
+    clients = read_client_effects(folder) if folder.has(SUMMARY) else None
+    if clients and clients.trouble and folder.has(ROLLBACK):
+        clients = None
     return judge(
         plan.writes,
         policy=plan.policy,
         commit=plan.commit or folder.about()["provenance"].base,
         desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
         earlier=earlier,
-        clients=read_client_effects(folder) if folder.has(SUMMARY) else None,
+        clients=clients,
         effects=effects,
     )
 
