@@ -35,7 +35,7 @@ def inventory(
     """
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.kafka.connection import find_connection
-    from quota_ops.kafka.inventory import read_clients
+    from quota_ops.kafka.inventory import NO_AUTHORIZER, read_clients
     from quota_ops.kafka.preflight import preflight
     from quota_ops.model.entity import CLIENT_ID, USER
     from quota_ops.model.errors import InvalidInput, NotAuthorized
@@ -50,10 +50,13 @@ def inventory(
         if one.skipped is not None:
             click.echo(escape_text(f"skipped the {one.name}: {one.skipped}"), err=True)
     clients = sorted(set[tuple[str, str]]().union(*(one.clients for one in sources)))
-    if not clients and any(one.skipped is not None for one in sources):
-        raise NotAuthorized(
-            f"cluster {policy.cluster} shows none of its clients",
-            "The reasons are above. Nothing was written.",
+    if not clients:
+        empty = ", ".join(one.name for one in sources if one.skipped is None)
+        is_refused = any(one.skipped not in {None, NO_AUTHORIZER} for one in sources)
+        raise (NotAuthorized if is_refused else InvalidInput)(
+            f"cluster {policy.cluster} shows no client" + (f": it has no {empty}" if empty else ""),
+            "Nothing was written. Write the inventory by hand, or export the clients from where "
+            "they are registered.",
         )
     text = StringIO()
     csv.writer(text, lineterminator="\n").writerows([(USER, CLIENT_ID), *clients])

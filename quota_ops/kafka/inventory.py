@@ -26,11 +26,12 @@ UNKNOWN = "<unknown>"
 """The name of a user or client id that the cluster does not show."""
 PATIENCE = 30.0
 """Seconds to wait for each source."""
-_GROUPS = "consumer groups"
+_GROUPS = "members of consumer groups"
 _USER, _EVERY = "User:", "*"
+NO_AUTHORIZER = "the cluster has no authorizer"
 _WHY = {
     31: "you are not authorized (this needs Describe on the cluster)",
-    54: "the cluster has no authorizer",
+    54: NO_AUTHORIZER,
 }
 """The reasons of CLUSTER_AUTHORIZATION_FAILED and SECURITY_DISABLED."""
 

@@ -26,7 +26,7 @@ from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL, DIFFERENCES
 from quota_ops.sql.attempt import delete_tree
 from quota_ops.sql.effects import EffectsEngine, apply_targets, limits_table
-from quota_ops.sql.inventory import Inventory, find_inventory
+from quota_ops.sql.inventory import Inventory, explain_no_client, find_inventory
 from quota_ops.sql.job import EngineFailed, SomeDamaged
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
@@ -123,6 +123,8 @@ def find_client_effects(
     writes = (row for row in folder.differences() if row.action in WRITES)
     after = apply_targets(before, {row.id: row.target for row in writes})
     owners = engine.compare_limits(clients, limits_table(before), limits_table(after), to)
+    if not owners:
+        raise explain_no_client(clients)
     return InventoryEffects(str(clients.place), owners)
 
 

@@ -15,7 +15,7 @@ from quota_ops.model.moment import timed
 from quota_ops.sql import text
 from quota_ops.sql.effects import UNLIMITED_KEYS
 from quota_ops.sql.embedded import interruptible, read_csv
-from quota_ops.sql.inventory import Inventory
+from quota_ops.sql.inventory import Inventory, explain_no_client
 from quota_ops.sql.inventory_lines import explain_wrong_clients
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
@@ -56,9 +56,11 @@ class EmbeddedEffects:
 
 
 def read_inventory(inventory: Inventory) -> pa.Table:
-    """Return the clients as INVENTORY; NotClients for the first line that is not a client."""
+    """Return the clients as INVENTORY; InvalidInput for a line that is none, or without any."""
     with _open_inventory(inventory) as (db, _):
         rows = db.table("inventory").to_arrow_table().rename_columns(list(INVENTORY.names))
+        if not rows.num_rows:
+            raise explain_no_client(inventory)
         return parquet.conform(INVENTORY, rows)
 
 

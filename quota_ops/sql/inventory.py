@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -82,10 +83,14 @@ def _read_columns(file: Place) -> tuple[str, ...]:
     """Return the columns of a file after a check of their names."""
     try:
         columns = tuple(_columns(file))
+    except UnicodeDecodeError:
+        raise explain_encoding(file) from None
     except (ValueError, AttributeError, RecursionError, OSError, pa.ArrowInvalid, csv.Error):
         raise InvalidInput(f"{file} is not a {_suffix(file)} file that can be read") from None
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
+        if cause := _find_cause(columns, missing):
+            raise InvalidInput(f"{file}:1: {cause}")
         raise InvalidInput(
             f"{file}:1: the inventory has no column {' and no '.join(missing)}",
             f"Its columns are {', '.join(REQUIRED)} and, if you like, owner and a rate for each "
@@ -103,6 +108,34 @@ def _read_columns(file: Place) -> tuple[str, ...]:
     if len(set(columns)) != len(columns):
         raise InvalidInput(f"{file}:1: a column is there twice: {', '.join(columns)}")
     return INVENTORY.names if _suffix(file) == ".jsonl" else columns
+
+
+def _find_cause(columns: tuple[str, ...], missing: list[str]) -> str:
+    """Return why columns are missing, if it is what spreadsheets and people do often."""
+    first = columns[0] if columns else ""
+    if first.lower().startswith("sep="):
+        return f"the first line is {show_cell(first)}. Remove it: the columns come first."
+    for sign, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if sign in first:
+            return f"the columns are separated by {name}. Save the file with commas."
+    for name in missing:
+        for column in columns:
+            if re.sub(r"[ _]+", "-", column.strip().lower()) == name:
+                return f"{show_cell(column)} is not a column of an inventory. Did you mean {name}?"
+    return ""
+
+
+def explain_encoding(file: Place) -> InvalidInput:
+    """Return the error for a file in another encoding, such as UTF-16 of a spreadsheet."""
+    return InvalidInput(f"{file} is not UTF-8 text", "Save it in UTF-8, in Excel as CSV UTF-8.")
+
+
+def explain_no_client(inventory: Inventory) -> InvalidInput:
+    """Return the error for an inventory that has columns only, as a failed export writes it."""
+    return InvalidInput(
+        f"the inventory {inventory.place} lists no client",
+        "If an export failed, repeat it; or remove `inventory` from cluster.yaml.",
+    )
 
 
 def _columns(file: Place) -> "Iterator[str] | list[str]":

@@ -14,10 +14,18 @@ from quota_ops.model.entity import CLIENT_ID, MAX_NAME_BYTES, USER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import ANONYMOUS, CLIENT_KEYS
-from quota_ops.sql.inventory import REQUIRED, Inventory, open_text, show_cell
+from quota_ops.sql.inventory import (
+    REQUIRED,
+    Inventory,
+    explain_encoding,
+    open_text,
+    show_cell,
+)
 from quota_ops.store.place import Place
 
 _MOST_RATE = 1e300
+PRINCIPAL = "User:"
+"""What the principal of a user begins with in an ACL."""
 Line = tuple[int, Mapping[str, Any]]
 """The number of a line, from 1, and its cells by column."""
 
@@ -38,7 +46,10 @@ def explain_wrong_clients(inventory: Inventory, repeated: tuple[str, str] | None
                     return NotClients(f"{file}:{number}: {wrong}", _CORRECT)
         except _BrokenLine as broken:
             return NotClients(f"{file}:{broken.number}: {broken}", _CORRECT)
-        except (OSError, UnicodeDecodeError, pa.ArrowInvalid) as error:
+        except UnicodeDecodeError:
+            wrong_encoding = explain_encoding(file)
+            return NotClients(wrong_encoding.message, wrong_encoding.remedy)
+        except (OSError, pa.ArrowInvalid) as error:
             return NotClients(f"{file} cannot be read: {error}", _CORRECT)
     if repeated:
         return _explain_repeated(inventory, repeated)
@@ -78,6 +89,11 @@ def _explain_cells(cells: Mapping[str, Any]) -> str:
     for name in REQUIRED:
         if (size := len(str(cells[name] or "").encode())) > MAX_NAME_BYTES:
             return f"{name} is {size:,} bytes long; Kafka allows {MAX_NAME_BYTES:,}."
+    user = str(cells[USER] or "")
+    if user.startswith(PRINCIPAL):
+        return f"user is {show_cell(user)}. Write it without {PRINCIPAL}, as quotas do."
+    if user != user.strip(" "):
+        return f"user is {show_cell(user)}, with a space before or after it. Remove the space."
     for name in CLIENT_KEYS:
         if (cell := cells.get(name)) is not None and not _is_rate(cell):
             shown = show_cell(str(cell))

@@ -22,6 +22,7 @@ from quota_ops.sql.inventory import find_inventory
 from quota_ops.store.run_store import open_place
 from tests.broker.rights import connection_of, properties_of, rights, scram_logins, wait_for
 from tests.calling import call_cli
+from tests.lab import Lab
 
 DESCRIBE = ACL(
     "User:reader",
@@ -87,3 +88,18 @@ def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -
     (tmp_path / "first.csv").write_text(shown, "utf-8")
     found = read_inventory(find_inventory(open_place(tmp_path / "first.csv")))
     assert found.num_rows == len(lines)
+
+
+def test_a_cluster_without_clients(lab: Lab) -> None:
+    """Each source is named, and nothing is written: an inventory without clients is invalid."""
+    lab.desire({})
+    ended = lab.call("inventory", "demo", "--out", str(lab.root / "clients.csv"))
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "skipped the ACLs: the cluster has no authorizer\n"
+        "cluster demo shows no client: it has no SCRAM users, members of consumer groups\n"
+        "  Nothing was written. Write the inventory by hand, or export the clients from where they "
+        "are registered.\n"
+    )
+    assert not (lab.root / "clients.csv").exists()

@@ -139,3 +139,16 @@ def test_a_wrong_inventory(folder: Path) -> None:
     assert (checked.returncode, checked.stderr) == (2, expected)
     assert (planned[0], planned[2][-len(expected) :]) == (2, expected)
     assert not list((root / "store").rglob("plan.json"))
+
+
+def test_an_inventory_without_clients(folder: Path) -> None:
+    """A failed export is an error, not a plan that concerns nobody."""
+    (folder / "clients.csv").write_text("user,client-id\n", "utf-8")
+    root = folder.parents[1]
+
+    checked = call_cli(["check", "demo"], {"HOME": str(root)}, root)
+    effects = call(folder, "effects")
+
+    expected = "lists no client\n  If an export failed, repeat it; or remove `inventory` from "
+    assert (checked.returncode, expected in checked.stderr) == (2, True)
+    assert (effects[0], expected in effects[2]) == (2, True)

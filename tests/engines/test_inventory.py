@@ -83,6 +83,36 @@ WRONG: tuple[tuple[str, str, str], ...] = (
         ),
     ),
     ("a.parquet", "no", "a.parquet is not a .parquet file that can be read"),
+    (
+        "a.csv",
+        "user,client-id\na,b\nUser:a,b\n",
+        "a.csv:3: user is 'User:a'. Write it without User:, as quotas do.",
+    ),
+    (
+        "a.csv",
+        "user,client-id\na ,b\n",
+        "a.csv:2: user is 'a ', with a space before or after it. Remove the space.",
+    ),
+    (
+        "a.csv",
+        "user;client-id\na;b\n",
+        "a.csv:1: the columns are separated by semicolons. Save the file with commas.",
+    ),
+    (
+        "a.csv",
+        "sep=,\nuser,client-id\n",
+        "a.csv:1: the first line is 'sep='. Remove it: the columns come first.",
+    ),
+    (
+        "a.csv",
+        "User, client_id\n",
+        "a.csv:1: 'User' is not a column of an inventory. Did you mean user?",
+    ),
+    (
+        "a.csv",
+        "user, client_id\n",
+        "a.csv:1: ' client_id' is not a column of an inventory. Did you mean client-id?",
+    ),
 )
 
 
@@ -99,6 +129,19 @@ def test_an_inventory_that_is_wrong(name: str, content: str, message: str, tmp_p
     assert list(tmp_path.iterdir()) == [place]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+@pytest.mark.parametrize("lines", ["user,client-id\né,a\n", "usér,client-id\n"])
+def test_an_inventory_in_another_encoding(encoding: str, lines: str, tmp_path: Path) -> None:
+    """The encoding is named, whichever line shows it."""
+    place = tmp_path / "a.csv"
+    place.write_text(lines, encoding)
+
+    with pytest.raises(InvalidInput) as error:
+        compare(EmbeddedEffects(), place, {}, {})
+
+    assert error.value.message == f"{place} is not UTF-8 text"
+
+
 def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
     """A missing file and an empty folder are named."""
     for place in (tmp_path / "a.csv", tmp_path):
@@ -108,7 +151,7 @@ def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
         assert error.value.message == expected
 
 
-@pytest.mark.parametrize("number", [5, 8, 10, 11])
+@pytest.mark.parametrize("number", [5, 8, 10, 11, 17])
 def test_spark_names_the_line_too(session: "SparkSession", number: int, tmp_path: Path) -> None:
     """A broken line, a client with two lines, a long name and a text for a rate end the job."""
     from quota_ops.sql.spark_effects import SparkEffects  # noqa: PLC0415 - a JVM
