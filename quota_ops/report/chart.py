@@ -94,7 +94,7 @@ def _draw(
 
     width, height = size
     names = {
-        "viewBox": f"{margin} {margin} {width - 2 * margin} {height - 2 * margin}",
+        "viewBox": f"{margin} {margin // 2} {width - margin} {height - margin}",
         "class": style,
         "role": "img",
     }

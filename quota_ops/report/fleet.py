@@ -9,8 +9,8 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.formats import moment
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line, plain
 from quota_ops.report.markdown import cell, fitting
-from quota_ops.report.page import LONG
-from quota_ops.report.page_parts import bar, choices, headings, page_row
+from quota_ops.report.page_parts import PageRow, bar, headings, page_row
+from quota_ops.report.page_table import format_data, list_choices, make_tables
 from quota_ops.report.row_status import ReportRow, RowStatus, Section, count_statuses, report_rows
 from quota_ops.report.row_table import report_table
 from quota_ops.report.summary import Summary, SyncStatus, summarize
@@ -86,10 +86,11 @@ def as_html(fleet: Fleet, links: Mapping[str, str] | None = None) -> str:
     `links` has, by cluster, the address of its report, relative to the page.
     """
     clusters = _clusters(fleet)
-    shown = [
-        (one, bar(one.count), [page_row(row, read_back=False) for row in one.rows])
-        for one in clusters
-    ]
+    reports = {name: report for name, report in fleet if isinstance(report, Report)}
+    tables = make_tables(
+        (one.name, [_overview_row(row, reports[one.name]) for row in one.rows]) for one in clusters
+    )
+    shown = [(one, bar(one.count), table) for one, table in zip(clusters, tables, strict=True)]
     finished = max((one.finished for _, one in fleet if isinstance(one, Report)), default=None)
     return rendered(
         "fleet.html",
@@ -102,10 +103,15 @@ def as_html(fleet: Fleet, links: Mapping[str, str] | None = None) -> str:
         finished=moment(finished),
         clusters=shown,
         links=links or {},
-        choices=choices([row for _, _, rows in shown for row in rows]),
+        choices=list_choices(tables),
+        data=format_data(tables),
         headings=headings(applied=False),
-        long=LONG,
     )
+
+
+def _overview_row(row: ReportRow, report: Report) -> PageRow:
+    """Return a row without the ways out of drift, which are on the page of its cluster."""
+    return page_row(row, report)._replace(past="", names="")
 
 
 def _clusters(fleet: Fleet) -> list[FleetCluster]:

@@ -1,6 +1,7 @@
-"""A report as one HTML page that needs no network, no script and no second file."""
+"""A report as one HTML page that needs no network and no second file, and reads without script."""
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import NamedTuple
 
 from quota_ops.findings.code import Severity
@@ -13,7 +14,9 @@ from quota_ops.report.brokers import broker_id, broker_words, format_broker_resu
 from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.formats import duration, moment, stated_words, uncommitted_words
-from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, headings, page_row, style
+from quota_ops.report.page_parts import MEANING, PageRow, bar, headings, page_row, style
+from quota_ops.report.page_past import draw_charts, list_days
+from quota_ops.report.page_table import PageTable, format_data, list_choices, make_tables
 from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.row_status import RowStatus, Section, count_statuses, has_applied, report_rows
 from quota_ops.report.sentences import (
@@ -29,9 +32,7 @@ from quota_ops.report.sentences import (
 from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages
 from quota_ops.report.summary import summarize
 from quota_ops.report.template import rendered
-
-LONG = 500
-"""A table with more rows is folded, even in print, because browsers lay it out slowly."""
+from quota_ops.report.ways import list_ways
 
 
 class Note(NamedTuple):
@@ -45,11 +46,12 @@ class Note(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """The rows of one status, folded."""
+    """The rows of one status, folded; `advice` and `command` are what to do about them."""
 
-    label: str
     meaning: str
-    rows: Sequence[PageRow]
+    table: PageTable
+    advice: str = ""
+    command: str = ""
 
 
 def as_html(report: Report) -> str:
@@ -57,13 +59,23 @@ def as_html(report: Report) -> str:
     rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
     rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
     for row in report_rows(report):
-        page = page_row(row, read_back=bool(report.brokers))
+        page = page_row(row, report)
         rows[row.section].append(page)
         if row.section is Section.REST:
             rest[row.status].append(page)
     parts = bar(count_statuses(report))
-    folds = [Fold(one.value, MEANING[one], pages) for one, pages in rest.items() if pages]
     applied = has_applied(report)
+    changes_title = Section.CHANGE.heading(applied=applied)
+    filled = [status for status, pages in rest.items() if pages]
+    person, changes, held, *others = tables = make_tables(
+        [
+            ("Needs attention", rows[Section.PERSON]),
+            (changes_title, rows[Section.CHANGE]),
+            ("Held", rows[Section.HELD]),
+            *((status.value, rest[status]) for status in filled),
+        ]
+    )
+    ways, past = list_ways(report), report.past
     return rendered(
         "report.html",
         {f"#bar0 .{part.style}": part.quotas for part in parts},
@@ -71,14 +83,14 @@ def as_html(report: Report) -> str:
         summary=summarize(report),
         finished=moment(report.finished),
         bar_parts=parts,
-        choices=choices([page for pages in rows.values() for page in pages]),
+        choices=list_choices(tables),
+        data=format_data(tables, ways=ways._asdict()),
+        tables={"person": person, "changes": changes, "held": held},
+        ways=ways,
         headings=headings(applied=applied),
         notes=list(_notes(report)),
-        person=rows[Section.PERSON],
-        changes_title=Section.CHANGE.heading(applied=applied),
-        changes=rows[Section.CHANGE],
+        changes_title=changes_title,
         sentences=list(_sentences(report)),
-        held=rows[Section.HELD],
         holds=holds_words(report),
         verified=verified_words(report),
         broker_id=broker_id,
@@ -86,10 +98,23 @@ def as_html(report: Report) -> str:
         findings=list(_findings(report)),
         findings_found=len(list_unsilenced(report.findings)),
         explained=EXPLAINED,
-        folds=folds,
-        long=LONG,
+        charts=list(draw_charts(past.days)) if past else [],
+        days=list_days(past.days) if past else (),
+        past_trouble=(past.trouble or "") if past else "",
+        folds=[
+            Fold(MEANING[status], table, *_advise(status, report))
+            for status, table in zip(filled, others, strict=True)
+        ],
         facts=dict(_facts(report)),
     )
+
+
+def _advise(status: RowStatus, report: Report) -> tuple[str, str]:
+    if status is not RowStatus.UNMANAGED:
+        return "", ""
+    advice = "To begin managing them, write them as YAML, and move the entries that you want:"
+    cluster = quote(report.cluster)
+    return advice, f"quota-ops import {cluster} --group-by prefix --into ./imported/{cluster}"
 
 
 def _notes(report: Report) -> Iterator[Note]:

@@ -1,11 +1,14 @@
 """The parts of a page as plain values, with the texts of `cells`; the templates lay them out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from quota_ops.model.report import Report
 from quota_ops.report import cells
 from quota_ops.report.effects import effect
+from quota_ops.report.past import find_news, past_words
 from quota_ops.report.row_status import ReportRow, RowStatus
+from quota_ops.report.ways import explain_revert, format_accept_key, format_names
 
 
 class BarPart(NamedTuple):
@@ -65,11 +68,19 @@ class PageRow(NamedTuple):
     current: str
     desired: str
     change: str
-    since: tuple[str, ...]
+    since: str
     owner: str
     source: str
     result: str
     trouble: str
+    news: str
+    """`new` or `known` for drift."""
+    past: str
+    """What is known about it from earlier runs."""
+    names: str
+    """The options that name its entity, for `accept` and `hold`; empty without ways out."""
+    accept_key: str
+    revert: str
 
 
 def headings(*, applied: bool) -> tuple[str, ...]:
@@ -78,7 +89,7 @@ def headings(*, applied: bool) -> tuple[str, ...]:
     return ("kind", "entity", "key", current, "desired", "change", "since", "source", "result")
 
 
-def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
+def page_row(row: ReportRow, report: Report) -> PageRow:
     """Return the cells of one row."""
     difference = row.difference
     touches = cells.format_affected(row)
@@ -92,16 +103,14 @@ def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
         current=cells.current(row),
         desired=cells.desired(row),
         change=cells.change(row).replace("-", MINUS),
-        since=cells.since(row),
+        since=" ".join(cells.since(row)),
         owner=difference.owner or "",
         source=cells.source(row),
-        result=cells.trouble_word(row) or cells.result(row, read_back=read_back),
+        result=cells.trouble_word(row) or cells.result(row, read_back=bool(report.brokers)),
         trouble=cells.trouble(row),
+        news=find_news(row, report.past),
+        past=" ".join(past_words(row, report.past, report.started)),
+        names=format_names(row),
+        accept_key=format_accept_key(row),
+        revert=explain_revert(row, report),
     )
-
-
-def choices(rows: Sequence[PageRow]) -> dict[str, list[str]]:
-    """Return the filters of the page, each with the values that occur."""
-    names = ("owner", "kind", "key")
-    found = {name: {getattr(row, name) for row in rows} - {""} for name in names}
-    return {name: sorted(values) for name, values in found.items()}

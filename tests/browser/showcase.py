@@ -5,9 +5,11 @@ from typing import Any
 
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.outcome import Status
+from quota_ops.model.past import Past
 from quota_ops.model.plan import rank_by_risk
 from quota_ops.model.report import STAGES, StageResult, StageStatus
 from quota_ops.model.verification import BrokerResult
+from tests.browser.drift_sample import DAYS
 from tests.unit.report_sample import AGREED, APPLIED, MIB, PLAN, answered, difference
 
 RAISED, REMOVED = (Kind.PENDING, Action.SET), (Kind.REMOVED, Action.CLEAR)
@@ -72,6 +74,7 @@ SHOWCASE = replace(
         StageResult("apply", StageStatus.REFUSED, 0.09, APPLY_SAID),
         StageResult("verify", StageStatus.DONE, 0.61),
     ),
+    past=Past({}, DAYS),
     plan=replace(PLAN, differences=DIFFERENCES, desired=60, actual=64),
     validated=answered(Status.ACCEPTED, REFUSED, STALE, *CHANGED),
     applied=(

@@ -4,20 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from quota_ops.report import fleet
-from quota_ops.report.page import LONG, as_html
+from quota_ops.report.page import as_html
 from tests.browser.accessibility import list_violations
 from tests.browser.chromium import EXECUTABLE
 from tests.browser.screenshot import PICTURE, take
 from tests.browser.showcase import SHOWCASE
-from tests.unit.report_sample import PLANNED, many_changes
+from tests.browser.watching import CONTRAST, entities, listened
+from tests.unit.report_sample import PLANNED
 from tests.unit.test_report_hostile import HARM, report_of
 
 pytestmark = pytest.mark.skipif(EXECUTABLE is None, reason="Chromium is not installed")
-
-ROWS = "tr[data-kind]"
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +35,6 @@ def page(browser: Browser, page_file: Path, heard: list[str]) -> Iterator[Page]:
     heard.remove(page_file.as_uri())
     yield tab
     tab.context.close()
-
-
-def listened(context: BrowserContext, heard: list[str]) -> Page:
-    """Yield a new tab whose requests, console messages and errors are recorded."""
-
-    def keep(message: ConsoleMessage) -> None:
-        heard.append(message.text)
-
-    tab = context.new_page()
-    tab.on("request", lambda request: heard.append(request.url))
-    tab.on("console", keep)
-    tab.on("pageerror", lambda error: heard.append(error.message))
-    return tab
-
-
-def entities(page: Page) -> Locator:
-    """Return the entities of the visible rows."""
-    return page.locator(f"{ROWS}:visible td:nth-child(2) code")
 
 
 def test_the_page_asks_nobody_and_complains_of_nothing(page: Page, heard: list[str]) -> None:
@@ -109,7 +90,7 @@ def test_keyboard(page: Page) -> None:
     page.keyboard.press("Escape")
     expect(page.locator("output")).to_be_empty()
 
-    page.locator("summary").focus()
+    page.locator("details.rows summary").focus()
     page.keyboard.press("Enter")
     expect(entities(page).last).to_have_text("user=mirror")
 
@@ -122,7 +103,7 @@ def test_without_script(browser: Browser, page_file: Path) -> None:
 
     assert page.locator("form").is_visible() is False
     expect(entities(page)).to_have_count(7)
-    page.locator("summary").click()
+    page.locator("details.rows summary").click()
     expect(entities(page)).to_have_count(11)
     context.close()
 
@@ -136,27 +117,6 @@ def test_on_paper(page: Page) -> None:
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == "rgb(255, 255, 255)"
     assert page.pdf().startswith(b"%PDF")
-
-
-CONTRAST = """() => {
-  const luminance = (colour) => {
-    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255)
-      .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
-  };
-  const behind = (element) => {
-    for (; element; element = element.parentElement) {
-      const colour = getComputedStyle(element).backgroundColor;
-      if (colour !== "rgba(0, 0, 0, 0)") return colour;
-    }
-  };
-  const texts = [...document.querySelectorAll("body *:not(script, option)")]
-    .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
-  return Math.min(...texts.map((one) => {
-    const [a, b] = [luminance(getComputedStyle(one).color), luminance(behind(one))];
-    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  }));
-}"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -199,21 +159,6 @@ def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path, heard: list[
     context.close()
 
     assert heard == [path.as_uri()] * len(pages)
-
-
-def test_a_page_of_many_rows_is_searched(browser: Browser, tmp_path: Path) -> None:
-    """A search finds rows in a folded table of thousands."""
-    path = tmp_path / "many.html"
-    path.write_text(as_html(many_changes(4 * LONG)), encoding="utf-8")
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(path.as_uri())
-
-    expect(entities(page)).to_have_count(0)
-    page.get_by_role("searchbox").fill("user=user-1999")
-    expect(entities(page)).to_have_text(["user=user-1999"])
-    expect(page.locator("output")).to_have_text(f"1 of {4 * LONG} rows")
-    context.close()
 
 
 def test_overview_of_clusters(browser: Browser, tmp_path: Path, heard: list[str]) -> None:

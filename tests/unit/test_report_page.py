@@ -7,7 +7,8 @@ from hashlib import sha256
 import pytest
 
 from quota_ops.model.report import Report
-from quota_ops.report.page import LONG, as_html
+from quota_ops.report.page import as_html
+from quota_ops.report.page_table import FIRST
 from tests.unit.report_reader import Page
 from tests.unit.report_sample import APPLIED, FAILED, PLANNED, REFUSED, TROUBLED, many_changes
 
@@ -35,7 +36,7 @@ def test_page_of_a_plan() -> None:
         "source",
         "result",
     ]
-    assert page.said("summary") == ["2 unmanaged"]
+    assert page.said("summary") == ["Revert, accept or hold", "2 unmanaged"]
 
 
 def test_page_of_a_refused_plan() -> None:
@@ -43,9 +44,11 @@ def test_page_of_a_refused_plan() -> None:
     page = Page(as_html(REFUSED))
 
     assert "refused: Not here. (INVALID_REQUEST) [payments.yaml:12]" in page.said("td")
-    assert page.said("p")[-2:] == [
-        "The broker rejects 1 of 4 changes (validate-only, 1 request, 31 ms).",
+    texts = page.said("p")
+    first = texts.index("The broker rejects 1 of 4 changes (validate-only, 1 request, 31 ms).")
+    assert texts[first + 1 :][:2] == [
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
+        "To begin managing them, write them as YAML, and move the entries that you want:",
     ]
 
 
@@ -64,8 +67,7 @@ def test_rows_of_a_page() -> None:
         "100 %",
         "25 %",
         "\N{MINUS SIGN}75 %",
-        "after 2026-11-14",
-        "10:00 UTC",
+        "after 2026-11-14 10:00 UTC",
         "platform",
         "platform.yaml:5",
         "accepted, verified",
@@ -132,9 +134,10 @@ def test_the_page_can_be_read_aloud(report: Report) -> None:
     assert elements["html", "lang"] == 1
 
 
-def test_a_long_table_is_folded() -> None:
+def test_a_long_table_is_data() -> None:
     """A page of many changes opens at once: its rows are in it, and laid out on demand."""
-    html = as_html(many_changes(LONG + 1))
+    html = as_html(many_changes(FIRST + 1234))
 
-    assert Page(html).said("summary")[0] == f"{LONG + 1} rows"
-    assert html.count("<tr data") == LONG + 1
+    assert "1,234 more rows, which report.json lists too" in Page(html).said("span")
+    assert Page(html).elements["tr", "data-kind"] == FIRST
+    assert html.count("user=user-") == 2 * FIRST + 1234

@@ -1,36 +1,197 @@
 "use strict";
 (() => {
+  // The rows are data: a table draws the first of them, and more when a reader asks for more.
+  const data = JSON.parse(document.getElementById("data").textContent);
   const form = document.querySelector("form");
-  const rows = [...document.querySelectorAll("tr[data-kind]")];
   const found = form.querySelector("output");
-  const below = rows.map((row) => row.nextElementSibling?.matches(".trouble") ? row.nextElementSibling : null);
-  const texts = rows.map((row, at) => (row.textContent + (below[at]?.textContent ?? "")).toLowerCase());
-  const chosen = (row, name) => {
-    const wanted = form.elements[name].value;
-    return wanted === "" || row.dataset[name] === wanted;
-  };
-  const search = () => {
-    const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const narrowed = words.length > 0 || ["owner", "kind", "key"].some((name) => form.elements[name].value);
-    let hits = 0;
-    rows.forEach((row, at) => {
-      const hit = words.every((word) => texts[at].includes(word))
-        && chosen(row, "owner") && chosen(row, "kind") && chosen(row, "key");
-      row.hidden = !hit;
-      if (below[at]) below[at].hidden = !hit;
-      hits += hit;
-    });
-    for (const part of document.querySelectorAll(".rows")) {
-      const none = part.querySelector("tbody tr:not([hidden])") === null;
-      part.hidden = none;
-      if (part.matches("details")) part.open = narrowed && !none;
+  const selects = [...form.querySelectorAll("select")];
+  const at = Object.fromEntries(data.fields.map((name, index) => [name, index]));
+  const MORE = 200;
+  const escaped = (text) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+  const few = (number) => number.toLocaleString("en");
+
+  const draw = (row, columns) => {
+    const one = (name) => escaped(data.texts[row[at[name]]]);
+    const when = (name, before, after) => one(name) ? before + one(name) + after : "";
+    const wide = `<td colspan="${columns}">`;
+    let html = `<tr data-kind="${one("kind")}"><td class="${one("style")}">${when("sign", '<i aria-hidden="true">', "</i>")}${one("kind")}`
+      + `${one("news") ? ` <b class="${one("news")}">${one("news")}</b>` : ""}</td>`
+      + `<td><code>${one("entity")}</code>${when("note", "<small>", "</small>")}</td>`
+      + `<td>${one("key")}</td><td>${one("current")}</td><td>${one("desired")}</td><td>${one("change")}</td>`
+      + `<td>${one("since")}</td><td>${one("owner")}${when("source", "<small><code>", "</code></small>")}</td>`
+      + `<td>${one("result")}</td></tr>` + when("trouble", `<tr class="trouble">${wide}`, "</td></tr>");
+    if (one("past") || one("names")) {
+      html += `<tr class="past">${wide}${one("past")}`;
+      if (one("names")) {
+        const ways = data.ways;
+        html += `<details class="ways"><summary>Revert, accept or hold</summary>`
+          + `<p>Revert: ${one("revert")} <code>${escaped(ways.revert)}</code></p>`
+          + (one("accept_key") ? `<p>Accept, so that Git declares the cluster’s value: <code>${escaped(ways.accept)}${one("names")}${one("accept_key")}${escaped(ways.accept_end)}</code></p>` : "")
+          + `<p>Hold, so that no run changes it for a while: <code>${escaped(ways.hold)}${one("names")}${escaped(ways.hold_end)}</code></p></details>`;
+      }
+      html += "</td></tr>";
     }
-    found.textContent = narrowed ? `${hits} of ${rows.length} rows` : "";
+    return html;
   };
+
+  const UNITS = { "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "KiB/s": 2 ** 10, "MiB/s": 2 ** 20, "GiB/s": 2 ** 30, "TiB/s": 2 ** 40 };
+  const measure = (text) => {
+    const parts = /^([+\u2212-]?)([\d,.]+)(?: ?(\S+))?/.exec(text);
+    if (!parts) return text === "unlimited" ? Infinity : null;
+    return (parts[1] && parts[1] !== "+" ? -1 : 1) * Number(parts[2].replaceAll(",", "")) * (UNITS[parts[3]] ?? 1);
+  };
+  const COLUMNS = ["kind", "entity", "key", "current", "desired", "change", "since", "owner", "result"];
+  const value = (row, name) => {
+    const text = data.texts[row[at[name]]];
+    if (["current", "desired", "change"].includes(name)) return measure(text) ?? -Infinity;
+    return name === "since" ? text.replace(/^after /, "") : text;
+  };
+
+  const tables = [...document.querySelectorAll("[data-table]")].map((part) => {
+    const rows = data.tables[part.dataset.table];
+    return { part, rows, shown: rows, drawn: data.first, body: part.querySelector("tbody"), more: part.querySelector(".more"), texts: null };
+  });
+  const total = tables.reduce((sum, one) => sum + one.rows.length, 0);
+  const state = { words: [], sort: "", down: false };
+
+  const textOf = (table, index) => {
+    table.texts ??= table.rows.map((row) => row.map((text) => data.texts[text]).join("\n").toLowerCase());
+    return table.texts[index];
+  };
+  const paint = (table, from = 0) => {
+    const columns = table.part.querySelectorAll("thead th").length;
+    const owners = new Map();
+    if (!state.sort) for (const row of table.shown) owners.set(row[at.owner], (owners.get(row[at.owner]) ?? 0) + 1);
+    let html = "";
+    table.shown.slice(from, table.drawn).forEach((row, index) => {
+      const before = table.shown[from + index - 1];
+      if (owners.size > 1 && before?.[at.owner] !== row[at.owner]) {
+        html += `<tr class="group"><th colspan="${columns}" scope="rowgroup">${escaped(data.texts[row[at.owner]]) || "no owner"} <span>${few(owners.get(row[at.owner]))}</span></th></tr>`;
+      }
+      html += draw(row, columns);
+    });
+    if (from === 0) table.body.replaceChildren();
+    table.body.insertAdjacentHTML("beforeend", html);
+    tell(table);
+  };
+  const tell = (table) => {
+    const left = table.shown.length - table.drawn;
+    table.more.hidden = left <= 0;
+    table.more.querySelector("span").textContent = `${few(left)} more rows, which report.json lists too`;
+    const button = table.more.querySelector("button");
+    button.hidden = false;
+    button.textContent = `Show ${few(Math.min(MORE, left))} more`;
+    mark();
+  };
+
+  const mark = () => {
+    if (!CSS.highlights) return;
+    const ranges = [];
+    if (state.words.length) {
+      const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT, (node) =>
+        node.parentElement.closest("tbody tr") ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP);
+      for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+        const text = node.data.toLowerCase();
+        if (text.length !== node.data.length) continue;
+        for (const word of state.words) {
+          for (let start = text.indexOf(word); start >= 0; start = text.indexOf(word, start + word.length)) {
+            const range = new Range();
+            range.setStart(node, start);
+            range.setEnd(node, start + word.length);
+            ranges.push(range);
+          }
+        }
+      }
+    }
+    CSS.highlights.set("found", new Highlight(...ranges));
+  };
+
+  const search = () => {
+    state.words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = selects.filter((one) => one.value !== "").map((one) => [at[one.name], one.value]);
+    const narrowed = state.words.length > 0 || wanted.length > 0;
+    let hits = 0;
+    for (const table of tables) {
+      table.shown = table.rows.filter((row, index) =>
+        wanted.every(([field, text]) => data.texts[row[field]] === text)
+        && (state.words.length === 0 || state.words.every((word) => textOf(table, index).includes(word))));
+      if (state.sort) {
+        const sign = state.down ? -1 : 1;
+        const keys = new Map(table.shown.map((row) => [row, value(row, state.sort)]));
+        table.shown.sort((a, b) => {
+          const [one, other] = [keys.get(a), keys.get(b)];
+          return sign * (one < other ? -1 : one > other ? 1 : 0);
+        });
+      }
+      hits += table.shown.length;
+      table.drawn = data.first;
+      table.part.hidden = table.shown.length === 0;
+      if (table.part.matches("details")) table.part.open = narrowed ? table.shown.length > 0 : table.part.open && state.sort !== "";
+      paint(table);
+    }
+    found.textContent = narrowed ? `${few(hits)} of ${few(total)} rows` : "";
+  };
+
+  let written = "";
+  const remember = () => {
+    const names = new URLSearchParams();
+    for (const one of form.elements) if (one.name && one.value) names.set(one.name, one.value);
+    if (state.sort) names.set("sort", (state.down ? "-" : "") + state.sort);
+    written = names.toString();
+    if (written !== location.hash.slice(1)) location.replace(`#${written}`);
+  };
+  const recall = () => {
+    const names = new URLSearchParams(location.hash.slice(1));
+    for (const one of form.elements) if (one.name) one.value = names.get(one.name) ?? "";
+    const sort = names.get("sort") ?? "";
+    state.down = sort.startsWith("-");
+    state.sort = COLUMNS.includes(sort.replace("-", "")) ? sort.replace("-", "") : "";
+    showSort();
+  };
+
+  const showSort = () => {
+    for (const table of tables) {
+      table.part.querySelectorAll("thead th").forEach((one, index) => {
+        if (COLUMNS[index] === state.sort) one.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+        else one.removeAttribute("aria-sort");
+      });
+    }
+  };
+  for (const table of tables) {
+    table.part.querySelectorAll("thead th").forEach((one, index) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = one.textContent;
+      button.title = "Sort by this column; a third click restores the order by owner and risk";
+      one.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const name = COLUMNS[index];
+        if (state.sort === name && state.down) [state.sort, state.down] = ["", false];
+        else [state.sort, state.down] = [name, state.sort === name];
+        showSort();
+        search();
+        remember();
+      });
+    });
+    table.more.querySelector("button").addEventListener("click", () => {
+      const from = table.drawn;
+      table.drawn += MORE;
+      paint(table, from);
+    });
+    tell(table);
+  }
+
   let soon;
-  form.addEventListener("input", () => { clearTimeout(soon); soon = setTimeout(search, 60); });
-  form.addEventListener("reset", () => setTimeout(search));
+  const later = () => { clearTimeout(soon); soon = setTimeout(() => { search(); remember(); }, 60); };
+  form.addEventListener("input", later);
+  form.addEventListener("reset", () => setTimeout(() => { search(); remember(); }));
   form.addEventListener("submit", (event) => event.preventDefault());
+  addEventListener("hashchange", () => {
+    if (location.hash.slice(1) === written) return; // a reader may have typed more since
+    written = location.hash.slice(1);
+    recall();
+    search();
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && !event.target.matches("input, select")) {
       event.preventDefault();
@@ -39,5 +200,9 @@
       form.reset();
     }
   });
-  form.hidden = rows.length === 0;
+  form.hidden = total === 0;
+  if (location.hash.length > 1) {
+    recall();
+    search();
+  }
 })();

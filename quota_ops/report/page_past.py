@@ -1,0 +1,54 @@
+"""The history of a cluster on its page: charts of its days, and a table with the same numbers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from quota_ops.model.history import DayHistory
+from quota_ops.report.chart import DailyNumber, draw_chart
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+class Chart(NamedTuple):
+    """A chart, its name, and its newest number."""
+
+    name: str
+    newest: str
+    drawn: "Markup"
+
+
+def find_share(day: DayHistory) -> float | None:
+    """Return the percentage of a cluster's quotas in sync; None if no run compared that day."""
+    if day.in_sync is None or not day.declared:
+        return None
+    return 100 * day.in_sync / day.declared
+
+
+_NUMBERS: tuple[tuple[str, str, str, Callable[[DayHistory], float | None]], ...] = (
+    ("Share in sync", "%", "in-sync", find_share),
+    ("Drifted quotas", "", "drifted", lambda day: day.drifted),
+    ("Changes applied", "", "changed", lambda day: day.changed),
+)
+
+
+def draw_charts(days: Sequence[DayHistory]) -> Iterator[Chart]:
+    """Yield the charts of a cluster's days; none for less than two days."""
+    for name, unit, tone, find in _NUMBERS:
+        numbers = DailyNumber(name, [(day.date, find(day)) for day in days], unit)
+        if drawn := draw_chart(numbers, tone):
+            yield Chart(name, numbers.format(numbers.known[-1][1]), drawn)
+
+
+def list_days(days: Sequence[DayHistory]) -> list[tuple[str, ...]]:
+    """Return the cells of each day, the newest first: those of the charts, and repairs."""
+    return [
+        (
+            day.date,
+            "" if day.declared is None else f"{day.in_sync or 0:,} of {day.declared:,}",
+            "" if day.drifted is None else f"{day.drifted:,}",
+            f"{day.changed:,}",
+            f"{day.repaired:,}",
+        )
+        for day in reversed(days)
+    ]

@@ -1,0 +1,64 @@
+"""The ways out of drift: what reverts it, and the commands that accept or hold it."""
+
+from shlex import quote
+from typing import NamedTuple
+
+from quota_ops.model.difference import Action, Kind
+from quota_ops.model.entity import Entity
+from quota_ops.model.policy import DriftPolicy
+from quota_ops.model.report import Report
+from quota_ops.model.specification import format_flags
+from quota_ops.report.row_status import ReportRow, RowStatus
+
+
+class Ways(NamedTuple):
+    """Commands for the drift of a cluster; accept and hold continue with options of a row."""
+
+    revert: str
+    accept: str
+    accept_end: str
+    hold: str
+    hold_end: str
+
+
+def list_ways(report: Report) -> Ways:
+    """Return the commands of a cluster."""
+    cluster = quote(report.cluster)
+    return Ways(
+        revert=f"quota-ops reconcile {cluster}",
+        accept=f"quota-ops accept {cluster} ",
+        accept_end=f" --run {quote(report.run)}",
+        hold=f"quota-ops hold {cluster} ",
+        hold_end=" --until 2h --reason TEXT",
+    )
+
+
+def format_names(row: ReportRow) -> str:
+    """Return the options that name a drifted entity; empty for a row without ways out."""
+    if row.status is not RowStatus.DRIFTED or row.difference.action is Action.FORGET:
+        return ""
+    return format_flags(Entity.parse(row.difference.entity))
+
+
+def format_accept_key(row: ReportRow) -> str:
+    """Return the option that names the key; empty if Git does not declare it."""
+    return "" if row.difference.after is None else f" --key {quote(row.difference.key)}"
+
+
+def explain_revert(row: ReportRow, report: Report) -> str:
+    """Return which run reverts a drifted row, and when, or what prevents it."""
+    plan = report.plan
+    if plan is None or not format_names(row):
+        return ""
+    if plan.standstill:
+        return f"No run writes now: the cluster is {plan.standstill}."
+    if row.difference.hands_off:
+        return "No run reverts it: cluster.yaml protects it."
+    if row.difference.action is Action.REPORT:
+        return "No run reverts it: cluster.yaml sets drift: report."
+    if row.guarded or plan.policy.drift is DriftPolicy.ASK:
+        return "A guard blocks the run that reverts it, until somebody approves or overrides it."
+    schedule = plan.policy.schedule
+    when = f" (its DAG runs on the schedule {schedule})" if schedule else ""
+    clears = row.difference.kind is not Kind.DRIFTED and row.difference.after is None
+    return f"The next reconcile {'clears' if clears else 'reverts'} it{when}."
