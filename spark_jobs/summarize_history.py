@@ -5,13 +5,15 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.sql.history import summarize_history
 from quota_ops.sql.history_engines import EngineBySize
 from quota_ops.sql.spark import SparkEngine
 from quota_ops.store.run_store import RunStore, open_place
 
 __all__ = ["main"]
+
+_NAME_IT = "Give its folder, or its address in a bucket: quota-ops ping --run-store reads it."
 
 
 def main(run_store: str) -> None:
@@ -23,7 +25,10 @@ def main(run_store: str) -> None:
     builder = SparkSession.builder.appName("quota-ops history")
     try:
         engine = EngineBySize(lambda: SparkEngine(builder.getOrCreate()))
-        found = summarize_history(engine, RunStore(open_place(run_store)), datetime.now(UTC))
+        store = RunStore(open_place(run_store))
+        if not store.root.entries():
+            raise InvalidInput(f"the run store {run_store} is missing or empty", _NAME_IT)
+        found = summarize_history(engine, store, datetime.now(UTC))
     except QuotaOpsError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

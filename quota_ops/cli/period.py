@@ -17,11 +17,17 @@ since = click.option(
 )
 
 
+_EXAMPLES = "Give, for example, 30d or 2026-11-01."
+
+
 def parse_since(text: str) -> str:
-    """Return the first day (UTC) to look at; InvalidInput if the text is no time."""
-    with suppress(ValueError):
-        return date.fromisoformat(text).isoformat()
+    """Return the first day (UTC) to look at; InvalidInput if the text is no time in the past."""
+    now = datetime.now(UTC)
     try:
-        return f"{datetime.now(UTC) - parse_duration(text):%Y-%m-%d}"
+        with suppress(ValueError):
+            if (day := date.fromisoformat(text)) > now.date():
+                raise InvalidInput(f"--since {text} is in the future", _EXAMPLES)
+            return day.isoformat()
+        return f"{now - parse_duration(text):%Y-%m-%d}"
     except (OverflowError, ValueError) as error:
-        raise InvalidInput(f"--since {error}", "Give, for example, 30d or 2026-11-01.") from None
+        raise InvalidInput(f"--since {error}", _EXAMPLES) from None

@@ -15,7 +15,10 @@ MOST = 20
 """How many quotas a screen lists; JSON has them all."""
 _DAYS = ("day", "runs", "failed", "blocked", "in sync", "drifted", "pending", "changed", "repaired")
 _DAY_HEADINGS = (*_DAYS, "median repair")
-_QUOTA_HEADINGS = ("entity", "key", "owner", "drifted", "looks", "first seen", "now", "last set by")
+_QUOTA_HEADINGS = (
+    *("entity", "key", "owner", "drifted", "looks", "first seen", "when last looked"),
+    "last set by",
+)
 _EVENT_HEADINGS = ("when", "key", "what", "change", "by", "run", "commit")
 
 
@@ -41,7 +44,7 @@ def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -
     return (
         Table(_DAY_HEADINGS, tuple(Row(_day_cells(one)) for one in reversed(days))),
         line(),
-        *((table,) if drifted else (line("No quota drifted."),)),
+        *((table,) if drifted else (line("No run found a drifted quota."),)),
         *((line(f"… and {more:,} more, in --format json", Tone.CONTEXT),) if more > 0 else ()),
     )
 
@@ -99,12 +102,12 @@ def entity_screen(
 def _describe_quota(one: QuotaHistory) -> str:
     name = f"{one.entity} {one.key}"
     if not one.drifts:
-        return f"{name} has never drifted."
-    now = (
-        f"it has drifted since {moment(one.drifted_since)}" if one.drifted_since else "in sync now"
-    )
+        return f"{name}: no run found it drifted."
+    last = "in sync when last looked at"
+    if one.drifted_since:
+        last = f"drifted since {moment(one.drifted_since)} when last looked at"
     times, looks = counted(one.drifts, "time"), counted(one.times_seen, "look")
-    return f"{name} drifted {times}, seen in {looks}, first {moment(one.first_seen)}; {now}."
+    return f"{name} drifted {times}, seen in {looks}, first {moment(one.first_seen)}; {last}."
 
 
 def _event_cells(one: Event) -> Line:

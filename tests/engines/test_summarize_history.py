@@ -237,3 +237,16 @@ def test_a_copied_history_says_the_same(store: RunStore, tmp_path_factory: Any) 
     copied = RunStore(open_place(copy))
     assert read_history(copied, "demo") == read_history(store, "demo")
     assert summarize(copied) == (None, ())
+
+
+def test_a_job_with_a_wrong_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run store that is not there is an error, not a history without anything new."""
+    from spark_jobs.summarize_history import main  # noqa: PLC0415 - pyspark
+
+    with pytest.raises(SystemExit) as ended:
+        main(str(tmp_path / "typo"))
+
+    assert (ended.value.code, capsys.readouterr().err.split("\n")[0]) == (
+        2,
+        f"the run store {tmp_path / 'typo'} is missing or empty",
+    )
