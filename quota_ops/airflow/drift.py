@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from airflow.sdk import DAG, TriggerRule, get_current_context, task
 
@@ -22,6 +22,7 @@ from quota_ops.airflow.notify import (
     send_notification,
 )
 from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
+from quota_ops.airflow.overview import read_cluster, read_last_days
 from quota_ops.airflow.pools import explain_pools
 from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, find_store, name_run, open_run, start_folder
@@ -31,9 +32,6 @@ from quota_ops.model.errors import ClusterTrouble, GuardsRefused, Unreachable
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import StageStatus
 from quota_ops.model.text import counted
-
-if TYPE_CHECKING:
-    from quota_ops.model.report import Report
 
 _log = logging.getLogger(__name__)
 ABOUT = """\
@@ -183,14 +181,15 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
 @log_errors()
 def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     """Write one page about all clusters, then fail if any could not be compared."""
-    from quota_ops.report import fleet as pages
+    from quota_ops.report.fleet import as_markdown, as_text
+    from quota_ops.report.fleet_page import as_html
     from quota_ops.store.json_text import json_text
     from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
     from quota_ops.store.run_store import safe_name
 
-    reports, errors = work_on_each(clusters, partial(_read_report, run_store=run_store))
+    read, errors = work_on_each(clusters, partial(read_cluster, run_store=run_store))
     fleet = [
-        (one.name, reports[one.name] if one.name in reports else str(errors[one.name]))
+        (one.name, read[one.name].report if one.name in read else str(errors[one.name]))
         for one in clusters
     ]
     store = find_store(run_store)
@@ -202,9 +201,10 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     links = {
         one.name: f"../../runs/{safe_name(one.name)}/{folder.place.name}/{PAGE}" for one in clusters
     }
-    text = pages.as_text(fleet)
-    folder.write_text(PAGE, pages.as_html(fleet, links))
-    folder.write_text("report.md", pages.as_markdown(fleet))
+    text, history = as_text(fleet), read_last_days(store)
+    changes = {name: one.changed for name, one in read.items() if one.changed}
+    folder.write_text(PAGE, as_html(fleet, links, history._replace(changes=changes)))
+    folder.write_text("report.md", as_markdown(fleet))
     folder.write_text("report.txt", text)
     newest = json_text({"run": folder.place.name, "started": about["started"]})
     (store.newest_overviews / safe_name(dag_id)).replace(newest.encode())
@@ -219,15 +219,3 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
         )
     refuse_unless_done(page)
     return page
-
-
-def _read_report(cluster: ClusterFolder, run_store: str | None) -> "Report | str":
-    """Return the report of a cluster, or why it has none or could not be compared."""
-    from quota_ops.stages.report.run_report import read_report
-
-    folder = start_folder(cluster, run_store)
-    for stage in ("check", "describe", "diff", "plan", "report"):
-        result = folder.stage_result(stage)
-        if result.status not in {StageStatus.DONE, StageStatus.REFUSED}:
-            return f"{stage} {result.message or result.status}"
-    return read_report(folder)

@@ -142,43 +142,52 @@ def find_clusters(desired_state: Path) -> tuple[Path, ...]:
     not exist.
     """
     folders = cluster_folders(desired_state)
-    _refuse_duplicate_clusters(folders)
+    _refuse(folders, _find_duplicates(folders))
     return folders
 
 
 def refuse_duplicate_clusters(folder: Path) -> None:
-    """Raise InvalidDesiredState if two folders next to each other declare the same cluster."""
-    _refuse_duplicate_clusters(list_sibling_clusters(folder))
+    """Raise InvalidDesiredState if a folder next to this one declares the same cluster."""
+    folders = list_sibling_clusters(folder)
+    name = (folder if folder.name else Path.cwd()).name
+    _refuse(folders, (one for one in _find_duplicates(folders) if name in one[0]))
 
 
-def _refuse_duplicate_clusters(folders: Sequence[Path]) -> None:
+_Duplicate = tuple[frozenset[str], Problem]
+"""The names of two folders of the same cluster or DAG."""
+
+
+def _refuse(folders: Sequence[Path], duplicates: Iterable[_Duplicate]) -> None:
     problems = Problems()
-    for problem in _find_shared_dags(folders):
+    for _, problem in duplicates:
         problems.add(problem)
-    first: dict[str, ClusterFile] = {}
-    for folder in folders:
-        found = Problems()
-        cluster = _read_alone(folder, found)
-        if cluster is None:
-            continue
-        known = first.setdefault(cluster.policy.cluster_id, cluster)
-        if known is not cluster:
-            place = known.source.place(known.id_node)
-            message = f"The cluster {cluster.policy.cluster_id} is already declared at {place}."
-            cluster.source.refuse(cluster.id_node, message, "Keep one folder per cluster.")
-            problems.add(found.listed[0])
     if problems:
         raise problems.as_error(files=len(folders), quotas=0)
 
 
-def _find_shared_dags(folders: Iterable[Path]) -> Iterator[Problem]:
+def _find_duplicates(folders: Sequence[Path]) -> Iterator[_Duplicate]:
+    yield from _find_shared_dags(folders)
+    first: dict[str, tuple[Path, ClusterFile]] = {}
+    for folder in folders:
+        if (cluster := _read_alone(folder, found := Problems())) is None:
+            continue
+        same, known = first.setdefault(cluster.policy.cluster_id, (folder, cluster))
+        if known is not cluster:
+            place = known.source.place(known.id_node)
+            message = f"The cluster {cluster.policy.cluster_id} is already declared at {place}."
+            cluster.source.refuse(cluster.id_node, message, "Keep one folder per cluster.")
+            yield frozenset((same.name, folder.name)), found.listed[0]
+
+
+def _find_shared_dags(folders: Iterable[Path]) -> Iterator[_Duplicate]:
     first: dict[str, Path] = {}
     for folder in folders:
         known = first.setdefault(dag_id(folder), folder)
         if known is not folder:
             message = f"Its DAG in Airflow would be {dag_id(folder)}, as that of {known}."
             remedy = "Rename one of the two; use only letters, digits, '_', '.' and '-'."
-            yield unread(str(folder), message, remedy)
+            problem = unread(str(folder), message, remedy)
+            yield frozenset((known.name, folder.name)), problem
 
 
 def refuse_stray_files(desired_state: Path) -> None:

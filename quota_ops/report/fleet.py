@@ -1,4 +1,4 @@
-"""The overview of all clusters: the worst first, each with its status and what needs attention."""
+"""The overview of all clusters as text: the worst first, with status and what needs attention."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,20 +6,16 @@ from dataclasses import dataclass
 
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
-from quota_ops.report.formats import moment
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line, plain
 from quota_ops.report.markdown import cell, fitting
-from quota_ops.report.page_parts import PageRow, bar, headings, page_row
-from quota_ops.report.page_table import format_data, list_choices, make_tables
 from quota_ops.report.row_status import ReportRow, RowStatus, Section, count_statuses, report_rows
 from quota_ops.report.row_table import report_table
 from quota_ops.report.summary import Summary, SyncStatus, summarize
-from quota_ops.report.template import rendered
 
 Fleet = Sequence[tuple[str, Report | str]]
 """The name of each cluster, and its report or the reason why it has none."""
 
-WORST_FIRST = (SyncStatus.ATTENTION, SyncStatus.UNKNOWN, SyncStatus.PENDING, SyncStatus.IN_SYNC)
+WORST_FIRST = (SyncStatus.UNKNOWN, SyncStatus.ATTENTION, SyncStatus.PENDING, SyncStatus.IN_SYNC)
 COUNTED = (
     RowStatus.IN_SYNC,
     RowStatus.PENDING,
@@ -47,14 +43,14 @@ class FleetCluster:
 
 def as_text(fleet: Fleet) -> str:
     """Return the overview as plain text."""
-    clusters = _clusters(fleet)
+    clusters = rank_clusters(fleet)
     rows = [(one.name, one.summary.word, *one.numbers, one.summary.reason) for one in clusters]
     table = Table(
         ("cluster", "status", *COUNTED, "why"),
         tuple(Row(tuple(Span(text) for text in row)) for row in rows),
     )
     sections = [block for one in clusters for block in _section(one)]
-    return plain((line(_sentence(clusters)), line(), table, *sections))
+    return plain((line(describe_fleet(clusters)), line(), table, *sections))
 
 
 def _section(cluster: FleetCluster) -> Screen:
@@ -65,9 +61,9 @@ def _section(cluster: FleetCluster) -> Screen:
 
 def as_markdown(fleet: Fleet) -> str:
     """Return the overview as Markdown, safe to paste, with the number of omitted clusters."""
-    clusters = _clusters(fleet)
+    clusters = rank_clusters(fleet)
     head = [
-        f"**quota-ops · {_sentence(clusters)}**",
+        f"**quota-ops · {describe_fleet(clusters)}**",
         "",
         f"| cluster | status | {' | '.join(COUNTED)} | why |",
         "|-" * (len(COUNTED) + 3) + "|",
@@ -80,41 +76,8 @@ def as_markdown(fleet: Fleet) -> str:
     return "\n".join([*head, *fitting(rows, len(rows), head)]) + "\n"
 
 
-def as_html(fleet: Fleet, links: Mapping[str, str] | None = None) -> str:
-    """Return the overview as one HTML page that needs no network or second file.
-
-    `links` has, by cluster, the address of its report, relative to the page.
-    """
-    clusters = _clusters(fleet)
-    reports = {name: report for name, report in fleet if isinstance(report, Report)}
-    tables = make_tables(
-        (one.name, [_overview_row(row, reports[one.name]) for row in one.rows]) for one in clusters
-    )
-    shown = [(one, bar(one.count), table) for one, table in zip(clusters, tables, strict=True)]
-    finished = max((one.finished for _, one in fleet if isinstance(one, Report)), default=None)
-    return rendered(
-        "fleet.html",
-        {
-            f"#bar{number} .{part.style}": part.quotas
-            for number, (_, parts, _) in enumerate(shown)
-            for part in parts
-        },
-        sentence=_sentence(clusters),
-        finished=moment(finished),
-        clusters=shown,
-        links=links or {},
-        choices=list_choices(tables),
-        data=format_data(tables),
-        headings=headings(applied=False),
-    )
-
-
-def _overview_row(row: ReportRow, report: Report) -> PageRow:
-    """Return a row without the ways out of drift, which are on the page of its cluster."""
-    return page_row(row, report)._replace(past="", names="")
-
-
-def _clusters(fleet: Fleet) -> list[FleetCluster]:
+def rank_clusters(fleet: Fleet) -> list[FleetCluster]:
+    """Return the clusters, those that could not be compared first."""
     clusters = [_cluster(name, report) for name, report in fleet]
     return sorted(clusters, key=lambda one: (WORST_FIRST.index(one.summary.word), one.name))
 
@@ -129,7 +92,8 @@ def _cluster(name: str, report: Report | str) -> FleetCluster:
     return FleetCluster(name, summary, count, person)
 
 
-def _sentence(clusters: Sequence[FleetCluster]) -> str:
+def describe_fleet(clusters: Sequence[FleetCluster]) -> str:
+    """Return how many clusters have which status, as a sentence."""
     words = Counter(one.summary.word for one in clusters)
     others = [
         f"{number:,} {plural(number, *_STATUS[word])}"

@@ -2,7 +2,7 @@
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -12,25 +12,35 @@ from quota_ops.report.formats import escape_text
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_SCRIPTS = ("page.js", "fleet.js")
 
-def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
+
+def rendered(
+    template: str,
+    weights: Mapping[str, int],
+    *,
+    styles: Sequence[str] = ("page.css",),
+    script: str = "page.js",
+    **values: Any,
+) -> str:
     """Return a template rendered with values; every value is escaped for HTML.
 
-    `weights` are the lengths of the bars' parts, by CSS selector. The content security policy of
-    the page has the hashes of style and script, so that nothing else can run.
+    `styles` and `script` are files beside it. `weights` are the lengths of the bars' parts, by CSS
+    selector. The content security policy of the page has the hashes of style and script, so that
+    nothing else can run.
     """
     from markupsafe import Markup  # noqa: PLC0415 - only where a page is made
 
     lengths = "".join(f"{part}{{flex-grow:{weight}}}" for part, weight in weights.items())
-    style, script = _file("page.css") + lengths, _file("page.js")
+    style, code = "".join(map(_file, styles)) + lengths, _file(script)
     return (
         _environment()
         .get_template(template)
         .render(
             style=Markup(style),  # noqa: S704 - our own file
-            script=Markup(script),  # noqa: S704 - our own file
+            script=Markup(code),  # noqa: S704 - our own file
             style_hash=_hash(style),
-            script_hash=_hash(script),
+            script_hash=_hash(code),
             **values,
         )
     )
@@ -40,10 +50,11 @@ def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
 def describe_policy() -> str:
     """Return the content security policy for a web server that shows pages from a run store.
 
-    Whoever can write to the store could put another page there: only our script may run.
+    Whoever can write to the store could put another page there: only our scripts may run.
     """
+    scripts = " ".join(f"'{_hash(_file(name))}'" for name in _SCRIPTS)
     return (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(_file('page.js'))}'; "
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
     )
 

@@ -58,7 +58,7 @@ class SomeDamaged(InvalidInput):
         how_many = f"{len(failures):,} of {counted(count, 'cluster')}"
         super().__init__(
             f"{how_many} cannot be compared:\n  " + "\n  ".join(lines),
-            "Run describe again for these clusters. The others have their results.",
+            "Correct that, and describe these clusters again. The others have their results.",
         )
         self.failures = failures
 
@@ -67,13 +67,13 @@ def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
     """Write differences.parquet and batches.parquet to each run folder, computed by one job.
 
     Each folder has the tables desired, actual, ledger, holds and clusters of one cluster. A table
-    that is missing, damaged, has other columns or rows of another cluster costs its run alone:
-    raises SomeDamaged after the others are written, or InvalidInput for a single run. Raises
-    InvalidInput when two folders belong to the same cluster, and EngineFailed.
+    that is missing, damaged, has other columns or rows of another cluster costs its run alone, and
+    so do folders of the same cluster: raises SomeDamaged after the others are written, or
+    InvalidInput for a single run. Raises EngineFailed.
     """
     runs, failures = _check_all(folders)
-    if len({run.cluster for run in runs}) != len(runs):
-        raise InvalidInput("two of the runs are of the same cluster; diff them one by one")
+    failures |= _find_twins(runs)
+    runs = [run for run in runs if run.folder not in failures]
     while runs:
         try:
             engine.diff(runs)
@@ -134,6 +134,23 @@ def _check_all(
         else:
             runs.append(ComparedRun(cluster, folder))
     return runs, failures
+
+
+def _find_twins(runs: Sequence[ComparedRun]) -> dict[Place, InvalidInput]:
+    """Return an error for each run of a cluster that another run is of too."""
+    same: dict[str, list[Place]] = {}
+    for run in runs:
+        same.setdefault(run.cluster, []).append(run.folder)
+    return {
+        folder: InvalidInput(
+            f"the folders {' and '.join(sorted(one.parent.name for one in twins))} have the same "
+            f"cluster_id {cluster}, so Git may declare two values of one quota",
+            "Correct the cluster_id, or move the quotas of the cluster into one folder.",
+        )
+        for cluster, twins in same.items()
+        if twins[1:]
+        for folder in twins
+    }
 
 
 def _try_to_read_cluster(folder: Place) -> str | InvalidInput:

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from quota_ops.report import fleet
+from quota_ops.report import fleet_page
 from quota_ops.report.page import as_html
 from tests.browser.accessibility import list_violations
 from tests.browser.chromium import EXECUTABLE
 from tests.browser.screenshot import PICTURE, take
 from tests.browser.showcase import SHOWCASE
 from tests.browser.watching import CONTRAST, entities, listened
-from tests.unit.report_sample import PLANNED
 from tests.unit.test_report_hostile import HARM, report_of
 
 pytestmark = pytest.mark.skipif(EXECUTABLE is None, reason="Chromium is not installed")
@@ -150,7 +149,7 @@ def test_parts_of_the_bar_are_as_long_as_their_counts(page: Page) -> None:
 def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
     """Hostile names in a page or an overview run no script and send no request."""
     reports = [(name, report_of(name)) for name in HARM.values()]
-    pages = [*(as_html(report) for _, report in reports), fleet.as_html(reports)]
+    pages = [*(as_html(report) for _, report in reports), fleet_page.as_html(reports)]
     path, context = tmp_path / "hostile.html", browser.new_context()
     tab = listened(context, heard)
     for html in pages:
@@ -159,22 +158,6 @@ def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path, heard: list[
     context.close()
 
     assert heard == [path.as_uri()] * len(pages)
-
-
-def test_overview_of_clusters(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
-    """A search in the overview covers all clusters."""
-    path = tmp_path / "fleet.html"
-    clusters = (("demo", PLANNED), ("orders-eu", SHOWCASE), ("staging", "no broker responds"))
-    path.write_text(fleet.as_html(clusters), encoding="utf-8")
-    context = browser.new_context()
-    page = listened(context, heard)
-    page.goto(path.as_uri())
-
-    page.get_by_role("searchbox").fill("clickstream")
-    expect(page.locator("output")).to_have_text("1 of 4 rows")
-    expect(entities(page)).to_have_text(["user=clickstream"])
-    assert heard == [path.as_uri()]
-    context.close()
 
 
 def test_the_picture_in_the_readme_can_be_taken(

@@ -179,7 +179,7 @@ def test_drift(
     assert missed.endswith(f"/fleet/{safe_name(name)}/report.html")
     assert read_results("drift") == {"report": "Changes outside Git on 1 of 2 clusters: demo."}
     assert "demo: 1 quota on demo was changed outside Git" in caplog.text
-    assert "2 clusters: 1 needs attention, 1 is unknown." in caplog.messages
+    assert "2 clusters: 1 is unknown, 1 needs attention." in caplog.messages
     assert {"airflow.quota_ops.drifted.demo:1|g", "airflow.quota_ops.compared.demo:1|g"} < gauges
     counts = [(name, one["changed"], one["drifted"]) for name, one in list_events(demo)]
     assert counts == [

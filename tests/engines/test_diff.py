@@ -6,7 +6,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import DesiredRow
-from quota_ops.model.tables import ACTUAL
+from quota_ops.model.tables import ACTUAL, DIFFERENCES
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.store.run_folder import RunFolder
@@ -94,12 +94,16 @@ def test_a_damaged_table_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> N
         diff_runs(embedded, [open_place(folder)])
 
 
-def test_one_cluster_twice_is_refused(embedded: EmbeddedEngine, tmp_path: Path) -> None:
-    """Two runs of one cluster in one job would mix their rows, so they are an error."""
-    folders = [put(tmp_path / name, "c") for name in ("one", "two")]
+def test_one_cluster_twice(embedded: EmbeddedEngine, tmp_path: Path) -> None:
+    """Two runs of one cluster in one job would mix their rows: only these two have no result."""
+    names = {"one": "c", "two": "c", "three": "d"}
+    folders = [open_place(put(tmp_path / name / "run", cluster)) for name, cluster in names.items()]
 
-    with pytest.raises(InvalidInput, match="two of the runs are of the same cluster"):
-        diff_runs(embedded, list(map(open_place, folders)))
+    with pytest.raises(InvalidInput, match="2 of 3 clusters cannot be compared") as error:
+        diff_runs(embedded, folders)
+
+    assert str(error.value).count("one and two have the same cluster_id c") == 2
+    assert [(one / DIFFERENCES.file).exists() for one in folders] == [False, False, True]
 
 
 def test_differences_are_in_a_stable_order(engine: Engine, tmp_path: Path) -> None:

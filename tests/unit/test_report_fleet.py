@@ -1,23 +1,15 @@
 """The overview of many clusters."""
 
-from quota_ops.report import fleet
+from quota_ops.report import fleet, fleet_page
+from tests.unit.fleet_sample import FLEET, HISTORY
 from tests.unit.report_reader import Page
-from tests.unit.report_sample import APPLIED, FAILED, PLANNED, TROUBLED
-
-FLEET = (
-    ("prod-eu", APPLIED),
-    ("demo", PLANNED),
-    ("prod-us", TROUBLED),
-    ("staging", "no broker responds\n  at kafka-1:9094"),
-    ("lab", FAILED),
-)
 
 
 def test_sentence() -> None:
     """One sentence counts the clusters by their status, the worst first."""
     said = [fleet.as_text(one).splitlines()[0] for one in (FLEET, ())]
     assert said == [
-        "5 clusters: 2 need attention, 2 are unknown, 1 is in sync.",
+        "5 clusters: 2 are unknown, 2 need attention, 1 is in sync.",
         "0 clusters: nothing to compare.",
     ]
 
@@ -29,20 +21,20 @@ def test_text() -> None:
     assert lines[2:9] == [
         "cluster  status           in sync  pending  drifted  held  not confirmed  unmanaged  why",
         (
-            "demo     Needs attention  409      3        1        0     0              2          "
-            "1 quota on demo was changed outside Git"
-        ),
-        (
-            "prod-us  Needs attention  409      0        0        0     3              2          "
-            "3 quotas on prod-us are not confirmed"
-        ),
-        (
             "lab      Unknown                                                                     "
             "describe failed, so the state of lab is unknown"
         ),
         (
             "staging  Unknown                                                                     "
             "no broker responds at kafka-1:9094"
+        ),
+        (
+            "demo     Needs attention  409      3        1        0     0              2          "
+            "1 quota on demo was changed outside Git"
+        ),
+        (
+            "prod-us  Needs attention  409      0        0        0     3              2          "
+            "3 quotas on prod-us are not confirmed"
         ),
         (
             "prod-eu  In sync          409      0        0        0     0              2          "
@@ -59,22 +51,22 @@ def test_text() -> None:
 def test_markdown() -> None:
     """The overview can be pasted: one table, with foreign text in code spans."""
     assert fleet.as_markdown(FLEET).splitlines()[::3] == [
-        "**quota-ops · 5 clusters: 2 need attention, 2 are unknown, 1 is in sync.**",
+        "**quota-ops · 5 clusters: 2 are unknown, 2 need attention, 1 is in sync.**",
         "|-|-|-|-|-|-|-|-|-|",
-        "| `lab` | Unknown |  |  |  |  |  |  | `describe failed, so the state of lab is unknown` |",
+        (
+            "| `demo` | Needs attention | 409 | 3 | 1 | 0 | 0 | 2 | "
+            "`1 quota on demo was changed outside Git` |"
+        ),
     ]
 
 
 def test_page() -> None:
-    """Every cluster has its section, the worst first."""
-    page = Page(fleet.as_html(FLEET))
+    """Every cluster has a row, those that could not be read first, and a link to its report."""
+    page = Page(fleet_page.as_html(FLEET, {"demo": "demo/report.html"}, HISTORY))
 
     assert page.said("h1", "h2") == [
-        "5 clusters: 2 need attention, 2 are unknown, 1 is in sync.",
-        "demo",
-        "prod-us",
-        "lab",
-        "staging",
-        "prod-eu",
+        "5 clusters: 2 are unknown, 2 need attention, 1 is in sync.",
+        "All quotas",
+        "Drift most often",
     ]
-    assert page.elements["tr", "data-kind"] == 5
+    assert page.elements["tr",] == 1 + len(FLEET) + 1 + 4 + 1 + 2

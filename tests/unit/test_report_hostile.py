@@ -22,7 +22,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import Report
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
-from quota_ops.report import approval_form, fleet
+from quota_ops.report import approval_form, fleet, fleet_page
 from quota_ops.report.formats import escape_text
 from quota_ops.report.json_report import as_json
 from quota_ops.report.layout import Screen, plain
@@ -138,9 +138,9 @@ def test_html(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_fleet_html(name: str) -> None:
     """The overview of clusters has no element that came from a name or an error."""
-    page = Page(fleet.as_html(((name, report_of(name)), ("b", name))))
+    page = Page(fleet_page.as_html(((name, report_of(name)), ("b", name))))
 
-    assert page.elements == Page(fleet.as_html((("a", HARMLESS), ("b", "plain")))).elements
+    assert page.elements == Page(fleet_page.as_html((("a", HARMLESS), ("b", "plain")))).elements
 
 
 def tokens(markdown: str) -> Iterator[Token]:
@@ -174,9 +174,7 @@ def test_question(name: str) -> None:
         plan = report.plan
         assert plan is not None
         assert approval_form.format_subject(report, plan).isprintable()
-        return approval_form.format_body(
-            report, plan, datetime(2026, 11, 21, tzinfo=UTC), "report.html"
-        )
+        return approval_form.format_body(report, plan, datetime.now(UTC), "report.html")
 
     markdown = asked(report_of(name))
     outside = [token.content for token in tokens(markdown) if token.type == "text"]
