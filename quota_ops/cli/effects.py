@@ -14,6 +14,7 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, OUTSIDE, 
 
 if TYPE_CHECKING:
     from quota_ops.model.client_effects import ClientEffectRow, InventoryEffects
+    from quota_ops.sql.inventory import Inventory
     from quota_ops.store.run_folder import RunFolder
 
 MOST = 200
@@ -45,11 +46,14 @@ def effects(**typed: Any) -> None:
 
     The clients are those of an inventory. A line is one client and one quota key whose limit
     changes: the limit before and after, the quota that decides, and with observed rates what the
-    clients that share the limit use. Read-only.
+    clients that share the limit use. Writes nothing to the cluster; keeps the plan as a run.
     """
     from quota_ops.cli.stage_run import DIFFERENCES_EXIST, StageOptions, run_to_plan
+    from quota_ops.sql.inventory import find_inventory
+    from quota_ops.store.run_store import open_place
 
-    inventory: Path | None = typed.pop("inventory")
+    given: Path | None = typed.pop("inventory")
+    inventory = None if given is None else find_inventory(open_place(given))
     chosen = StageOptions(**typed)
     folder = run_to_plan("effects", chosen)
     with TemporaryDirectory(prefix="quota-ops-") as scratch:
@@ -60,20 +64,18 @@ def effects(**typed: Any) -> None:
 
 
 def _find(
-    folder: "RunFolder", inventory: Path | None, scratch: Path
+    folder: "RunFolder", inventory: "Inventory | None", scratch: Path
 ) -> "tuple[InventoryEffects, Iterator[ClientEffectRow]]":
     """Return the effects that the run has, or else compute them; the rows are read on demand."""
     from quota_ops.sql import client_effects as stored
     from quota_ops.sql.embedded_effects import EmbeddedEffects
-    from quota_ops.sql.inventory import find_inventory
     from quota_ops.store.run_store import open_place
 
     if inventory is None and folder.has(stored.SUMMARY):
         kept = stored.read_client_effects(folder)
         return kept, stored.read_effect_rows(folder, kept)
-    clients = None if inventory is None else find_inventory(open_place(inventory))
     to = open_place(scratch) / "client_effects"
-    found = stored.find_client_effects(EmbeddedEffects(), folder, to, clients)
+    found = stored.find_client_effects(EmbeddedEffects(), folder, to, inventory)
     return found, stored.read_rows_below(to)
 
 

@@ -1,6 +1,7 @@
 """The command `up`: keep the sandbox broker and Airflow running in the background."""
 
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -22,6 +23,8 @@ def up() -> None:
 
     found = start_services(partial(click.echo, err=True))
     user, password = found.airflow.login
+    clusters = sorted(one.parent.name for one in Path("desired_state").glob("*/cluster.yaml"))
+    cluster = clusters[0] if clusters and "demo" not in clusters else "demo"
     click.echo(
         f"""\
 {"started" if found.started else "running already"}; `quota-ops down` stops both
@@ -31,8 +34,8 @@ def up() -> None:
   Kafka       {found.kafka}, connection demo
   run store   {found.run_store}
 
-In the browser: Dags, reconcile_demo, Trigger. A guard blocks the first run: give default_touched
-as a guard to override, and a reason. The task report has a button Report; Quotas, in the
-navigation, has the reports of the DAG drift.
-At a prompt: quota-ops plan demo"""
+In the browser: Dags, reconcile_{cluster}, Trigger. A guard blocks the first run of the demo: give
+default_touched as a guard to override, and a reason. The task report has a button Report; Quotas,
+in the navigation, has the reports of the DAG drift.
+At a prompt: quota-ops plan {cluster}"""
     )
