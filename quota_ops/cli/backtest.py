@@ -31,14 +31,14 @@ def backtest(
     """Show which past plans the guards of a policy would have blocked.
 
     Reads the history in the run store, of one cluster or of all. Plans of the same writes, one
-    after the other, count once. The guards use only what the history has: those about commits, the
-    last applied policy, an older ledger and the clients of an inventory never block here.
+    after the other, count once. The guards use only what the history has; the last lines name those
+    that are not tried.
     """
     import json
 
     from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.desired.read import read_policy
-    from quota_ops.model.backtest import judge_plans, list_plans
+    from quota_ops.model.backtest import NOT_TRIED, judge_plans, list_plans
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.backtest import backtest_screen, blocked_json
     from quota_ops.sql.history import read_events
@@ -67,6 +67,7 @@ def backtest(
         shown = {
             "since": first,
             "plans": len(plans),
+            "not_tried": list(NOT_TRIED),
             "blocked": list(map(blocked_json, blocked)),
             "not_counted": list(found.troubles),
         }

@@ -4,10 +4,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.guard import GuardFinding
+from quota_ops.model.guard import Guard, GuardFinding
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
 from quota_ops.model.history import HistoryRow
 from quota_ops.model.policy import Policy
+
+NOT_TRIED = (
+    Guard.BLAST_RADIUS,
+    Guard.UNPROTECTED,
+    Guard.POLICY_CHANGED,
+    Guard.WENT_BACK,
+    Guard.OLD_LEDGER,
+)
+"""The guards that compare with what the history lacks: inventories, policies, commits, ledgers."""
 
 
 class PastPlan(NamedTuple):
@@ -73,8 +82,8 @@ def _to_difference(row: HistoryRow) -> Difference:
 def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...]:
     """Return what the guards of a policy would have blocked, by the rules of every plan.
 
-    Only the plan's rows and the ledger's counts are known, so the guards about the last applied
-    policy, commits, an older ledger and the clients of an inventory never block here.
+    Only the plan's rows and the ledger's counts are known. So NOT_TRIED never block here, and `cut`
+    sees the value of a row, but not the limits that clients get from other quotas.
     """
     return tuple(
         Blocked(one, finding, _count_owners(one, finding, policy))
@@ -87,6 +96,12 @@ def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...
             earlier=one.earlier,
         )
     )
+
+
+def count_stopped_then(plans: Iterable[PastPlan]) -> int:
+    """Return how many plans a guard of NOT_TRIED blocked at the time, overridden or not."""
+    names = (f"{one.first.blocked_by or ''},{one.first.overridden or ''}" for one in plans)
+    return sum(not set(NOT_TRIED).isdisjoint(one.split(",")) for one in names)
 
 
 def _count_owners(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from quota_ops.model.backtest import Blocked, PastPlan
+from quota_ops.model.backtest import NOT_TRIED, Blocked, PastPlan, count_stopped_then
 from quota_ops.model.text import counted
 from quota_ops.report.formats import moment
 from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
@@ -19,7 +19,7 @@ def backtest_screen(
     stopped = len({(one.plan.cluster, one.plan.first.run, one.plan.writes) for one in blocked})
     head = f"{counted(len(plans), 'plan')} since {since}; the guards of {policy} would have blocked"
     if not blocked:
-        return (line(f"{head} none."),)
+        return (line(f"{head} none."), line(), *_limitations(plans))
     names = sorted({one.finding.guard for one in blocked})
     by_guard = [[one for one in blocked if one.finding.guard == name] for name in names]
     return (
@@ -33,6 +33,25 @@ def backtest_screen(
                 Row(_plan_cells(one), (line(f"    {one.finding.message}", Tone.CONTEXT),))
                 for one in blocked
             ),
+        ),
+        line(),
+        *_limitations(plans),
+    )
+
+
+def _limitations(plans: Sequence[PastPlan]) -> Screen:
+    """Return what the result leaves out, because the history does not have it."""
+    then = counted(count_stopped_then(plans), "plan")
+    return (
+        line(
+            f"Not tried: {', '.join(NOT_TRIED)}; the history lacks what they compare with. At the "
+            f"time they blocked {then}.",
+            Tone.CONTEXT,
+        ),
+        line(
+            "cut is tried on the values of rows only: a new or removed quota may also cut clients "
+            "to which another one applies.",
+            Tone.CONTEXT,
         ),
     )
 

@@ -81,8 +81,7 @@ def test_the_summary_and_the_files_say_the_same(store: RunStore) -> None:
     assert read_history(store, "demo") == before
     assert summarize(store) == ("2026-11-05", ())
     assert read_history(store, "demo") == before
-    later = datetime(2026, 11, 7, tzinfo=UTC)
-    assert summarize(store, later) == (None, ())
+    assert summarize(store, datetime(2026, 11, 7, tzinfo=UTC)) == (None, ())
     assert read_history(store, "demo") == before
     assert {path for path in files(store) if path.startswith("date=")} == {
         f"date=2026-11-0{day}/day-0001.parquet" for day in range(1, 6)
@@ -219,9 +218,8 @@ def test_two_runs_at_once_summarize_once(store: RunStore) -> None:
 
 def test_events_of_one_quota(store: RunStore) -> None:
     """The events of an entity within some days are its drifts and the runs that wrote it."""
-    found = read_events(store, "demo", "2026-11-03", "user=a")
+    (drift,) = read_events(store, "demo", "2026-11-03", "user=a").drifts
 
-    (drift,) = found.drifts
     assert (drift.since, drift.repaired, drift.times_seen) == (at(3), at(4), 1)
     assert read_events(store, "demo", "2026-11-01", "user=b").drifts == ()
 

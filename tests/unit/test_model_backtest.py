@@ -32,7 +32,7 @@ HARMLESS = {"entity": "user=b", "actual": 1e6, "desired": 2e6, "owned": 20}
 ENDS = [
     *end("2026-11-01", *map(cleared, range(8)), blocked_by="removals"),
     *end("2026-11-02", *map(cleared, range(8))),
-    *end("2026-11-03", RAISED, HARMLESS, overridden="raise"),
+    *end("2026-11-03", RAISED, HARMLESS, overridden="raise,went_back"),
     *end("2026-11-04", declared=None),
     *end("2026-11-05", {"entity": "user=x", "action": "report", "kind": "drifted"}),
 ]
@@ -73,5 +73,7 @@ def test_the_screen_of_a_backtest() -> None:
     assert "2026-11-01 00:00 UTC demo 2026-11-01 2 8 removals 8 etl 8 blocked" in lines
     assert "2026-11-03 00:00 UTC demo 2026-11-03 1 2 raise 1 team 1 overridden" in lines
     assert blocked_json(blocked[1])["owners"] == [{"owner": "team", "rows": 1}]
+    assert "old_ledger; the history lacks what they compare with. At the time they" in shown
+    assert "blocked 1 plan." in shown
     none = plain(backtest_screen(plans, (), "2026-11-01", "cluster.yaml"))
-    assert none.endswith("would have blocked none.\n")
+    assert "would have blocked none.\n\nNot tried: blast_radius" in none
