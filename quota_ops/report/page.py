@@ -14,6 +14,7 @@ from quota_ops.report.brokers import broker_id, broker_words, format_broker_resu
 from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.formats import duration, moment, stated_words, uncommitted_words
+from quota_ops.report.page_limits import Stored, format_limits
 from quota_ops.report.page_parts import MEANING, PageRow, bar, headings, page_row, style
 from quota_ops.report.page_past import draw_charts, list_days
 from quota_ops.report.page_table import PageTable, format_data, list_choices, make_tables
@@ -54,8 +55,11 @@ class Fold(NamedTuple):
     command: str = ""
 
 
-def as_html(report: Report) -> str:
-    """Return the page: summary, bar, rows that need attention, changed rows; the rest is folded."""
+def as_html(report: Report, stored: Stored = ()) -> str:
+    """Return the page: summary, bar, rows that need attention, changed rows; the rest is folded.
+
+    `stored` are the quotas on the cluster at the end of the run, to look up the limit of a client.
+    """
     rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
     rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
     for row in report_rows(report):
@@ -76,6 +80,7 @@ def as_html(report: Report) -> str:
         ]
     )
     ways, past = list_ways(report), report.past
+    limits = format_limits(stored) if stored else None
     return rendered(
         "report.html",
         {f"#bar0 .{part.style}": part.quotas for part in parts},
@@ -84,7 +89,9 @@ def as_html(report: Report) -> str:
         finished=moment(report.finished),
         bar_parts=parts,
         choices=list_choices(tables),
-        data=format_data(tables, ways=ways._asdict()),
+        data=format_data(tables, ways=ways._asdict(), limits=limits),
+        has_limits=limits is not None,
+        resolve=f"quota-ops resolve {quote(report.cluster)} --user NAME --client-id ID --explain",
         tables={"person": person, "changes": changes, "held": held},
         ways=ways,
         headings=headings(applied=applied),

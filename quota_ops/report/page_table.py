@@ -21,34 +21,26 @@ class PageTable(NamedTuple):
     number: int
     caption: str
     rows: Sequence[PageRow]
+    owners: Mapping[str, int]
+    """How many rows each owner has, in order; empty if there is one owner only."""
 
     @property
     def first(self) -> Sequence[PageRow]:
         """The rows that are HTML."""
         return self.rows[:FIRST]
 
-    @property
-    def owners(self) -> Mapping[str, int]:
-        """How many rows each owner has, in order; empty if there is one owner only."""
-        counts: dict[str, int] = {}
-        for row in self.rows:
-            counts[row.owner] = counts.get(row.owner, 0) + 1
-        return counts if len(counts) > 1 else {}
-
 
 def make_tables(tables: Iterable[tuple[str, Iterable[PageRow]]]) -> list[PageTable]:
     """Return tables by their captions and rows; the owner of the riskiest row comes first."""
-    return [
-        PageTable(number, caption, _group_by_owner(rows))
-        for number, (caption, rows) in enumerate(tables)
-    ]
+    return [_group_by_owner(number, caption, rows) for number, (caption, rows) in enumerate(tables)]
 
 
-def _group_by_owner(rows: Iterable[PageRow]) -> list[PageRow]:
+def _group_by_owner(number: int, caption: str, rows: Iterable[PageRow]) -> PageTable:
     groups: dict[str, list[PageRow]] = {}
     for row in rows:
         groups.setdefault(row.owner, []).append(row)
-    return [row for group in groups.values() for row in group]
+    owners = {owner: len(group) for owner, group in groups.items()} if len(groups) > 1 else {}
+    return PageTable(number, caption, [row for group in groups.values() for row in group], owners)
 
 
 def format_data(tables: Iterable[PageTable], **more: Any) -> "Markup":

@@ -19,6 +19,7 @@ from tests.benchmarks.clients import clients
 from tests.benchmarks.fleet import fleet
 from tests.benchmarks.many_clusters import many_clusters
 from tests.benchmarks.measure import Spread, pair
+from tests.benchmarks.pages import pages
 from tests.unit.review_sample import large_review
 
 
@@ -138,6 +139,7 @@ CASES = {
     "resolve": resolve,
     "clients": clients,
     "comment": comment,
+    "pages": pages,
     "demo": demo,
     "many_clusters": many_clusters,
     "fleet": fleet,

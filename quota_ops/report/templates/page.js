@@ -201,6 +201,50 @@
     }
   });
   form.hidden = total === 0;
+
+  // Which limit applies to a client, by the same levels as quota-ops resolve.
+  const lookup = document.getElementById("lookup");
+  const unpack = async ({ stored }) => {
+    const bytes = Uint8Array.from(atob(stored), (char) => char.charCodeAt(0));
+    const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const { texts, rows } = JSON.parse(await new Response(text).text());
+    return new Map(rows.map(([user, client, key, text]) => [JSON.stringify([user, client, key]), texts[text]]));
+  };
+  const resolve = (limits, known, user, client) => {
+    const names = (own, typed) => own === null ? null : own ? typed : "";
+    const applied = new Set();
+    return limits.levels.map(([words, ofUser, ofClient], rank) => {
+      const sends = ofClient === null || client !== "";
+      return [`${rank + 1}. ${words}`, ...limits.keys.map((_, key) => {
+        const text = known.get(JSON.stringify([names(ofUser, user), names(ofClient, client), key]));
+        if (text === undefined || (ofClient && client === "")) return ["none", ""]; // "" is the default
+        if (!sends) return [text, "sends no client id"];
+        if (applied.has(key)) return [text, "overridden"];
+        applied.add(key);
+        return [text, "applies"];
+      })];
+    });
+  };
+  if (lookup) {
+    lookup.hidden = false;
+    let known;
+    lookup.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      known ??= await unpack(data.limits);
+      const user = lookup.elements.user.value || data.limits.anonymous;
+      const client = lookup.elements.client.value;
+      const levels = resolve(data.limits, known, user, client);
+      const heads = ["level", ...data.limits.keys].map((one) => `<th scope="col">${escaped(one)}</th>`).join("");
+      const body = levels.map(([words, ...cells]) => `<tr><th scope="row">${escaped(words)}</th>${cells.map(([text, fate]) =>
+        `<td class="${fate === "applies" ? "applies" : "quiet"}">${escaped(text)}${fate && ` <small>${escaped(fate)}</small>`}</td>`).join("")}</tr>`).join("");
+      const free = data.limits.keys.filter((_, key) => !levels.some((one) => one[key + 1][1] === "applies"));
+      lookup.querySelector("output").textContent = `User ${user}, ${client ? `client id ${client}` : "no client id"}: `
+        + (free.length ? `no limit for ${free.join(", ")}.` : "each key has a limit.");
+      const shown = document.getElementById("levels");
+      shown.tabIndex = 0; // it scrolls sideways on a narrow screen
+      shown.innerHTML = `<table aria-label="Levels of the lookup"><thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table>`;
+    });
+  }
   if (location.hash.length > 1) {
     recall();
     search();

@@ -8,22 +8,24 @@ from platform import python_version
 
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.report import Report
+from quota_ops.model.tables import ACTUAL
 from quota_ops.report.audit import audit_record
 from quota_ops.report.json_report import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
+from quota_ops.report.row_status import RowStatus, report_rows
 from quota_ops.report.text_report import as_text
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_run_history
 from quota_ops.stages.report.past import add_past
 from quota_ops.stages.report.run_report import read_report
+from quota_ops.store.parquet import to_values
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
 
 FORMS = {
     REPORT: as_json,
     "report.md": as_markdown,
     "report.txt": as_text,
-    PAGE: as_html,
 }
 
 
@@ -54,6 +56,22 @@ def write_forms(folder: RunFolder, report: Report) -> None:
     """Write a report as report.json, .md, .txt and .html; nothing is recorded."""
     for name, form in FORMS.items():
         folder.write_text(name, form(report))
+    folder.write_text(PAGE, as_html(report, _read_stored(folder, report)))
+
+
+def _read_stored(folder: RunFolder, report: Report) -> list[tuple[str, str, float]]:
+    """Return the quotas that the cluster has after a run, as far as known; none if damaged."""
+    if report.plan is None or not folder.has(ACTUAL.file):
+        return []
+    table = folder.read_table(ACTUAL)
+    columns = (to_values(table[name]) for name in ("entity", "key", "value"))
+    stored: dict[tuple[str, str], float | None] = {
+        (entity, key): value for entity, key, value in zip(*columns, strict=True)
+    }
+    for row in report_rows(report):
+        if row.status in {RowStatus.CHANGED, RowStatus.FOUND}:
+            stored[row.difference.id] = row.difference.target
+    return [(entity, key, value) for (entity, key), value in stored.items() if value is not None]
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
