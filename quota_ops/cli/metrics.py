@@ -42,7 +42,13 @@ def metrics(clusters: tuple[str, ...], out: Path | None, run_store: str | None) 
             "The textfile collector ignores other files: name it, for example, quota_ops.prom.",
         )
     store = find_run_store(run_store)
-    states = read_cluster_states(store, clusters or list_clusters(store))
+    named = clusters or list_clusters(store)
+    if not named:  # a file without clusters would silence every alert
+        raise InvalidInput(
+            f"the run store {store.root} has no runs",
+            "Set --run-store or QUOTA_OPS_RUN_STORE to the run store that all runs use.",
+        )
+    states = read_cluster_states(store, named)
     if out is None:
         click.echo(format_metrics(states), nl=False)
         return

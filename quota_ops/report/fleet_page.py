@@ -37,7 +37,7 @@ _HEADINGS = (
     "drifted",
     "pending",
     "unmanaged",
-    "refused",
+    "runs refused",
     "last look",
     "last change",
     "30 days",

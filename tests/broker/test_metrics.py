@@ -37,7 +37,9 @@ def seconds(at: str) -> float:
 def test_metrics_follow_the_newest_run(lab: Lab) -> None:
     """Counts are those of the newest run; after a run that fails there are none."""
     lab.desire({f"user={name}": {KEY: 10.0} for name in ("alice", "bob", "carol")})
-    assert read_metrics(lab) == {}
+    empty = lab.call("metrics", "--out", str(lab.root / "quota_ops.prom"))
+    assert (empty.returncode, "has no runs" in empty.stderr) == (2, True)
+    assert not (lab.root / "quota_ops.prom").exists()
     lab.run("reconcile")
     found = read_metrics(lab)
     assert found[("quotas_stored", "demo")] == found[("quotas_in_sync", "demo")] == 3
@@ -108,7 +110,7 @@ def test_no_name_breaks_the_metrics(name: str) -> None:
 def test_only_a_file_that_the_collector_reads_is_written(lab: Lab) -> None:
     """A name that the textfile collector ignores, and a folder that does not exist, are errors."""
     wrong = lab.call("metrics", "--out", "quota_ops.txt")
-    missing = lab.call("metrics", "--out", str(lab.root / "none" / "quota_ops.prom"))
+    missing = lab.call("metrics", "demo", "--out", str(lab.root / "none" / "quota_ops.prom"))
 
     assert (wrong.returncode, missing.returncode) == (2, 2)
     assert "does not end in .prom" in wrong.stderr
