@@ -17,6 +17,7 @@ from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.buckets import buckets
 from tests.benchmarks.clients import clients
 from tests.benchmarks.fleet import fleet
+from tests.benchmarks.histories import histories
 from tests.benchmarks.many_clusters import many_clusters
 from tests.benchmarks.measure import Spread, pair
 from tests.benchmarks.pages import pages
@@ -138,6 +139,7 @@ CASES = {
     "spark": spark,
     "resolve": resolve,
     "clients": clients,
+    "history": histories,
     "comment": comment,
     "pages": pages,
     "demo": demo,
