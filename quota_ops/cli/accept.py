@@ -68,6 +68,11 @@ def accept(
     from quota_ops.report.layout import Tone, line
     from quota_ops.store.run_names import find_run
 
+    if not (names or defaults or anyone or everything):
+        raise InvalidInput(
+            "no quota is named",
+            "Add --names user=alice, --defaults user for the default, or --all for every drift.",
+        )
     who = parse_wanted(names, defaults, anyone, everything=everything)
     session = Session.start(cluster, desired_state, run_store)
     folder = find_run(session.store, run if "/" in run else f"{session.policy.cluster}/{run}")

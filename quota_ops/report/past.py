@@ -50,7 +50,7 @@ def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
         return []
     known, is_new = past.quotas.get(row.difference.id), past.is_new(row.difference)
     words = [] if is_new is None else [_drift_words(known, now, is_new=is_new)]
-    if altered := past.find_alter(row.difference):
+    if (altered := past.find_alter(row.difference)) and not row.origin:
         words.append(
             f"Changed by {altered.altered_by} with alter on {moment(altered.altered_at)}: "
             f"{altered.altered_reason} (run {altered.altered_run})."

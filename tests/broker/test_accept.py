@@ -29,6 +29,7 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
     done = lab.call("accept", "demo", "--all")
     after = file.read_text()
 
+    assert "or --all for every drift." in lab.call("accept", "demo").stderr
     assert "found no drift among these quotas" in missing
     found = json.loads(tried.stdout)
     assert found["accepted"] == [{"entity": ALICE, "key": KEY}, {"entity": BOB, "key": KEY}]

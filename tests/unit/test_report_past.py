@@ -7,7 +7,7 @@ import pytest
 from quota_ops.model.difference import Action, Kind
 from quota_ops.model.history import DayHistory, QuotaHistory
 from quota_ops.model.past import Past
-from quota_ops.model.report import Report
+from quota_ops.model.report import Origin, Report
 from quota_ops.model.rows import Key
 from quota_ops.report.cells import change
 from quota_ops.report.past import past_words
@@ -108,3 +108,10 @@ def test_the_history_of_a_report_is_kept() -> None:
 
     assert past is not None
     assert Past.from_json(past.as_json()) == past
+
+
+def test_an_origin_is_shown_once() -> None:
+    """The note of an unmanaged row names the alter that set it, so its past does not."""
+    report = replace(report_of(ALTERED), origins={RAISED.id: Origin("set by anna with alter")})
+
+    assert words_of(report)[0] == ["New: no earlier run found it."]
