@@ -63,8 +63,7 @@ class SparkEngine:
 
         Each folder has one file, in the order of the tables. A cluster without rows gets none.
         """
-        # Spark collects what it broadcasts on the driver, and it judges the size of rows by that of
-        # compressed files. Only the small sides are broadcast, by a hint.
+        # A broadcast passes through the driver, and Spark judges by compressed size: only by hints.
         self._spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
         try:
             for table, places in sides.items():
@@ -74,6 +73,8 @@ class SparkEngine:
             with timed(_log, logging.DEBUG, "diff.sql in Spark"):
                 found = self._spark.sql(text.diff_text()).join(by_cluster, "cluster")
                 self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
+            if not any(one.path.endswith(".parquet") for one in (to / DIFFERENCES.name).walk()):
+                return  # nothing differs: batches.sql would only cost its planning
             # What is batched is what is stored, and is not computed twice.
             written = self._read_parquet(DIFFERENCES, to / DIFFERENCES.name)
             written.createOrReplaceTempView(DIFFERENCES.name)

@@ -73,6 +73,6 @@ def differences(path: Path) -> tuple[Difference, ...]:
     return RunFolder(open_place(path)).differences()
 
 
-def batches(path: Path) -> Iterable[BatchRow]:
+def batches(path: Path) -> list[BatchRow]:
     """Return the rows of the batches that an engine wrote, batch after batch."""
     return [row for rows in RunFolder(open_place(path)).batches().values() for row in rows]

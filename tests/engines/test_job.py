@@ -18,7 +18,7 @@ from quota_ops.store import parquet
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
-from tests.engines.runs import differences, put
+from tests.engines.runs import batches, differences, put
 
 ROW = ("user=a", "producer_byte_rate", 1.0)
 
@@ -89,16 +89,16 @@ def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> N
     )
 
 
-def test_what_an_earlier_diff_left_is_written_anew(tmp_path: Path) -> None:
-    """A repeated diff of a run folder replaces the result of the earlier diff."""
+def test_what_an_earlier_diff_left_is_written_anew(engine: Engine, tmp_path: Path) -> None:
+    """A repeated diff of a run folder, now without differences, replaces the earlier result."""
     folder = put(tmp_path, "c", desired=[DesiredRow("c", *ROW, None, None, "f", 1)])
-    diff_runs(EmbeddedEngine(), [open_place(folder)])
-    assert len(differences(folder)) == 1
+    diff_runs(engine, [open_place(folder)])
+    assert (len(differences(folder)), len(batches(folder))) == (1, 1)
 
     put(tmp_path, "c")
-    diff_runs(EmbeddedEngine(), [open_place(folder)])
+    diff_runs(engine, [open_place(folder)])
 
-    assert differences(folder) == ()
+    assert (differences(folder), batches(folder)) == ((), [])
 
 
 def put_damaged_fleet(root: Path) -> list[Path]:
