@@ -23,6 +23,7 @@ COMMANDS = {
 def test_it_names_the_run(lab: Lab, verb: str) -> None:
     """While a request of a run is in flight, each command names it on stderr, and succeeds."""
     lab.desire(WANTED)
+    lab.put({BOB: {KEY: 1.0}})
     beside = Beside(lab, COMMANDS[verb])
     run = lab.start(connect=lambda: beside)
     name = f"demo/{run.folder.place.name}"
