@@ -80,12 +80,12 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Record scripts, event handlers and addresses."""
-        self._in_script = tag == "script"
+        self._in_script = tag == "script" and ("type", "application/json") not in attrs
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
         self.handlers += [str(value) for _, value in attrs if "javascript:" in str(value)]
 
     def handle_data(self, data: str) -> None:
-        """Record the text, and the scripts."""
+        """Record the text, and the scripts; data that the page's script reads is text too."""
         (self.scripts if self._in_script else self.text).append(data)
         self._in_script = False
 
@@ -109,5 +109,7 @@ def test_every_page(lab: Lab) -> None:
     shown = " ".join("".join(parsed.text).split())
     assert all(name in shown for name in ("<script>alert(1)</script>", "{{7*7}}"))
     assert not any("alert(1)" in script for script in parsed.scripts)
+    [data] = re.findall(r'id="data">(.*?)</script>', pages[".html"], re.DOTALL)
+    assert not set(data) & {"<", ">", "&"}
     assert parsed.handlers == []
     assert "<script>" not in re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", pages[".md"])
