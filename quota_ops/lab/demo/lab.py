@@ -10,6 +10,7 @@ from typing import Any
 
 from quota_ops.kafka.connection import find_connection
 from quota_ops.lab.airflow.server import RunningAirflow
+from quota_ops.lab.demo import month
 from quota_ops.lab.demo.by_hand import ByHand, set_by_hand
 from quota_ops.lab.demo.dag_run import TASKS, run_dag
 from quota_ops.lab.demo.home import Home
@@ -65,6 +66,21 @@ class Lab:
             ended.returncode == exit_code,
             f"quota-ops {arguments[0]} exited with {ended.returncode}, not {exit_code}",
         )
+
+    def play_month(self) -> None:
+        """Run quota-ops daily for a month before today; raises StoryFailed if a run fails."""
+        with self.narration.show_wait("Playing the month") as update:
+            playing = subprocess.Popen(
+                [sys.executable, "-m", month.__name__],
+                cwd=self.home.repository.root,
+                env=_copy_environment() | self.home.environment,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            with playing:
+                for day in playing.stdout or ():
+                    update(day.strip())
+        expect(playing.returncode == 0, "a run of the month failed")
 
     def run_dag(self, dag_id: str, **params: Any) -> None:
         """Run a DAG to its end and show its tasks; raises StoryFailed when the run fails."""
