@@ -1,0 +1,88 @@
+"""What happened before a run: whether drift is new, and who altered a quota."""
+
+import json
+from math import inf
+
+import pytest
+
+from quota_ops.model.difference import Action, Kind
+from quota_ops.model.history import DayHistory, QuotaHistory
+from quota_ops.model.past import Past, select_past
+from quota_ops.model.rows import Key
+from tests.unit.report_sample import MIB, difference
+
+RATE = "producer_byte_rate"
+DRIFTED = difference({"user": "alice"}, RATE, (Kind.DRIFTED, Action.SET), 20 * MIB, 10 * MIB)
+PENDING = difference({"user": "bob"}, RATE, (Kind.PENDING, Action.SET), 20 * MIB, 10 * MIB)
+LOOKED = DayHistory("demo", "2026-11-20", 24, 24, *(0,) * 5, *(None,) * 10)
+FAILED = LOOKED._replace(looks=0)
+
+
+def known(**fields: object) -> QuotaHistory:
+    """Return the history of alice's rate; what is not given is null."""
+    nothing = dict.fromkeys(QuotaHistory._fields, None)
+    place = {"cluster": "demo", "entity": "user=alice", "key": RATE, "drifts": 1, "times_seen": 1}
+    return QuotaHistory(**nothing | place | fields)  # type: ignore[arg-type]
+
+
+def past(*days: DayHistory, trouble: str | None = None, **fields: object) -> Past:
+    """Return a past in which alice's rate has a history."""
+    one = known(**fields)
+    return Past({Key(one.entity, one.key): one}, days, trouble)
+
+
+@pytest.mark.parametrize(
+    ("before", "row", "is_new"),
+    [
+        (Past(days=(LOOKED,)), DRIFTED, True),
+        (past(LOOKED), DRIFTED, True),
+        (past(LOOKED, drifted_since="2026-11-19T10:00:00Z"), DRIFTED, False),
+        (past(FAILED), DRIFTED, None),
+        (past(LOOKED, trouble="damaged"), DRIFTED, None),
+        (past(LOOKED), PENDING, None),
+    ],
+)
+def test_whether_drift_is_new(before: Past, row: object, is_new: bool | None) -> None:  # noqa: FBT001
+    """Drift is new if no run found it since it was last in sync, and a run has looked."""
+    assert before.is_new(row) is is_new  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_found"),
+    [
+        ({}, False),
+        ({"altered_at": "2026-11-20T10:00:00Z", "altered_value": 20 * MIB}, True),
+        ({"altered_at": "2026-11-20T10:00:00Z", "altered_value": 30 * MIB}, False),
+        (
+            {
+                "altered_at": "2026-11-20T10:00:00Z",
+                "altered_value": 20 * MIB,
+                "set_at": "2026-11-21T10:00:00Z",
+            },
+            False,
+        ),
+    ],
+)
+def test_who_altered_a_quota(fields: dict[str, object], is_found: bool) -> None:  # noqa: FBT001
+    """An alter explains a value that is still stored, unless a run set the quota later."""
+    before = past(LOOKED, **fields)
+
+    assert before.find_alter(DRIFTED) == (known(**fields) if is_found else None)
+    assert before.find_alter(PENDING) is None
+
+
+def test_there_and_back() -> None:
+    """The artefact has every value, also an infinite one."""
+    before = past(LOOKED, desired=inf, actual=1.0, trouble="not complete")
+
+    assert Past.from_json(json.loads(json.dumps(before.as_json()))) == before
+
+
+def test_what_is_kept_of_a_history() -> None:
+    """A report keeps the quotas that differ, and the newest days."""
+    other = known(entity="user=carol")
+    days = (LOOKED, LOOKED._replace(date="2026-11-21"))
+
+    assert select_past([known(), other], days, [DRIFTED, PENDING], 1) == Past(
+        {Key("user=alice", RATE): known()}, days[1:]
+    )
