@@ -99,7 +99,7 @@ def as_html(
         ],
         searched=len(clusters) > SEARCHED,
         total=parts,
-        charts=list(_draw_totals(history, today, finished)),
+        charts=list(_draw_totals(history, today, total[RowStatus.DRIFTED], finished)),
         quotas=[_quota_cells(one) for one in rank_quotas(history.quotas)[:MOST]],
         owners=[_owner_cells(one) for one in rank_owners(history.quotas)[:MOST]],
     )
@@ -162,7 +162,10 @@ def _before(
 
 
 def _draw_totals(
-    history: FleetHistory, today: Mapping[str, tuple[int, int] | None], finished: str | None
+    history: FleetHistory,
+    today: Mapping[str, tuple[int, int] | None],
+    drifted_today: int,
+    finished: str | None,
 ) -> Iterable[tuple[str, "Markup"]]:
     """Yield the heading and the chart of each total; nothing until there are two days."""
     days: dict[str, list[DayHistory]] = defaultdict(list)
@@ -173,11 +176,12 @@ def _draw_totals(
         (date, compute_share(sum(d.in_sync or 0 for d in each), sum(d.declared or 0 for d in each)))
         for date, each in days.items()
     ]
+    drifted = [(date, float(sum(one.drifted or 0 for one in each))) for date, each in days.items()]
     known = [one for one in today.values() if one is not None]
     if finished and known:
         now = compute_share(sum(one for one, _ in known), sum(one for _, one in known))
         shares.append((finished[:10], now))
-    drifted = [(date, float(sum(one.drifted or 0 for one in each))) for date, each in days.items()]
+        drifted.append((finished[:10], float(drifted_today)))
     for name, numbers, tone in (
         ("Quotas in sync", DailyNumber("Quotas in sync", shares, "%"), "in-sync"),
         ("Quotas drifted", DailyNumber("Quotas drifted", drifted), "drifted"),

@@ -16,7 +16,7 @@ from quota_ops.report.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.formats import duration, moment, stated_words, uncommitted_words
 from quota_ops.report.page_limits import Stored, format_limits
 from quota_ops.report.page_parts import MEANING, PageRow, bar, headings, page_row, style
-from quota_ops.report.page_past import draw_charts, list_days
+from quota_ops.report.page_past import add_run, draw_charts, list_days
 from quota_ops.report.page_table import PageTable, format_data, list_choices, make_tables
 from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.row_status import RowStatus, Section, count_statuses, has_applied, report_rows
@@ -80,6 +80,7 @@ def as_html(report: Report, stored: Stored = ()) -> str:
         ]
     )
     ways, past = list_ways(report), report.past
+    days = add_run(past.days, report) if past else ()
     limits = format_limits(stored) if stored else None
     return rendered(
         "report.html",
@@ -105,8 +106,8 @@ def as_html(report: Report, stored: Stored = ()) -> str:
         findings=list(_findings(report)),
         findings_found=len(list_unsilenced(report.findings)),
         explained=EXPLAINED,
-        charts=list(draw_charts(past.days)) if past else [],
-        days=list_days(past.days) if past else (),
+        charts=list(draw_charts(days)),
+        days=list_days(days),
         past_trouble=(past.trouble or "") if past else "",
         folds=[
             Fold(MEANING[status], table, *_advise(status, report))

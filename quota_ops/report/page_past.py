@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.history import DayHistory
+from quota_ops.model.report import Report
 from quota_ops.report.chart import DailyNumber, draw_chart
+from quota_ops.report.row_status import RowStatus, count_in_sync, count_statuses, report_rows
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -30,6 +32,29 @@ _NUMBERS: tuple[tuple[str, str, str, Callable[[DayHistory], float | None]], ...]
     ("Drifted quotas", "", "drifted", lambda day: day.drifted),
     ("Changes applied", "", "changed", lambda day: day.changed),
 )
+
+
+def add_run(days: Sequence[DayHistory], report: Report) -> tuple[DayHistory, ...]:
+    """Return the days before a run, of which the last one has the state that the run left.
+
+    Its other numbers are those of the runs before. A run that did not compare adds nothing.
+    """
+    if report.plan is None or not days:
+        return tuple(days)
+    today = report.finished[:10]
+    kept = [one for one in days if one.date < today]
+    last = days[-1]
+    if last.date != today:
+        last = last._replace(date=today, changed=0, repaired=0)
+    counts = count_statuses(report)
+    changed = sum(row.was_written for row in report_rows(report))
+    this = last._replace(
+        declared=report.plan.desired,
+        in_sync=count_in_sync(report),
+        drifted=counts[RowStatus.DRIFTED],
+        changed=last.changed + changed,
+    )
+    return (*kept, this)
 
 
 def draw_charts(days: Sequence[DayHistory]) -> Iterator[Chart]:

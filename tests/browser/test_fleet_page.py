@@ -27,7 +27,9 @@ def test_overview_of_clusters(browser: Browser, tmp_path: Path, heard: list[str]
         )
         page = listened(context, heard)
         page.goto(path.as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") == width
+        for each in (600, 1000, 1150, 1280, width):
+            page.set_viewport_size({"width": each, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") == each
         assert list_violations(page) == []
 
         first = page.locator(".clusters tbody th:visible").first

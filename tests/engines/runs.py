@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from quota_ops.sql.spark import SparkEngine
 
     AnyEngine = EmbeddedEngine | SparkEngine
+
+
+SPARK_IN_MATRIX = pytest.mark.parametrize(
+    "engine", ["embedded", pytest.param("spark", marks=pytest.mark.matrix)], indirect=True
+)
+"""For a test that takes Spark long, while others in `make test` run the same SQL on Spark."""
 
 
 def put(

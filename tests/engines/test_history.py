@@ -25,6 +25,7 @@ from quota_ops.store.history_summaries import TABLES
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import open_place
 from tests.engines.history_oracle import walk
+from tests.engines.runs import SPARK_IN_MATRIX
 
 if TYPE_CHECKING:
     from tests.engines.runs import AnyEngine
@@ -159,6 +160,7 @@ def fleet() -> list[list[HistoryRow]]:
     return examples
 
 
+@SPARK_IN_MATRIX
 def test_hundreds_of_clusters(
     engine: "AnyEngine",
     embedded: EmbeddedEngine,
@@ -172,3 +174,16 @@ def test_hundreds_of_clusters(
     parts = [first, [row for row in rows if row.ended[:10] > middle]]
 
     assert comparable(fold([embedded, engine], tmp_path, parts)) == comparable(expected(fleet))
+
+
+def test_a_job_with_a_wrong_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run store that is not there is an error, not a history without anything new."""
+    from spark_jobs.summarize_history import main  # noqa: PLC0415 - pyspark
+
+    with pytest.raises(SystemExit) as ended:
+        main(str(tmp_path / "typo"))
+
+    assert (ended.value.code, capsys.readouterr().err.split("\n")[0]) == (
+        2,
+        f"the run store {tmp_path / 'typo'} is missing or empty",
+    )

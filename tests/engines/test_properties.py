@@ -19,7 +19,7 @@ from quota_ops.store import parquet
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.engines.oracle import decide
-from tests.engines.runs import decide_all
+from tests.engines.runs import SPARK_IN_MATRIX, decide_all
 
 if TYPE_CHECKING:
     from tests.engines.runs import AnyEngine
@@ -193,6 +193,7 @@ def moved(cluster: Cluster, *, back: bool) -> Cluster:
     return cluster._replace(rows=rows, holds=None)
 
 
+@SPARK_IN_MATRIX
 def test_there_and_back(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> None:
     """The plan back undoes exactly the writes of a plan: the same rows with the values swapped."""
     there, back = (
@@ -209,6 +210,7 @@ def test_there_and_back(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> No
     assert back == {key: (after, before) for key, (before, after) in there.items()}
 
 
+@SPARK_IN_MATRIX
 def test_a_run_leaves_nothing_to_do(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> None:
     """Once the writes are done and read back, only rows that are left alone are reported."""
     ended = {name: one._replace(rows=dict(one.rows)) for name, one in fleet.items()}

@@ -19,6 +19,7 @@ from quota_ops.store import history
 from quota_ops.store.history_summaries import read_summaries
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore, open_place
+from tests.engines.runs import SPARK_IN_MATRIX
 from tests.places import on_disk
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def test_a_damaged_end_is_named_and_left_out(store: RunStore) -> None:
     assert read_history(store, "other").troubles == ()
 
 
+@SPARK_IN_MATRIX
 def test_a_damaged_day_is_named_and_left_out(engine: "AnyEngine", store: RunStore) -> None:
     """Either engine counts all other days, and every later reader learns which one is missing."""
     history.compact(history.list_days(store), NOW)
@@ -235,16 +237,3 @@ def test_a_copied_history_says_the_same(store: RunStore, tmp_path_factory: Any) 
     copied = RunStore(open_place(copy))
     assert read_history(copied, "demo") == read_history(store, "demo")
     assert summarize(copied) == (None, ())
-
-
-def test_a_job_with_a_wrong_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A run store that is not there is an error, not a history without anything new."""
-    from spark_jobs.summarize_history import main  # noqa: PLC0415 - pyspark
-
-    with pytest.raises(SystemExit) as ended:
-        main(str(tmp_path / "typo"))
-
-    assert (ended.value.code, capsys.readouterr().err.split("\n")[0]) == (
-        2,
-        f"the run store {tmp_path / 'typo'} is missing or empty",
-    )

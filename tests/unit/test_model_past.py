@@ -2,6 +2,7 @@
 
 import json
 from math import inf
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def known(**fields: object) -> QuotaHistory:
     return QuotaHistory(**nothing | place | fields)  # type: ignore[arg-type]
 
 
-def past(*days: DayHistory, trouble: str | None = None, **fields: object) -> Past:
+def past(*days: DayHistory, trouble: str | None = None, **fields: Any) -> Past:
     """Return a past in which alice's rate has a history."""
     one = known(**fields)
     return Past({Key(one.entity, one.key): one}, days, trouble)
@@ -63,7 +64,7 @@ def test_whether_drift_is_new(before: Past, row: object, is_new: bool | None) ->
         ),
     ],
 )
-def test_who_altered_a_quota(fields: dict[str, object], is_found: bool) -> None:  # noqa: FBT001
+def test_who_altered_a_quota(fields: dict[str, Any], is_found: bool) -> None:  # noqa: FBT001
     """An alter explains a value that is still stored, unless a run set the quota later."""
     before = past(LOOKED, **fields)
 

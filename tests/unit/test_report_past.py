@@ -1,6 +1,7 @@
 """New drift and known drift, in words."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from quota_ops.model.past import Past
 from quota_ops.model.report import Origin, Report
 from quota_ops.model.rows import Key
 from quota_ops.report.cells import change
+from quota_ops.report.page_past import add_run
 from quota_ops.report.past import past_words
 from quota_ops.report.row_status import report_rows
 from quota_ops.report.summary import summarize
@@ -115,3 +117,15 @@ def test_an_origin_is_shown_once() -> None:
     report = replace(report_of(ALTERED), origins={RAISED.id: Origin("set by anna with alter")})
 
     assert words_of(report)[0] == ["New: no earlier run found it."]
+
+
+def test_the_newest_day_of_a_chart_is_this_run() -> None:
+    """The charts end with the state that the report shows; the days before stay as they were."""
+    report = report_of(KNOWN, ALTERED)
+    today = DAY._replace(date=report.finished[:10], changed=3, declared=20, in_sync=20, drifted=0)
+    now: dict[str, Any] = {"declared": 20, "in_sync": 18, "drifted": 2}
+
+    assert add_run((DAY,), report) == (DAY, DAY._replace(date=today.date, **now))
+    assert add_run((DAY, today), report) == (DAY, today._replace(**now))
+    assert add_run((), report) == ()
+    assert add_run((DAY,), replace(report, plan=None)) == (DAY,)

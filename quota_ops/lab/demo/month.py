@@ -7,6 +7,7 @@ real; only Python's clocks are moved back, by the library time-machine, while ea
 import sys
 from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from importlib.util import find_spec
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -67,11 +68,11 @@ def main() -> None:
 
 
 def _run(command: tuple[str, ...]) -> None:
-    from quota_ops.cli import main as quota_ops  # noqa: PLC0415 - all commands
-
+    """Run a command in this process, which starts once for all days."""
+    program = import_module("quota_ops.cli").main
     try:
         with redirect_stdout(StringIO()):
-            quota_ops(command, prog_name="quota-ops")
+            program(command, prog_name="quota-ops")
     except SystemExit as ended:
         if ended.code:
             sys.stderr.write(f"quota-ops {' '.join(command)} exited with {ended.code}\n")

@@ -30,8 +30,6 @@ def reconcile_first(lab: Lab) -> None:
             "that month with real runs, whose clocks it moves back: the reports show it."
         )
         lab.play_month()
-        past = lab.read_last_run().past
-        expect(past and len(past.days) >= month.DAYS - 1, "the report does not show the month")
     else:
         lab.narration.show_text("Without the library time-machine, the demo has no past month.")
         lab.run_command(*month.FIRST, shown=False)
@@ -95,6 +93,8 @@ def report_drift(lab: Lab) -> None:
     lab.run_dag("drift")
     (overview,) = (lab.home.store / "fleet").glob("*/report.txt")
     report = lab.read_last_run()
+    days = len(report.past.days) if report.past else 0
+    expect(days >= month.DAYS or not month.can_play(), f"the drift report shows {days} days")
     entity, key = LAST_MINUTE.entity, LAST_MINUTE.key
     for text in (overview.read_text(encoding="utf-8"), as_text(report)):
         is_reported = any(entity in one and key in one for one in text.splitlines())
