@@ -18,7 +18,8 @@ MOST_ENDS = 300
 """The most files of ends that a report reads, each in 5 ms; a summary has all past days in one."""
 _MANY = (
     "The history has {ends:,} runs that are not summarized yet, which takes too long to read for "
-    "each report. Run spark_jobs/summarize_history.py; quota-ops history {cluster} shows them."
+    "each report. The first run of tomorrow summarizes them, or spark_jobs/summarize_history.py "
+    "now those of past days; quota-ops history {cluster} shows them."
 )
 
 
