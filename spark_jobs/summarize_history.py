@@ -22,9 +22,14 @@ def main(run_store: str) -> None:
     Spark starts only if what is new is large. Prints each file that cannot be read and exits with
     code 2 then; the others are summarized.
     """
-    builder = SparkSession.builder.appName("quota-ops history")
+    started: list[SparkSession] = []
+
+    def start() -> SparkEngine:
+        started.append(SparkSession.builder.appName("quota-ops history").getOrCreate())
+        return SparkEngine(started[0])
+
     try:
-        engine = EngineBySize(lambda: SparkEngine(builder.getOrCreate()))
+        engine = EngineBySize(start)
         store = RunStore(open_place(run_store))
         if not store.root.entries():
             raise InvalidInput(f"the run store {run_store} is missing or empty", _NAME_IT)
@@ -33,8 +38,8 @@ def main(run_store: str) -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)
     finally:
-        if running := SparkSession.getActiveSession():
-            running.stop()
+        for session in started:
+            session.stop()
     sys.stdout.write(f"{found.as_text()}\n")
     if found.troubles:
         sys.exit(2)

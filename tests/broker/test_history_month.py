@@ -7,7 +7,9 @@ import pytest
 import time_machine
 
 from quota_ops.sql.history import History, read_history
+from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.history_summaries import read_summaries
+from quota_ops.store.run_names import find_run
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"
@@ -86,6 +88,13 @@ def test_a_month(lab: Lab, lived: History) -> None:
         "25": (1, 0, 0, 2, 0, 0, 1, 1, 5 * DAY),
     }
     assert next(read_summaries(lab.store)).until == "2026-10-20"
+    for hour in (10, 11):  # the second report finds all past days in the summary
+        run(lab, at(26, hour), "report", "demo")
+        past = read_report(find_run(lab.store, "demo/last")).past
+        assert past is not None
+        shown = [one for one in past.days if one.date < "2026-10-26"]
+        assert (shown, past.trouble) == (list(lived.days), None)
+    assert next(read_summaries(lab.store)).until == "2026-10-25"
 
 
 EXPECTED: dict[str, dict[str, Any]] = {

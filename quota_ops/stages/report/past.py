@@ -3,11 +3,14 @@
 import logging
 from dataclasses import replace
 
+from quota_ops.model.history import DAYS
 from quota_ops.model.past import Past, select_past
 from quota_ops.model.report import Report
 from quota_ops.sql.history import read_history
 from quota_ops.stages.report.run_report import PAST
+from quota_ops.store import parquet
 from quota_ops.store.history import list_days
+from quota_ops.store.history_summaries import Summary, read_summaries, read_table
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore
 
@@ -41,12 +44,29 @@ def add_past(folder: RunFolder, report: Report) -> Report:
 
 
 def _read_past(store: RunStore, report: Report) -> Past:
+    """Return the history of the rows that differ, and of the days.
+
+    Without drift, days alone suffice: to read those of a summary takes no query.
+    """
     days = [one.of_cluster(report.cluster) for one in list_days(store)]
     if (ends := sum(len(one.ends) for one in days if not one.compacted)) > MOST_ENDS:
         return Past(trouble=_MANY.format(ends=ends, cluster=report.cluster))
-    found = read_history(store, report.cluster)
     differences = report.plan.differences if report.plan else ()
+    if not any(row.is_drift for row in differences):
+        newest = next(read_summaries(store), None)
+        dates = [one.date for one in days if one.date < report.finished[:10]]
+        if all(newest and date <= newest.until for date in dates):
+            return _read_days(store, newest, report.cluster)
+    found = read_history(store, report.cluster)
     past = select_past(found.quotas, found.days, differences, MOST_DAYS)
     if found.troubles:
         past = replace(past, trouble=f"The history is not complete: {'; '.join(found.troubles)}.")
     return past
+
+
+def _read_days(store: RunStore, newest: Summary | None, cluster: str) -> Past:
+    rows = parquet.read_rows(DAYS, read_table(store, newest, DAYS))
+    days = [one for one in rows if one.cluster == cluster]
+    damaged = "; ".join(newest.damaged.values()) if newest else ""
+    trouble = f"The history is not complete: {damaged}." if damaged else None
+    return Past({}, tuple(days[-MOST_DAYS:]), trouble)
