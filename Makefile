@@ -41,7 +41,7 @@ test: setup ## run the suite: real brokers of every pinned Kafka, Spark and Airf
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --no-loadscope-reorder
 
 matrix: setup ## run the tests that `make test` leaves out: a Spark cluster, Airflow in a browser, a bucket
-	@$(BIN)/python -m pytest -m matrix --numprocesses 0 tests/engines tests/browser tests/objects tests/broker
+	@$(BIN)/python -m pytest -m matrix --numprocesses 0 tests/engines tests/browser tests/objects tests/broker tests/dag tests/cli
 
 dist: setup ## build wheel and source archive, and plan with the wheel in an empty environment without Java
 	@$(BIN)/python scripts/build_dist.py dist

@@ -139,6 +139,7 @@ def quota_ops(command: str, folder: Path, environ: dict[str, str]) -> str:
     return ended.stdout
 
 
+@pytest.mark.matrix
 def test_up_and_down(tmp_path: Path, home: dict[str, str]) -> None:
     """Up shows address and login; again, that it runs; down ends even the rest after a crash."""
     said = quota_ops("up", tmp_path, home)

@@ -158,6 +158,7 @@ def answered(api: AirflowApi, run_id: str, option: str) -> str:
     return state
 
 
+@pytest.mark.matrix
 def test_a_host_that_dies_in_the_middle_of_apply(
     company: Company, api: AirflowApi, quotas: Quotas
 ) -> None:
