@@ -13,7 +13,7 @@ NO_EFFECT = "no effect: other limits come first for all of its clients"
 _ANY_USER = "every user without a limit of their own"
 _SENDS = {True: "clients with a client id", False: "clients without a client id"}
 _CLEAR = {LimitChange.NEWLY_LIMITED, LimitChange.NO_LONGER_LIMITED}
-"""Changes that the values describe completely, whoever shares the limit."""
+"""Changes that need no words about who shares the limit: the values say enough."""
 _SHARED = {
     (USER,): "for all client ids of a user together",
     (CLIENT_ID,): "for all users of a client id together",

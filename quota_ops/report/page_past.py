@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from quota_ops.model.fleet_history import compute_share
 from quota_ops.model.history import DayHistory
 from quota_ops.model.report import Report
 from quota_ops.report.chart import DailyNumber, draw_chart
@@ -20,15 +21,13 @@ class Chart(NamedTuple):
     drawn: "Markup"
 
 
-def find_share(day: DayHistory) -> float | None:
-    """Return the percentage of a cluster's quotas in sync; None if no run compared that day."""
-    if day.in_sync is None or not day.declared:
-        return None
-    return 100 * day.in_sync / day.declared
+def _find_share(day: DayHistory) -> float | None:
+    """Return how many percent are in sync; None if no run compared that day."""
+    return None if day.in_sync is None else compute_share(day.in_sync, day.declared or 0)
 
 
 _NUMBERS: tuple[tuple[str, str, str, Callable[[DayHistory], float | None]], ...] = (
-    ("Share in sync", "%", "in-sync", find_share),
+    ("Share in sync", "%", "in-sync", _find_share),
     ("Drifted quotas", "", "drifted", lambda day: day.drifted),
     ("Changes applied", "", "changed", lambda day: day.changed),
 )

@@ -50,7 +50,7 @@ def rendered(
 def describe_policy() -> str:
     """Return the content security policy for a web server that shows pages from a run store.
 
-    Whoever can write to the store could put another page there: only our scripts may run.
+    Only the scripts of quota-ops may run, even in a page that somebody else put into the store.
     """
     scripts = " ".join(f"'{_hash(_file(name))}'" for name in _SCRIPTS)
     return (

@@ -37,7 +37,6 @@ def split_rows(review: ClusterReview) -> ReviewRows:
     stored = {one.id for one in recorded if one.after is not None}
     listed = {row.difference.id for row in own}
     others = [row for row in rows if row.difference.id not in review.own and _differs(row)]
-    merged = [row for row in others if _is_merged(review, row)]
     return ReviewRows(
         tuple(row for row in own if row.difference.action in WRITES),
         tuple(
@@ -45,8 +44,8 @@ def split_rows(review: ClusterReview) -> ReviewRows:
             for row in own
             if row.difference.action not in WRITES and row.difference.id not in same
         ),
-        tuple(row for row in others if row not in merged),
-        tuple(merged),
+        tuple(row for row in others if not _is_merged(review, row)),
+        tuple(row for row in others if _is_merged(review, row)),
         tuple(sorted(stored)),
         tuple(sorted((same - stored) | (review.own - listed))),
     )
