@@ -9,6 +9,7 @@ from quota_ops.findings.codes import (
     OWN_LIMIT,
     OWN_PERCENTAGE,
     SHADOWED,
+    UNCHECKED_USERS,
     UNKNOWN_USER,
 )
 from quota_ops.findings.shadowing import Hiding, report_shadow
@@ -35,6 +36,7 @@ def check_cluster(desired: Rows, others: Rows, facts: ClusterFacts | None) -> It
     if facts is not None:
         yield from _find_beyond_threads(desired, facts)
         yield from _find_unknown_users(desired, facts)
+        yield from _find_unchecked_users(desired, facts)
         yield from _find_own_throttle(desired, others, facts)
 
 
@@ -43,6 +45,8 @@ def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
     known = {
         BEYOND_THREADS: facts is not None and _capacity(facts) is not None,
         UNKNOWN_USER: facts is not None and bool(_known_users(facts)),
+        UNCHECKED_USERS: facts is not None
+        and (facts.lacks_describe or facts.scram_users is not None),
         OWN_LIMIT: facts is not None and _own_name(facts) is not None,
     }
     return frozenset(
@@ -109,6 +113,13 @@ def _find_unknown_users(desired: Rows, facts: ClusterFacts) -> Iterator[Finding]
                 f"{text} is for a user without a SCRAM credential and without an ACL of its own."
             )
             yield Finding(UNKNOWN_USER, text, None, message, CODES[UNKNOWN_USER].remedy)
+
+
+def _find_unchecked_users(desired: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+    if facts.lacks_describe and any(_user(text) is not None for text, _ in desired):
+        message = f"Whether the cluster knows the users of these quotas ({UNKNOWN_USER}) was not"
+        message += f" checked: {facts.principal} lacks Describe on the resource Cluster."
+        yield Finding(UNCHECKED_USERS, None, None, message, CODES[UNCHECKED_USERS].remedy)
 
 
 def _user(text: str) -> str | None:

@@ -13,7 +13,7 @@ PREFIXED_USER, DEFAULT_AS_TEXT, NOT_NFC = "QO101", "QO102", "QO103"
 MIXED_UNITS, SHADOWED, NAMELESS_ONLY, STARVING = "QO104", "QO105", "QO106", "QO107"
 LOOPBACK, NOWHERE, AROUND_NAME, FRACTION = "QO108", "QO109", "QO110", "QO111"
 TWIN, SLIP = "QO112", "QO113"
-BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT = "QO201", "QO202", "QO203"
+BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
 
 _WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
 _FILES, _QUOTAS, _BROKERS = DecidedBy.FILES, DecidedBy.QUOTAS, DecidedBy.BROKERS
@@ -212,9 +212,8 @@ _ALL = (
         _BROKERS,
         "a user that the cluster does not know",
         "The cluster has SCRAM users and ACLs, but none with this name; an ACL for everyone "
-        "(User:*)"
-        " does not count. quota-ops skips this check if the cluster has no SCRAM users or no ACLs,"
-        " or if the permission Describe is missing.",
+        "(User:*) does not count. This is not checked if the cluster has no SCRAM users or no ACLs,"
+        " or does not authorize quota-ops to list them (QO204).",
         "Usually a typo, or a user that no longer exists: the limit applies to no client.",
         """\
 - user: alcie
@@ -233,6 +232,16 @@ _ALL = (
 - user: {default: true}
   limits: {request_percentage: 5}""",
         "Give the user of quota-ops a quota of its own, with request_percentage: unlimited.",
+    ),
+    Code(
+        UNCHECKED_USERS,
+        _NOTICE,
+        _BROKERS,
+        "users that quota-ops is not authorized to list",
+        "The user of quota-ops lacks Describe on the resource Cluster, to list users and ACLs.",
+        "QO202 is not checked: a typo in the name of a user stays unnoticed.",
+        "- {user: alice, limits: {producer_byte_rate: 10 MiB}}",
+        "Grant Describe, which only allows reading, or silence the finding in cluster.yaml.",
     ),
 )
 

@@ -34,6 +34,9 @@ _CONFIGS = (
     "inter.broker.protocol.version",
     ZOOKEEPER,
 )
+_UNAUTHORIZED = 31
+"""CLUSTER_AUTHORIZATION_FAILED. A cluster without an authorizer responds to a query of ACLs with
+SECURITY_DISABLED (54). Source: AclApis and KafkaApis."""
 _LARGEST = 4 * 2**20
 """Bytes: about 150,000 ACLs in a quarter of a second. Reading more would delay the command."""
 EVERY_ACL = {
@@ -78,6 +81,7 @@ def read_facts(connection: Connection, cluster: ClusterDescription, timeout: flo
     finally:
         client.close()
     first, aliases = cluster.endpoints[0].id, {}
+    users, acls = responses.get((first, "users")), responses.get((first, "acls"))
     if cluster.bootstrap:
         aliases = {find_responder(responses.get((BOOTSTRAP, "configs"))): BOOTSTRAP}
     return ClusterFacts(
@@ -87,9 +91,10 @@ def read_facts(connection: Connection, cluster: ClusterDescription, timeout: flo
             for at in (aliases.get(one.id, one.id),)
         ),
         connection.principal,
-        _parse_users(responses.get((first, "users"))),
-        _parse_principals(responses.get((first, "acls"))),
+        _parse_users(users),
+        _parse_principals(acls),
         connection.properties["client.id"],
+        any(one is not None and one.error_code == _UNAUTHORIZED for one in (users, acls)),
     )
 
 

@@ -30,6 +30,8 @@ class ClusterFacts:
     `principal` is the user of quota-ops, as far as the client can know it: `User:alice`;
     `client_id` is its client id. `scram_users` have a SCRAM credential, `acl_principals` an ACL;
     both are None if the cluster does not support or authorize the query, or responds too late.
+    `lacks_describe` is whether it rejected one of them because quota-ops is not authorized; without
+    an authorizer, a cluster has no ACLs and rejects no query.
     """
 
     brokers: tuple[BrokerFacts, ...]
@@ -37,6 +39,7 @@ class ClusterFacts:
     scram_users: frozenset[str] | None = None
     acl_principals: frozenset[str] | None = None
     client_id: str = "quota-ops"
+    lacks_describe: bool = False
 
     @property
     def callback_classes(self) -> tuple[str, ...]:
@@ -57,6 +60,7 @@ class ClusterFacts:
             ],
             "scram_users": _sorted(self.scram_users),
             "acl_principals": _sorted(self.acl_principals),
+            "lacks_describe": self.lacks_describe,
         }
 
     @classmethod
@@ -68,6 +72,7 @@ class ClusterFacts:
             client_id=values["client_id"],
             scram_users=_names(values["scram_users"]),
             acl_principals=_names(values["acl_principals"]),
+            lacks_describe=values.get("lacks_describe", False),  # not in facts of earlier releases
         )
         return check_types([facts])[0]
 

@@ -56,8 +56,8 @@ class Finding(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The place of the finding or, without one, its entity."""
-        return str(self.place) if self.place else self.entity or ""
+        """The place of the finding or, without one, its entity or the cluster."""
+        return str(self.place) if self.place else self.entity or "the cluster"
 
 
 class Silence(NamedTuple):

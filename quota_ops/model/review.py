@@ -81,10 +81,19 @@ class ClusterReview:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings that are not silenced and were not there at the merge base."""
+        """The findings that are not silenced and that this branch adds.
+
+        Of those that only a plan gives (without a column), these are the ones about its own
+        entities and about no entity.
+        """
         known = {one[:3] for one in self.base.findings} if self.base else set()
-        found = self.report.findings if self.report else ()
-        return tuple(one for one in found if one.silenced is None and one[:3] not in known)
+        own = {None, *(key.entity for key in self.own)}
+        return tuple(
+            one
+            for one in (self.report.findings if self.report else ())
+            if one.silenced is None and one[:3] not in known
+            if one.entity in own or (one.place and one.place.column is not None)
+        )
 
     def exit_code(self, *, fail_on_guards: bool = True) -> int:
         """Return the exit code: 0 if nothing is wrong."""

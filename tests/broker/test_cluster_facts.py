@@ -49,7 +49,7 @@ def test_a_refusal_leaves_out_what_it_refuses(
     acls: set[str] | None,
     secured_broker: RunningBroker,
 ) -> None:
-    """DescribeConfigs covers the brokers, Describe the users; the release is always readable."""
+    """DescribeConfigs covers the brokers, Describe the users; a refusal is not an empty list."""
     address = secured_broker.nodes[0].address("SASL")
     with open_cluster(connection_of(secured_broker, user), cluster_id=None) as cluster:
         facts = cluster.read_facts(10.0)
@@ -60,6 +60,7 @@ def test_a_refusal_leaves_out_what_it_refuses(
         f"User:{user}",
         frozenset() if acls else None,
         frozenset(acls) if acls else None,
+        lacks_describe=acls is None,
     )
     assert "NullPointerException" not in secured_broker.log.read_text()
 
@@ -93,6 +94,7 @@ def test_users_with_a_credential_are_known(listeners: Listeners) -> None:
         facts = cluster.read_facts(10.0)
 
     assert (facts.scram_users, facts.acl_principals) == (frozenset({USER}), None)
+    assert not facts.lacks_describe
 
 
 def test_a_describe_leaves_the_facts_in_the_run(lab: Lab) -> None:

@@ -164,6 +164,8 @@ def test_a_job_that_may_only_describe_is_green(
             heading(lab, "✅ 1 change on `demo`").partition("\n")[0],
         )
         assert "\nNot validated by the broker: the Kafka user of this job is not " in comment
+        assert "**1 new finding**" in comment
+        assert "\n- QO204 `the cluster`: `Whether the cluster knows the users " in comment
 
 
 def test_a_cluster_that_cannot_be_queried_is_red(lab: Lab) -> None:

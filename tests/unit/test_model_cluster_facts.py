@@ -6,7 +6,7 @@ import pytest
 
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 
-SILENT = ClusterFacts((BrokerFacts(3, "[::1]:9092"),), "User:ANONYMOUS")
+SILENT = ClusterFacts((BrokerFacts(3, "[::1]:9092"),), "User:ANONYMOUS", lacks_describe=True)
 TOLD = ClusterFacts(
     brokers=(
         BrokerFacts(1, "kafka-1:9092", "4.3", "com.example.Grouped", 3, 8),

@@ -36,7 +36,8 @@ def facts(case: Mapping[str, Any]) -> ClusterFacts | None:
     names = ("scram", "acls")
     scram, acls = (None if case.get(one) is None else frozenset(case[one]) for one in names)
     principal, client_id = case.get("principal", "User:ours"), case.get("client_id", "quota-ops")
-    return ClusterFacts(tuple(brokers), principal, scram, acls, client_id)
+    lacks = case.get("lacks_describe", False)
+    return ClusterFacts(tuple(brokers), principal, scram, acls, client_id, lacks)
 
 
 def differences(case: Mapping[str, Any]) -> Iterator[Difference]:

@@ -2,11 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quota_ops.model.finding import Finding, Location
 from quota_ops.report.formats import escape_text
 from quota_ops.report.review.annotations import (
     Annotation,
@@ -40,6 +42,22 @@ def test_a_comment_is_harmless(name: str) -> None:
         one.type for one in tokens(as_comment(review_of("plain")))
     }
     assert escape_text(name) in {one.content for one in found if one.type == "code_inline"}
+
+
+def test_findings_of_others_are_not_new() -> None:
+    """What only the cluster reveals is the branch's doing where the branch changes the entity."""
+    changed = large_review(1).clusters[0]
+    (own,) = {key.entity for key in changed.own}
+    assert changed.report
+    found = [
+        Finding("QO202", entity, None, "unknown", "Correct it.", Location("team.yaml", 3))
+        for entity in (own, "user=alcie")
+    ]
+    added = Finding("QO101", "user=User:a", None, "prefix", "Remove it.", Location("t.yaml", 3, 7))
+    unchecked = Finding("QO204", None, None, "unchecked", "Grant it.")
+    report = replace(changed.report, findings=(*found, added, unchecked))
+
+    assert replace(changed, report=report).findings == (found[0], added, unchecked)
 
 
 @pytest.mark.parametrize("name", NAMES)
