@@ -9,6 +9,7 @@ from shlex import quote
 from quota_ops.model.entity import ENTITY_TYPES, IP, MAX_NAME_BYTES, Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.text import is_visible
 
 _END = rf"(?=,(?:{'|'.join(ENTITY_TYPES)})=|\Z)"
 _PARTS = re.compile(rf'(?:^|,)([^=",]+="(?:[^"\\]|\\.)*"{_END}|.*?{_END})', re.DOTALL)
@@ -102,10 +103,13 @@ def format_flags(entity: Entity) -> str:
 
 
 def _format_name(kind: str, name: str) -> str:
-    """Return a part as people write it, or in JSON quotes if that would be parsed differently."""
+    """Return a part as people write it, or in JSON quotes if that would be parsed differently.
+
+    A screen shows invisible characters as escapes, which only JSON reads as those characters.
+    """
     plain = f"{kind}={name}"
     try:
-        if parse_names([plain]) == ((kind, name),):
+        if is_visible(name) and parse_names([plain]) == ((kind, name),):
             return plain
     except InvalidInput:  # a part of the name looks like a misspelt type
         pass

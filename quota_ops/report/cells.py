@@ -74,14 +74,16 @@ def desired(row: ReportRow) -> str:
 
 
 def change(row: ReportRow) -> str:
-    """Return the change: `+50 %`, `new`, `deleted`, `cleared`, `lifted`; empty for none."""
+    """Return the change: `+50 %`, `new`, `was deleted`, `cleared`, `lifted`; empty for none."""
     difference = row.difference
     if difference.action not in WRITES:
         return ""
     if difference.target is None:
         return "cleared"
     if difference.before is None:
-        return "new" if not difference.is_drift else "restored" if row.was_written else "deleted"
+        return (
+            "new" if not difference.is_drift else "restored" if row.was_written else "was deleted"
+        )
     if UNLIMITED in {current(row), desired(row)}:
         return "lifted" if desired(row) == UNLIMITED else "limited"
     share = change_share(difference)

@@ -74,7 +74,7 @@ def _count(number: int | None, tone: Tone) -> Span:
 
 
 def _quota_cells(one: QuotaHistory) -> Line:
-    now = f"drifted since {moment(one.drifted_since)}" if one.drifted_since else "in sync"
+    now = f"drifted since {moment(one.drifted_since)}" if one.drifted_since else "not drifted"
     return (
         Span(one.entity, Tone.STRONG),
         Span(one.key),
@@ -103,7 +103,7 @@ def _describe_quota(one: QuotaHistory) -> str:
     name = f"{one.entity} {one.key}"
     if not one.drifts:
         return f"{name}: no run found it drifted."
-    last = "in sync when last looked at"
+    last = "not drifted when last looked at"
     if one.drifted_since:
         last = f"drifted since {moment(one.drifted_since)} when last looked at"
     times, looks = counted(one.drifts, "time"), counted(one.times_seen, "look")
@@ -143,9 +143,8 @@ def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
         values = one.desired, one.actual
         yield Event(one.since, one.key, what, *values, None, one.run, None, Tone.REFUSAL)
         if one.repaired and one.repaired_by is None:
-            yield Event(
-                one.repaired, one.key, "in sync again", None, None, None, None, None, Tone.OK
-            )
+            what = "no longer drifted"
+            yield Event(one.repaired, one.key, what, None, None, None, None, None, Tone.OK)
 
 
 _WORDS = {Mode.APPLY: "set", Mode.ROLLBACK: "rolled back", Mode.ALTER: "altered"}

@@ -69,7 +69,8 @@ def as_html(report: Report, stored: Stored = ()) -> str:
             rest[row.status].append(page)
     parts = bar(count_statuses(report))
     applied = has_applied(report)
-    changes_title = Section.CHANGE.heading(applied=applied)
+    planned = Section.CHANGE.heading(applied=applied)
+    changes_title = planned if rows[Section.CHANGE] else "About the plan"
     filled = [status for status, pages in rest.items() if pages]
     person, changes, held, *others = tables = make_tables(
         [

@@ -14,7 +14,7 @@ from quota_ops.model.registration import Absent
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.formats import duration, escape_text, moment
-from quota_ops.report.row_status import RowStatus, count_statuses, report_rows
+from quota_ops.report.row_status import ReportRow, RowStatus, count_statuses, report_rows
 
 INCOMPLETE = (
     "The cluster does not name its fenced brokers (Apache Kafka does since 4.0): one that is down "
@@ -66,14 +66,18 @@ def validated_words(report: Report) -> str:
 
 def verified_words(report: Report) -> str:
     """Return how many rows were verified, and how many of them Git does not declare any more."""
-    ended = {RowStatus.CHANGED, RowStatus.FOUND}
-    cleared = sum(
-        row.status in ended and row.difference.action is Action.CLEAR for row in report_rows(report)
-    )
+    removed = sum(map(_is_removed, report_rows(report)))
     words = f"{report.verified:,} verified"
-    if cleared:
-        words += f": {report.verified - cleared:,} declared in Git, {cleared:,} cleared"
+    if removed:
+        words += f": {report.verified - removed:,} declared in Git, {removed:,} removed"
     return words
+
+
+def _is_removed(row: ReportRow) -> bool:
+    """Return whether verify expects that no broker stores the row."""
+    if row.difference.action is Action.CLEAR:
+        return row.applied is not None and row.applied.status in DONE
+    return row.difference.action is Action.FORGET and row.status is not RowStatus.HELD
 
 
 def is_accepted(report: Report) -> bool:

@@ -19,6 +19,7 @@ from quota_ops.report.page import as_html
 from quota_ops.report.page_parts import bar
 from quota_ops.report.row_status import RowStatus, Section, count_statuses, report_rows
 from quota_ops.report.screens import plan_screen
+from quota_ops.report.sentences import verified_words
 from quota_ops.report.summary import summarize
 from quota_ops.report.text_report import as_text
 from tests.unit.report_sample import APPLIED, BROKERS, PLAN, PLANNED, difference
@@ -164,7 +165,29 @@ def test_the_verified_rows_of_the_page_add_up() -> None:
 
     assert "412 of 412 quotas in sync" in summarize(APPLIED).sentence
     assert heading
-    assert heading[1] == "413 verified: 412 declared in Git, 1 cleared"
+    assert heading[1] == "413 verified: 412 declared in Git, 1 removed"
+
+
+def test_a_forgotten_row_is_not_declared_in_git() -> None:
+    """Verify expects that no broker stores a quota that is gone, so it is not one of Git's."""
+    gone = difference(
+        {"user": "dave"}, "producer_byte_rate", (Kind.GONE, Action.FORGET), None, None
+    )
+    plan = replace(PLAN, differences=(gone,), desired=24, guards=())
+    report = replace(PLANNED, plan=plan, validated=(), brokers=BROKERS, verified=25)
+
+    assert verified_words(report) == "25 verified: 24 declared in Git, 1 removed"
+
+
+def test_no_section_of_changes_contradicts_the_validation() -> None:
+    """If all changes need attention, no heading says that none would change."""
+    row = difference({"user": "alice"}, "producer_byte_rate", (Kind.DRIFTED, Action.SET), 5.0, 7.0)
+    plan = replace(PLAN, differences=(row,), desired=24, guards=())
+    outcome = Outcome(0, row.entity, (row.key,), Status.ACCEPTED)
+    page = as_html(replace(PLANNED, plan=plan, validated=(outcome,)))
+
+    assert "The broker accepts the change" in page
+    assert '<h2 id="changes">About the plan</h2>' in page
 
 
 def test_a_row_that_is_only_reported_says_why() -> None:

@@ -101,7 +101,7 @@ def test_the_summary_tells_new_drift_from_known(report: Report, words: str | Non
 
 def test_a_deletion_is_not_new() -> None:
     """A quota that somebody deleted on the cluster is shown as deleted."""
-    assert [change(row) for row in report_rows(report_of())] == ["-50 %", "deleted"]
+    assert [change(row) for row in report_rows(report_of())] == ["-50 %", "was deleted"]
 
 
 def test_the_history_of_a_report_is_kept() -> None:

@@ -19,6 +19,7 @@ from quota_ops.model.specification import (
     parse_exactly,
     parse_filter,
 )
+from quota_ops.model.text import is_visible
 
 CASES = tuple(
     pytest.param(case, id=case["case"])
@@ -66,8 +67,9 @@ ODD_NAMES = HOSTILE | st.lists(
     ).map(Entity.of)
 )
 def test_flags_that_are_shown_mean_the_same_entity(entity: Entity) -> None:
-    """The flags in a printed command name that entity in a shell, whatever its name."""
+    """The flags in a printed command name that entity in a shell, and hide no character of it."""
     words = shlex.split(format_flags(entity))
+    assert is_visible(format_flags(entity))
     names, defaults = (
         [word for flag, word in zip(words[::2], words[1::2], strict=True) if flag == option]
         for option in ("--names", "--defaults")

@@ -26,8 +26,9 @@ def reconcile_first(lab: Lab) -> None:
     lab.set_by_hand(*BEFORE_GIT)
     if month.can_play():
         lab.narration.show_text(
-            "A run looked every morning since then, and repaired what had drifted. The demo plays "
-            "that month with real runs, whose clocks it moves back: the reports show it."
+            "A run looked every morning since then; once or twice a week one repaired what had "
+            "drifted. The demo plays that month with real runs, whose clocks it moves back: the "
+            "reports show it."
         )
         lab.play_month()
     else:
