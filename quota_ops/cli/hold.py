@@ -58,6 +58,8 @@ def hold(
     from quota_ops.model.moment import parse_until
     from quota_ops.model.specification import parse_exactly
     from quota_ops.report.holds import hold_screen
+    from quota_ops.report.sentences import clock_words
+    from quota_ops.store.clock import measure_lead
     from quota_ops.store.holds import add, holds_now
 
     who = parse_exactly(names, defaults, anyone)
@@ -68,7 +70,7 @@ def hold(
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
     session.store.prepare()
-    add(session.holds, made)
+    lead = measure_lead(add(session.holds, made))
     if output == TEXT:
         is_known = session.is_declared(who) or session.is_managed(who)
         try:
@@ -80,4 +82,6 @@ def hold(
         show_screen(hold_screen(session.policy, made, lasting, is_known=is_known))
     else:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
+    if lead:
+        click.echo(clock_words(lead), err=True)
     warn_of_writes(session.find_writes(who.accepts))

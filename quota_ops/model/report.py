@@ -124,6 +124,8 @@ class Report:
     """How the writes concern the clients of the inventory; None without one, or without writes."""
     held: tuple[HoldRow, ...] = ()
     """The held entities of a run without a plan; a plan has its own holds."""
+    clock_lead: float = 0.0
+    """How many seconds this machine's clock was ahead of the run store's; 0 if that was not so."""
     past: Past | None = None
     """What happened before this run; None if it was not read."""
     record: Record | None = None

@@ -29,7 +29,8 @@ class StorePing:
     `winners` has, for each number that `racers` writers tried to create at the same moment, how
     many of them succeeded; it is empty if files cannot be created. `left` is the address of the
     folder with test files that could not be deleted. `is_empty` is whether the store had nothing in
-    it before: it is new, or its address has a typing error.
+    it before: it is new, or its address has a typing error. `clock_lead` is how many seconds this
+    machine's clock is ahead of the store's; 0 if they agree.
     """
 
     address: str
@@ -38,6 +39,7 @@ class StorePing:
     winners: tuple[int, ...] = ()
     left: str | None = None
     is_empty: bool = False
+    clock_lead: float = 0.0
 
     @property
     def is_safe(self) -> bool | None:

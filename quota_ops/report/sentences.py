@@ -123,6 +123,17 @@ def _decision_words(one: Decision) -> str:
     return f"{who}{acted} {did} {what} at {moment(one.at)}: {one.reason}"
 
 
+def clock_words(lead: float) -> str:
+    """Return what a clock that is `lead` seconds ahead of the store's does; empty for 0."""
+    if not lead:
+        return ""
+    side, end = ("ahead of", "early") if lead > 0 else ("behind", "late")
+    return (
+        f"The clock of this machine is {duration(abs(lead))} {side} that of the run store: holds "
+        f"and freezes end that much too {end} here. Synchronize it."
+    )
+
+
 def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = str) -> str:
     """Return the effect of a client.quota.callback.class on stored quotas; empty if none is known.
 
@@ -196,6 +207,7 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     return [
         *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),
         *([callback] if callback else []),
+        *([clock] if (clock := clock_words(report.clock_lead)) else []),
         *metadata_words(report.metadata),
         *([unread] if (unread := _unread_words(report)) else []),
         *missed,

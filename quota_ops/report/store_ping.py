@@ -9,6 +9,7 @@ from quota_ops.model.store_ping import Operation, StorePing
 from quota_ops.model.text import counted
 from quota_ops.report.formats import duration
 from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.sentences import clock_words
 
 _UNSAFE = (
     "This store must not be written: two runs could take the same number. quota-ops refuses to "
@@ -72,6 +73,9 @@ def _below(ping: StorePing) -> Iterator[Line]:
     if ping.is_safe is False:
         yield line()
         yield line(_UNSAFE, Tone.REFUSAL)
+    if clock := clock_words(ping.clock_lead):
+        yield line()
+        yield line(clock, Tone.CHANGE)
     if ping.is_empty:
         yield line()
         yield line("This store is empty or does not exist: no run has used it.", Tone.CHANGE)
@@ -89,6 +93,7 @@ def store_ping_json(ping: StorePing) -> dict[str, Any]:
     winners     how many of them succeeded, for each number
     operations  operation, authorized (true, false, null not tried), median and highest (seconds),
                 error
+    clock_lead  how many seconds this machine's clock is ahead of the store's; 0 if they agree
     empty       whether nothing was stored there before the test
     left        the folder of test files that could not be deleted; null if there are none
     """
@@ -107,6 +112,7 @@ def store_ping_json(ping: StorePing) -> dict[str, Any]:
             }
             for one in ping.operations
         ],
+        "clock_lead": ping.clock_lead,
         "empty": ping.is_empty,
         "left": ping.left,
     }

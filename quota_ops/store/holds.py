@@ -28,14 +28,15 @@ def read(folder: Place) -> tuple[Hold, ...]:
     return tuple(_read(folder / file_name(number, _KIND)) for number in numbers(folder, _KIND))
 
 
-def add(folder: Place, hold: Hold) -> None:
-    """Record a hold or a release after all earlier ones, which never change."""
+def add(folder: Place, hold: Hold) -> Place:
+    """Record a hold or a release after all earlier ones, which never change; return its file."""
     content = json.dumps(hold.as_json(), ensure_ascii=False, indent=1).encode()
-    create_next(
+    number = create_next(
         lambda number: folder / file_name(number, _KIND),
         lambda _number: content,
         first=max(numbers(folder, _KIND), default=0) + 1,
     )
+    return folder / file_name(number, _KIND)
 
 
 def release(folder: Place, who: EntityFilter, *, by: str, reason: str) -> Hold:

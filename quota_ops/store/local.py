@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
@@ -98,6 +99,10 @@ class LocalStore:
             return Path(f"/{key}").exists()
         except OSError as error:
             raise InvalidInput(f"/{key} cannot be read: {error.strerror}", remedy(error)) from error
+
+    def modified(self, key: str) -> datetime:
+        """Return a file's time, which a file server sets by its own clock."""
+        return datetime.fromtimestamp(Path(f"/{key}").stat().st_mtime, UTC)
 
     def list(self, key: str, after: str = "") -> Sequence[Entry]:
         """List a folder; empty if it does not exist, InvalidInput if it is not a folder."""

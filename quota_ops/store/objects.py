@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import BinaryIO
 from uuid import uuid4
@@ -117,6 +118,11 @@ class ObjectStore:
         except client_errors() as error:
             raise self._refused(key, error, "read") from None
         return True
+
+    def modified(self, key: str) -> datetime:
+        """Return the time of an object."""
+        with self._reading(key):
+            return open_client(self.bucket).head(key)["last_modified"]
 
     def list(self, key: str, after: str = "") -> Sequence[Entry]:
         """List the objects and prefixes directly below a key, by one listing."""

@@ -11,6 +11,7 @@ from uuid import uuid4
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.store_ping import Operation, StorePing
+from quota_ops.store.clock import measure_lead
 from quota_ops.store.object_client import DENIED
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore
@@ -35,6 +36,7 @@ def ping_store(store: RunStore) -> StorePing:
     timed = [folder / f"timed-{number:02d}" for number in range(_TIMES)]
     raced = [folder / f"raced-{number:02d}" for number in range(NUMBERS)]
     winners: tuple[int, ...] = ()
+    lead = 0.0
     written: list[Place] = []
     listed = _try("list", [folder.list] * _TIMES)
     if listed.error is not None and listed.error not in _NOT_PERMITTED:
@@ -44,6 +46,7 @@ def ping_store(store: RunStore) -> StorePing:
         replaced = _try("replace", [partial(one.replace, _CONTENT) for one in timed])
         read = _try("read", [partial(_read, one) for one in timed])
         if not created.error:
+            lead = measure_lead(timed[-1])
             written += raced
             winners = tuple(_race(raced))
         written += [] if created.error and replaced.error else timed
@@ -54,7 +57,7 @@ def ping_store(store: RunStore) -> StorePing:
             for one in missing:
                 one.delete_folder()
     operations = (listed, read, created, replaced, deleted)
-    ping = StorePing(str(store.root), operations, RACERS, winners, left, is_empty)
+    ping = StorePing(str(store.root), operations, RACERS, winners, left, is_empty, lead)
     _record_race(store, ping)
     return ping
 

@@ -7,6 +7,7 @@ class with the methods of `Store`, and a line in `run_store.open_place`.
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import BinaryIO, NamedTuple, Protocol
 
 
@@ -35,7 +36,7 @@ class Leaf(NamedTuple):
 class Store(Protocol):
     """A store of bytes by key; a key is names separated by slashes.
 
-    Reads and deletes raise OSError with a `strerror`; a read of a missing file raises
+    Reads, deletes and `modified` raise OSError with a `strerror`; a read of a missing file raises
     FileNotFoundError. Every other method raises InvalidInput with the place and a remedy.
     """
 
@@ -71,6 +72,10 @@ class Store(Protocol):
 
     def exists(self, key: str) -> bool:
         """Return whether a file is at a key; for a folder, a store may return either."""
+        ...
+
+    def modified(self, key: str) -> datetime:
+        """Return when a file was written, by the store's clock, to a second or better."""
         ...
 
     def list(self, key: str, after: str = "") -> Sequence[Entry]:
@@ -182,6 +187,10 @@ class Place:
     def exists(self) -> bool:
         """Return whether the file exists; InvalidInput if this process cannot find out."""
         return self.store.exists(self.key)
+
+    def modified(self) -> datetime:
+        """Return when the file was written, by the store's clock; OSError if it is unknown."""
+        return self.store.modified(self.key)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the entries directly below, by name; empty if the folder does not exist."""

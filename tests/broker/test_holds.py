@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import time_machine
 
 from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Status
@@ -156,6 +157,20 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     assert (nobody in known.stdout, held.stdout.endswith(nobody)) == (False, True)
     assert held.stdout.splitlines()[0].endswith(": \\udcff")
     assert lab.run("plan").differences()[0].action == "set"
+
+
+def test_a_clock_that_differs_from_the_stores_is_named(lab: Lab) -> None:
+    """A machine that would end a hold early or late shows that, and by how much."""
+    lab.desire(ALICE)
+    for minutes, side, end in ((5.5, "ahead of", "early"), (-5.5, "behind", "late")):
+        with time_machine.travel(datetime.now(UTC) + timedelta(minutes=minutes)):
+            held = lab.call("hold", *WHO, "--until", "2h", "--reason", "INC-31")
+            planned = lab.call("plan", "demo")
+        assert held.stderr.startswith("The clock of this machine is 5 min ")
+        assert f"{side} that of the run store: holds and freezes end that much too {end} " in (
+            planned.stdout
+        )
+    assert "of this machine is" not in lab.call("plan", "demo").stdout
 
 
 def test_a_hold_makes_another_plan(lab: Lab) -> None:

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 import pytest
+import time_machine
 from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
@@ -52,8 +54,10 @@ def test_a_good_store_passes(address: str, tmp_path: Path, monkeypatch: pytest.M
         assert authorized(ended.stdout) == dict.fromkeys(OPERATIONS, True)
         assert all(0 < one["median"] <= one["highest"] for one in shown["operations"])
         assert find_run_store(place).root.walk() == ()
-        assert shown["empty"]
+        assert (shown["empty"], shown["clock_lead"]) == (True, 0.0)
     assert list(tmp_path.iterdir()) == []
+    with time_machine.travel(datetime.now(UTC) - timedelta(minutes=5.5)):
+        assert "\nThe clock of this machine is 5 min " in ping("--run-store", address).stdout
 
 
 def test_a_store_with_runs_is_not_called_empty(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.confirmation import confirm_stored
 from quota_ops.store import claims, ledger, ledger_end
+from quota_ops.store.clock import measure_lead
 from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.parquet import to_values
@@ -60,6 +61,7 @@ def describe_cluster(
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
     started = datetime.fromisoformat(folder.about()["started"])
     folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table, started)])
+    lead = measure_lead(folder.place / HOLDS.file) if holds_folder.list() else 0.0
     folder.write_json(
         DESCRIBED,
         {
@@ -70,6 +72,7 @@ def describe_cluster(
             "ledger": known.name,
             "ledger_end": ledger_name,
             "holds": [one.as_json() for one in holds],
+            "clock_lead": lead,
         },
     )
     if facts is not None:

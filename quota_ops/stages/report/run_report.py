@@ -27,6 +27,7 @@ from quota_ops.store.run_folder import (
     APPLIED,
     APPROVAL,
     AUDITED,
+    DESCRIBED,
     FACTS,
     FINDINGS,
     METADATA,
@@ -107,6 +108,8 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         held=()
         if plan
         else parts.read("describe", HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
+        clock_lead=parts.read("describe", DESCRIBED, lambda: folder.read_as(DESCRIBED, _parse_lead))
+        or 0.0,
         past=parts.read("report", PAST, lambda: folder.read_as(PAST, Past.from_json)),
         record=parts.read_record(),
     )
@@ -148,6 +151,10 @@ def _parse_verification(
         compute_applied_digest(folder),
     }
     return None if is_earlier else verification_from_json(kept)
+
+
+def _parse_lead(kept: Mapping[str, Any]) -> float:
+    return float(typed(kept.get("clock_lead", 0.0), float))
 
 
 def _drop_after_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
