@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quota_ops.model import code_host
+from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
 
 GITHUB, GITLAB = "github", "gitlab"
@@ -16,13 +18,13 @@ class Platform:
     """A job of a CI platform; empty values outside of any.
 
     `targets` are the commits that the branch of a pull request is compared with, the first that
-    exists; `head` is the commit that people see; `blobs` is the address of the files of commits.
+    exists; `head` is the commit that people see; `repository` is where they see its files.
     """
 
     name: str = ""
     targets: tuple[str, ...] = ()
     head: str | None = None
-    blobs: str | None = None
+    repository: Repository | None = None
     summary: Path | None = None
     """The file that GitHub shows as the summary of the job."""
     outputs: Path | None = None
@@ -52,7 +54,7 @@ def _find_github(environment: Mapping[str, str]) -> Platform:
         GITHUB,
         tuple(filter(None, named)),
         (pull.get("head") or {}).get("sha") or environment.get("GITHUB_SHA"),
-        f"{server}/{repository}/blob" if repository else None,
+        Repository.on(code_host.GITHUB, f"{server}/{repository}") if repository else None,
         _find_path(environment, "GITHUB_STEP_SUMMARY"),
         _find_path(environment, "GITHUB_OUTPUT"),
         f"{api}/repos/{repository}/issues/{pull['number']}/comments" if "number" in pull else "",
@@ -74,7 +76,7 @@ def _find_gitlab(environment: Mapping[str, str]) -> Platform:
         GITLAB,
         tuple(filter(None, named)),
         environment.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or environment.get("CI_COMMIT_SHA"),
-        f"{project}/-/blob" if project else None,
+        Repository.on(code_host.GITLAB, project) if project else None,
         api=f"{api}/projects/{identity}/merge_requests/{number}/notes" if api and number else "",
     )
 

@@ -17,6 +17,7 @@ from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 if TYPE_CHECKING:
     from quota_ops.desired.file_cache import FileCache
     from quota_ops.desired.git.branch import Branch
+    from quota_ops.model.code_host import Repository
     from quota_ops.model.finding import Problem
     from quota_ops.model.review import BaseFiles, ClusterReview
     from quota_ops.store.run_store import RunStore
@@ -34,6 +35,7 @@ class ReviewOptions:
     out: Path
     files_only: bool
     file_cache: "FileCache | None"
+    repository: "Repository | None"
 
 
 @click.command(
@@ -113,13 +115,14 @@ def review(
         with publish_failure(platform, token, folder), without_workflow_commands(platform):
             targets = (base,) if base else platform.targets or USUAL_TARGETS
             branch = Branch.find(desired_state, targets)
-            shared = ReviewOptions(find_run_store(run_store), folder, files_only, file_cache)
-            head = platform.head or branch.head
+            head, shown_at = platform.head or branch.head, platform.repository
+            store = find_run_store(run_store)
+            shared = ReviewOptions(store, folder, files_only, file_cache, shown_at)
             found = Review(
                 clusters=tuple(_review_clusters(branch, shared)),
                 base=branch.base,
                 head=head,
-                links=Links(platform.blobs, head, branch.base) if platform.blobs else None,
+                links=Links(shown_at, head, branch.base) if shown_at else None,
                 problems=_find_stray_files(branch),
             )
             code = found.exit_code(fail_on_guards=fail_on_guards)
@@ -186,7 +189,12 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
         followed |= {base.folder} if base else set()
         folder = f"{branch.prefix}{name}"
         found = ClusterReview(
-            name, folder, base=base, target=targets.get(name), invalid_base=invalid.get(name)
+            name,
+            folder,
+            base=base,
+            target=targets.get(name),
+            invalid_base=invalid.get(name),
+            repository=shared.repository,
         )
         found = _review_one(branch, shared, found)
         yield replace(found, problems=_below_root(branch, found.problems))

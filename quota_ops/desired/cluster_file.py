@@ -15,6 +15,7 @@ from quota_ops.desired.entries import (
 )
 from quota_ops.desired.inventory import read_inventory
 from quota_ops.desired.names import read_filter_part
+from quota_ops.desired.repository import read_repository
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.yaml.problems import Problems
@@ -188,6 +189,7 @@ _READERS = {
     "clear_unmanaged": read_flag,
     "paused": _read_paused,
     "inventory": read_inventory,
+    "repository": read_repository,
 }
 
 

@@ -121,6 +121,7 @@ def cluster_schema() -> Schema:
             },
         ),
         "inventory": {"type": "string", "pattern": f"^({INVENTORY.pattern})$"},
+        "repository": {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"},
         "silence": _silence(),
     }
     return {"$schema": _DRAFT, "title": "A Kafka cluster's policy", **_object(CLUSTER_FILE, types)}

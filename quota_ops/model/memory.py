@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from quota_ops.model.difference import Difference, Kind
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import exact
 from quota_ops.model.policy import YOUNGER, Memory
@@ -77,3 +78,8 @@ def drop_expired(
         for one in remembered:
             if rows[one].at < first[rows[one].state]:
                 del rows[one]
+
+
+def was_cleared(difference: Difference) -> bool:
+    """Return whether a run cleared a row, so that the commit of that run does not declare it."""
+    return difference.memory == CLEARED or difference.kind is Kind.CLEARED

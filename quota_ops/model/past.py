@@ -18,6 +18,8 @@ class Past:
     """The history of the quotas that differ, by entity and key."""
     days: tuple[DayHistory, ...] = ()
     trouble: str | None = None
+    previous: str | None = None
+    """The folder of the run before, beside that of this run; None if there is none."""
 
     @property
     def is_known(self) -> bool:
@@ -43,6 +45,7 @@ class Past:
         """Return the JSON values of an artefact."""
         return {
             "trouble": self.trouble,
+            "previous": self.previous,
             "days": [one._asdict() for one in self.days],
             "quotas": [
                 {
@@ -58,7 +61,8 @@ class Past:
         """Parse what `as_json` returned; raises KeyError or TypeError if it is something else."""
         quotas = (QuotaHistory(**_numbers(one)) for one in values["quotas"])
         days = tuple(DayHistory(**one) for one in values["days"])
-        return cls({Key(one.entity, one.key): one for one in quotas}, days, values["trouble"])
+        found = {Key(one.entity, one.key): one for one in quotas}
+        return cls(found, days, values["trouble"], values.get("previous"))
 
 
 _VALUES = ("desired", "actual", "set_value", "altered_value")

@@ -63,6 +63,7 @@ YOUNGER: dict[str, Any] = {
     "memory": {"late_writes": 86_400, "cleared": 2_592_000},
     "retired_brokers": [],
     "inventory": None,
+    "repository": None,
 }
 """Fields that policies of the first version did not have, with the values that applied then.
 
@@ -133,9 +134,9 @@ class RetiredBroker:
             raise TypeError(f"{self} is not a broker")
 
 
-BESIDE = frozenset({"paused", "freeze", "verify"})
-"""Fields that decide when a plan may be written and how it is verified, but not what is written:
-no digest includes them."""
+BESIDE = frozenset({"paused", "freeze", "verify", "repository"})
+"""Fields that do not decide what is written, only when, how it is verified and what reports link
+to: no digest includes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,8 @@ class Policy:
     retired_brokers: tuple[RetiredBroker, ...] = ()
     inventory: str | None = None
     """The clients of the cluster: a path below its folder, or an address in a bucket."""
+    repository: str | None = None
+    """Where a code host shows the repository: see `Repository.parse`."""
 
     @property
     def inventory_in_git(self) -> str:

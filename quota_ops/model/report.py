@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from quota_ops.model.approval import Decision
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.code_host import Repository
 from quota_ops.model.commit import Provenance
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import QuotaOpsError, Refused
@@ -130,6 +131,10 @@ class Report:
     """What happened before this run; None if it was not read."""
     record: Record | None = None
     """What an alter, adopt or release did; None for a run that compares."""
+    repository: Repository | None = None
+    """Where people can see the files that the run read, if that is known."""
+    path: str | None = None
+    """The path of the cluster's folder below the root of that repository."""
 
     @property
     def commit(self) -> str | None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import quote
 
+from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import QuotaOpsError, Refused
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.guard import GuardFinding
@@ -23,18 +23,15 @@ class BaseFiles(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Where a code host shows the lines of a commit: `prefix`/COMMIT/PATH#L12."""
+    """Where people see the lines of both commits of a review."""
 
-    prefix: str
+    repository: Repository
     head: str
     base: str
 
     def find_line(self, path: str, line: int | None, *, at_base: bool = False) -> str:
         """Return the address of a line at the head of the branch, or at its merge base."""
-        commit = self.base if at_base else self.head
-        return f"{self.prefix}/{commit}/{quote(path, errors='replace')}" + (
-            f"#L{line}" if line else ""
-        )
+        return self.repository.find_line(self.base if at_base else self.head, path, line)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +63,8 @@ class ClusterReview:
     """Why the files of the merge base cannot be read."""
     is_removed: bool = False
     """Whether the branch removes the cluster's folder."""
+    repository: Repository | None = None
+    """Where people see the files, if the CI platform names it; cluster.yaml may name it too."""
     compared_with: str = "current"
     """The heading of the values before: those of the cluster, or those of the merge base."""
 

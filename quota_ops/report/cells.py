@@ -4,7 +4,7 @@ from math import isfinite
 
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.memory import CLEARED
+from quota_ops.model.memory import CLEARED, was_cleared
 from quota_ops.model.outcome import AS_INTENDED, DONE, Outcome, Status
 from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import UNLIMITED, format_limit
@@ -133,9 +133,7 @@ def _declared_at(difference: Difference) -> str:
     if difference.after is not None:
         return escape_text(source)
     commit = difference.commit if difference.commit != difference.file else None
-    cleared = difference.memory == CLEARED or difference.kind is Kind.CLEARED
-    # The commit of the run that cleared the row no longer declares it.
-    word = "before" if cleared else "at"
+    word = "before" if was_cleared(difference) else "at"
     until = f", {word} {short_commit(commit)}" if commit else ""
     return f"(was {escape_text(source)}{until})"
 

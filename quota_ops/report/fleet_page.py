@@ -15,8 +15,10 @@ from quota_ops.model.history import DayHistory, QuotaHistory
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report.chart import DailyNumber, draw_chart, draw_sparkline
+from quota_ops.report.ending import count_ending
 from quota_ops.report.fleet import WORST_FIRST, Fleet, FleetCluster, describe_fleet, rank_clusters
-from quota_ops.report.formats import moment, shortened
+from quota_ops.report.formats import moment, short_commit, shortened
+from quota_ops.report.page_links import PageLinks
 from quota_ops.report.page_parts import bar
 from quota_ops.report.row_status import RowStatus, count_in_sync
 from quota_ops.report.template import rendered
@@ -58,6 +60,9 @@ class ClusterLine(NamedTuple):
     name: str
     link: str | None
     reason: str
+    commit: str
+    commit_link: str
+    """Empty if nothing shows the commit."""
     cells: Sequence[Cell]
     sparkline: "Markup"
 
@@ -125,10 +130,13 @@ def _make_line(
     refused = sum(one.refused for one in days)
     counts = [_count_cell(cluster, status) for status in _COUNTED]
     status = cluster.summary.word
+    reasons = (cluster.summary.reason, count_ending(report) if report else "")
     return ClusterLine(
         cluster.name,
         link,
-        shortened(cluster.summary.reason, _REASON),
+        shortened("; ".join(filter(None, reasons)), _REASON),
+        short_commit(report.commit) if report else "",
+        PageLinks.of(report).find_commit(report.commit) if report else "",
         (
             Cell(status, _rank(cluster), f"status status-{status.lower().replace(' ', '-')}"),
             Cell(f"{now[0]:,} of {now[1]:,}", compute_share(*now) or 0) if now else Cell("", -1),

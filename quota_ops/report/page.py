@@ -12,9 +12,17 @@ from quota_ops.model.guard import format_override
 from quota_ops.model.report import Report
 from quota_ops.report.brokers import broker_id, broker_words, format_broker_result
 from quota_ops.report.client_effects import inventory_words
+from quota_ops.report.ending import count_ending, mark_holds
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
-from quota_ops.report.formats import duration, moment, stated_words, uncommitted_words
+from quota_ops.report.formats import (
+    duration,
+    moment,
+    short_commit,
+    stated_words,
+    uncommitted_words,
+)
 from quota_ops.report.page_limits import Stored, format_limits
+from quota_ops.report.page_links import PageLinks, find_previous
 from quota_ops.report.page_parts import MEANING, PageRow, bar, headings, page_row, style
 from quota_ops.report.page_past import add_run, draw_charts, list_days
 from quota_ops.report.page_table import PageTable, format_data, list_choices, make_tables
@@ -23,7 +31,6 @@ from quota_ops.report.row_status import RowStatus, Section, count_statuses, has_
 from quota_ops.report.sentences import (
     NO_LEDGER,
     approval_words,
-    holds_words,
     in_airflow,
     standstill_words,
     validated_words,
@@ -62,8 +69,9 @@ def as_html(report: Report, stored: Stored = ()) -> str:
     """
     rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
     rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
+    links = PageLinks.of(report)
     for row in report_rows(report):
-        page = page_row(row, report)
+        page = page_row(row, report, links)
         rows[row.section].append(page)
         if row.section is Section.REST:
             rest[row.status].append(page)
@@ -80,18 +88,18 @@ def as_html(report: Report, stored: Stored = ()) -> str:
             *((status.value, rest[status]) for status in filled),
         ]
     )
-    ways, past = list_ways(report), report.past
+    summary, ways, past = summarize(report), list_ways(report), report.past
     days = add_run(past.days, report) if past else ()
     limits = format_limits(stored) if stored else None
     return rendered(
         "report.html",
         {f"#bar0 .{part.style}": part.quotas for part in parts},
         report=report,
-        summary=summarize(report),
+        summary=summary,
         finished=moment(report.finished),
         bar_parts=parts,
         choices=list_choices(tables),
-        data=format_data(tables, ways=ways._asdict(), limits=limits),
+        data=format_data(tables, ways=ways._asdict(), start=links.start, limits=limits),
         has_limits=limits is not None,
         resolve=f"quota-ops resolve {quote(report.cluster)} --user NAME --client-id ID --explain",
         tables={"person": person, "changes": changes, "held": held},
@@ -100,7 +108,8 @@ def as_html(report: Report, stored: Stored = ()) -> str:
         notes=list(_notes(report)),
         changes_title=changes_title,
         sentences=list(_sentences(report)),
-        holds=holds_words(report),
+        holds=list(mark_holds(report)),
+        details=[*summary.details, *filter(None, (count_ending(report),))],
         verified=verified_words(report),
         broker_id=broker_id,
         format_broker_result=format_broker_result,
@@ -115,6 +124,10 @@ def as_html(report: Report, stored: Stored = ()) -> str:
             for status, table in zip(filled, others, strict=True)
         ],
         facts=dict(_facts(report)),
+        links=links,
+        commit=short_commit(report.commit),
+        commit_link=links.find_commit(report.commit),
+        previous=find_previous(past),
     )
 
 

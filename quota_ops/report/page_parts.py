@@ -6,6 +6,7 @@ from typing import NamedTuple
 from quota_ops.model.report import Report
 from quota_ops.report import cells
 from quota_ops.report.effects import effect
+from quota_ops.report.page_links import PageLinks
 from quota_ops.report.past import find_news, past_words
 from quota_ops.report.row_status import ReportRow, RowStatus
 from quota_ops.report.ways import explain_revert, format_accept_key, format_names
@@ -71,12 +72,16 @@ class PageRow(NamedTuple):
     since: str
     owner: str
     source: str
+    link: str
+    """The link to the source, without what the links of the page share."""
     result: str
     trouble: str
     news: str
     """`new` or `known` for drift."""
     past: str
     """What is known about it from earlier runs."""
+    commit: str
+    """The link to the commit that a run set it from."""
     names: str
     """The options that name its entity, for `accept` and `hold`; empty without ways out."""
     accept_key: str
@@ -89,9 +94,10 @@ def headings(*, applied: bool) -> tuple[str, ...]:
     return ("kind", "entity", "key", current, "desired", "change", "since", "source", "result")
 
 
-def page_row(row: ReportRow, report: Report) -> PageRow:
+def page_row(row: ReportRow, report: Report, links: PageLinks) -> PageRow:
     """Return the cells of one row."""
-    difference = row.difference
+    difference, past = row.difference, report.past
+    known = past.quotas.get(difference.id) if past else None
     touches = cells.format_affected(row)
     return PageRow(
         style=style(row.status),
@@ -106,10 +112,12 @@ def page_row(row: ReportRow, report: Report) -> PageRow:
         since=" ".join(cells.since(row)),
         owner=difference.owner or "",
         source=cells.source(row),
+        link=links.find_line(row),
         result=cells.trouble_word(row) or cells.result(row, read_back=bool(report.brokers)),
         trouble=cells.trouble(row),
-        news=find_news(row, report.past),
-        past=" ".join(past_words(row, report.past, report.started)),
+        news=find_news(row, past),
+        past=" ".join(past_words(row, past, report.started)),
+        commit=links.find_commit(known.set_commit) if known and known.set_at else "",
         names=format_names(row),
         accept_key=format_accept_key(row),
         revert=explain_revert(row, report),

@@ -1,8 +1,11 @@
 """The ways out of drift: what reverts it, and the commands that accept or hold it."""
 
+from datetime import datetime
+from functools import lru_cache
 from shlex import quote
 from typing import NamedTuple
 
+from quota_ops.desired.cron import next_start
 from quota_ops.model.difference import Action, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.policy import DriftPolicy
@@ -46,7 +49,7 @@ def format_accept_key(row: ReportRow) -> str:
 
 
 def explain_revert(row: ReportRow, report: Report) -> str:
-    """Return which run reverts a drifted row, and when, or what prevents it."""
+    """Return which run reverts a drifted row, and when at the earliest, or what prevents it."""
     plan = report.plan
     if plan is None or not format_names(row):
         return ""
@@ -58,7 +61,18 @@ def explain_revert(row: ReportRow, report: Report) -> str:
         return "No run reverts it: cluster.yaml sets drift: report."
     if row.guarded or plan.policy.drift is DriftPolicy.ASK:
         return "A guard blocks the run that reverts it, until somebody approves or overrides it."
-    schedule = plan.policy.schedule
-    when = f" (its DAG runs on the schedule {schedule})" if schedule else ""
     clears = row.difference.kind is not Kind.DRIFTED and row.difference.after is None
-    return f"The next reconcile {'clears' if clears else 'reverts'} it{when}."
+    did = "clears" if clears else "reverts"
+    return f"The next reconcile {did} it{_say_when(plan.policy.schedule, report.finished)}."
+
+
+@lru_cache(maxsize=8)
+def _say_when(schedule: str | None, now: str) -> str:
+    """Return when a schedule next starts a run after a report; empty without a schedule."""
+    if schedule is None:
+        return ""
+    try:
+        start = next_start(schedule, datetime.fromisoformat(now))
+    except ValueError:  # no date that it names is near
+        return f", by its schedule ({schedule})"
+    return f": not before {start:%Y-%m-%d %H:%M} UTC, by its schedule ({schedule})"

@@ -122,6 +122,7 @@ def _compare(run: Run, found: ClusterReview, rows: Mapping[Key, DesiredRow]) -> 
     if queried:
         found = _validate(run, found)
     report = read_run(folder)
+    report = replace(report, repository=found.repository or report.repository)
     write_forms(folder, report)
     return replace(found, report=report)
 

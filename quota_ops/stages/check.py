@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quota_ops.desired.file_cache import FileCache
-from quota_ops.desired.git.commit import BundleVersion, read_with_commit
+from quota_ops.desired.git.commit import BundleVersion, find_path, read_with_commit
 from quota_ops.desired.read import Desired, refuse_duplicate_clusters
 from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.commit import CommitSource
@@ -62,7 +62,7 @@ def check_desired_state(
         must_know=must_know_commit,
         file_cache=file_cache,
     )
-    folder.note_commit(provenance)
+    folder.note_commit(provenance, find_path(cluster_folder, bundle))
     folder.write_json(POLICY, desired.policy.as_json())
     folder.write_json(CHECKED, checked_json(desired.findings, desired.silences))
     folder.write_table(DESIRED, desired.rows)

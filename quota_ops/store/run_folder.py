@@ -126,9 +126,9 @@ class RunFolder(ArtefactFolder):
         number = run_numbers.take_number(self.store.sequence, content, above)
         self.write_json(ABOUT, {**about, "sequence": number})
 
-    def note_commit(self, provenance: Provenance) -> None:
-        """Record in run.json the commit of the files that this run has read."""
-        self.write_json(ABOUT, self.read_json(ABOUT) | provenance_json(provenance))
+    def note_commit(self, provenance: Provenance, path: str | None = None) -> None:
+        """Record in run.json the commit of the files that this run has read, and their path."""
+        self.write_json(ABOUT, self.read_json(ABOUT) | provenance_json(provenance) | {"path": path})
 
     def about(self) -> dict[str, Any]:
         """Return run.json; the fields about its commit as one Provenance."""

@@ -46,8 +46,8 @@ def about_from_json(values: Mapping[str, Any]) -> Json:
         "commit": provenance.commit,
         "provenance": provenance,
         "started": typed(values["started"], str),
-        "by": typed(values.get("by"), str | None),
         "sequence": typed(values.get("sequence"), int | None),
+        **{name: typed(values.get(name), str | None) for name in ("by", "path")},
     }
 
 

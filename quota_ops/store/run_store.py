@@ -3,6 +3,7 @@
 ROOT/runs/CLUSTER/RUN/      one run's artefacts
 ROOT/fleet/RUN/             a drift run's overview of all clusters
 ROOT/newest_fleet/DAG_ID    the newest overview of a drift DAG
+ROOT/newest_runs/           the newest report of each cluster, of each DAG and of the command line
 ROOT/ledger/CLUSTER_ID/     the managed rows, as numbered files
 ROOT/ledger_ends/CLUSTER_ID  the name of the newest file of its ledger
 ROOT/claims/CLUSTER_ID/     which runs have begun to apply, one file each, by number
@@ -118,6 +119,11 @@ class RunStore:
     def newest_overviews(self) -> Place:
         """The folder of files that name the newest overview of each drift DAG."""
         return self.root / "newest_fleet"
+
+    def newest_run(self, cluster: str, dag_id: str | None) -> Place:
+        """Return the file that names the newest report of a cluster by a DAG, or without one."""
+        name = safe_name(cluster) + (f"@{safe_name(dag_id)}" if dag_id else "")
+        return self.root / "newest_runs" / name
 
     def overview(self, run: str) -> Place:
         """Return the folder of a drift run's overview; `run` as in `new_run`."""

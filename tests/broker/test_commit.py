@@ -1,17 +1,19 @@
 """The commit of a run's files, and runs without one."""
 
 import os
+import re
 
 import pytest
 
 from quota_ops.model.guard import Guard
 from quota_ops.store import ledger
-from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_folder import PAGE, PLAN, RunFolder
 from tests.lab import Lab
 from tests.repositories import commit_all, git, head
 from tests.writing import State
 
 KEY = "producer_byte_rate"
+LINK = re.compile(r'<a href="((?:https:|\.\.)[^"]*)">')
 FIRST: State = {"user=alice": {KEY: 10e6}}
 SECOND: State = {"user=alice": {KEY: 20e6}}
 REFUSAL = """\
@@ -54,6 +56,30 @@ def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
     assert ledger.read(repository.ledger_folder).commits == (commit,)
     shown = repository.call("runs", "demo").stdout
     assert commit[:7] in shown
+
+
+def test_pages_link_to_the_commit_its_lines_and_the_report_before(repository: Lab) -> None:
+    """A page links each row to its line at the commit, below the root of the repository.
+
+    It also links to the commit and to the report before; uncommitted files have no link, and a
+    plan has no report.
+    """
+    host = "https://github.com/acme/quotas"
+    repository.desire(FIRST, repository=host)
+    commit = commit_all(repository.folder.parent)
+    pages = []
+    for _ in range(2):
+        assert repository.call("reconcile", "demo").returncode == 0
+        pages.append((repository.runs[-1].place / PAGE).read().decode())
+    repository.desire(SECOND, repository=host)
+    repository.call("plan", "demo")
+    repository.call("report", "demo")
+
+    links = [LINK.findall(one) for one in pages]
+    assert links[0] == [f"{host}/commit/{commit}", f"{host}/blob/{commit}/demo/team.yaml#L4"]
+    assert links[1] == [f"{host}/commit/{commit}", f"../{repository.runs[0].place.name}/{PAGE}"]
+    last = (repository.runs[-1].place / PAGE).read().decode()
+    assert LINK.findall(last) == [f"../{repository.runs[1].place.name}/{PAGE}"]
 
 
 def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:

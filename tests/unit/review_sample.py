@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.finding import Finding, Location, Problem
 from quota_ops.model.guard import GuardFinding
@@ -12,7 +13,8 @@ from tests.unit.report_sample import ALICE_RAISED, PLAN, PLANNED, answered
 from tests.unit.test_report_hostile import report_of
 
 HEAD, BASE = "a" * 40, "b" * 40
-CODE_HOST = "https://code.example/o/r/blob"
+CODE_HOST = "https://github.example/o/r/blob"
+REPOSITORY = Repository.parse("https://github.example/o/r")
 
 
 def review_of(name: str) -> Review:
@@ -39,7 +41,7 @@ def review_of(name: str) -> Review:
     )
     invalid = ClusterReview(f"{name} 2", f"desired_state/{path}", problems=(problem,) * 30)
     removed = ClusterReview(f"{name} 3", f"desired_state/{path}", base=base, is_removed=True)
-    links = Links(CODE_HOST, HEAD, BASE)
+    links = Links(REPOSITORY, HEAD, BASE)
     return Review((changed, invalid, removed), BASE, HEAD, links, (problem,))
 
 
@@ -57,4 +59,4 @@ def large_review(changes: int, clusters: int = 1, owner: str = "team") -> Review
     found = (
         ClusterReview(f"demo-{one}", folder, report, own, error=error) for one in range(clusters)
     )
-    return Review(tuple(found), BASE, HEAD, Links(CODE_HOST, HEAD, BASE))
+    return Review(tuple(found), BASE, HEAD, Links(REPOSITORY, HEAD, BASE))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.desired.files import is_read, list_quotas_files, open_cluster_folder
-from quota_ops.desired.git.commit import read_with_commit
+from quota_ops.desired.git.commit import BundleVersion, find_path, read_with_commit
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
 from tests.repositories import (
@@ -155,3 +155,17 @@ def test_what_is_read_and_what_is_compared_are_the_same(tmp_path: Path) -> None:
     with open_cluster_folder(tmp_path) as folder:
         read = list_quotas_files(folder, Problems())
     assert {"cluster.yaml", *read} == set(filter(is_read, names))
+
+
+def test_the_path_of_a_folder_in_its_repository(cluster_folder: Path, repository: Path) -> None:
+    """It is below the root of the checkout or of a bundle, also if a link leads to the folder."""
+    link = repository.parent / "link"
+    link.symlink_to(cluster_folder)
+    bundle = BundleVersion("1", cluster_folder.parent.resolve(), None)
+    below = cluster_folder.relative_to(repository).as_posix()
+
+    assert find_path(cluster_folder, bundle) == find_path(link, None) == below
+    assert find_path(repository, None) == ""
+    (repository / ".git").rename(repository.parent / "elsewhere.git")
+    assert find_path(cluster_folder, bundle) == cluster_folder.name
+    assert find_path(cluster_folder, None) is None

@@ -2,10 +2,14 @@
 
 import re
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
+from quota_ops.model.code_host import Repository
+from quota_ops.model.commit import Provenance
 from quota_ops.model.report import Report
 from quota_ops.report.page import as_html
 from quota_ops.report.page_table import FIRST
@@ -88,6 +92,37 @@ def test_foot_of_a_page() -> None:
         "stages": ", ".join(f"{stage.stage} 31 ms" for stage in TROUBLED.stages),
         "versions": "quota-ops 0.1.0, Kafka 4.3.1",
     }
+
+
+def test_links_to_the_code_host() -> None:
+    """Each row links to its line at the commit that declares it; a removed one, at the last."""
+    at = replace(PLANNED, repository=Repository.parse("https://github.com/acme/quotas"), path="")
+
+    assert re.findall('<a href="(http.*?)">', as_html(at)) == [
+        "https://github.com/acme/quotas/commit/a1b2c3d4e5f6",
+        "https://github.com/acme/quotas/blob/a1b2c3d4e5f6/platform.yaml#L5",
+        "https://github.com/acme/quotas/blob/a1b2c3d4e5f6/payments.yaml#L12",
+        "https://github.com/acme/quotas/blob/9c0ffee1d2/etl.yaml",
+        "https://github.com/acme/quotas/blob/a1b2c3d4e5f6/payments.yaml#L8",
+    ]
+    assert '"start":"https://github.com/acme/quotas/blob/a1b2c3d4e5f6/"' in as_html(at)
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        {"provenance": Provenance(uncommitted=("payments.yaml",), base="a1b2c3d4e5f6")},
+        {"provenance": Provenance.given("main")},
+        {"repository": None},
+    ],
+)
+def test_what_is_not_known_has_no_link(unknown: dict[str, Any]) -> None:
+    """Uncommitted files, a commit that is none and a repository without address are plain text."""
+    host = Repository.parse("https://github.com/acme/quotas")
+    html = as_html(replace(replace(PLANNED, repository=host, path="demo"), **unknown))
+
+    removed = ["https://github.com/acme/quotas/blob/9c0ffee1d2/demo/etl.yaml"]
+    assert re.findall('<a href="(http.*?)">', html) == (removed if "provenance" in unknown else [])
 
 
 def test_a_failed_run_has_a_page() -> None:

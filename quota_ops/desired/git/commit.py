@@ -81,6 +81,17 @@ def read_with_commit(
         sleep(_PAUSE)
 
 
+def find_path(folder: Path, bundle: BundleVersion | None) -> str | None:
+    """Return the path of a folder below the root of its repository, `a/b`; None outside any.
+
+    That is the root of its checkout or, without one, of the bundle. It is empty for the root.
+    """
+    place = folder.resolve()
+    above = (one for one in (place, *place.parents) if os.path.lexists(one / ".git"))
+    root = next(above, bundle.root if bundle else None)
+    return None if root is None else "/".join(place.relative_to(root).parts)
+
+
 def read_whole_checkout(folder: Path, file_cache: FileCache | None = None) -> Desired:
     """Read a cluster's folder; InvalidDesiredState too if its checkout leaves out files.
 

@@ -143,12 +143,10 @@ CLUSTER_FILE = Shape(
             "[{id: 3, reason: scaled down to two brokers}]",
         ),
         "clear_unmanaged": Field(
-            "Whether runs clear quotas in scope that Git does not declare, after one verified run.",
-            "false",
+            "Whether runs clear quotas in scope that Git lacks, after one verified run.", "false"
         ),
         "paused": Field(
-            "Why runs write nothing for now; plans and reports still work. Without it, runs write.",
-            "broker upgrade",
+            "Why runs write nothing for now; plans and reports still work.", "broker upgrade"
         ),
         "freeze": Field(
             "Windows in which runs write nothing; plans and reports still work.",
@@ -160,6 +158,9 @@ CLUSTER_FILE = Shape(
             "{late_writes: 24h}",
         ),
         "inventory": Field("The file or folder with the cluster's clients.", "clients.csv"),
+        "repository": Field(
+            "The repository's web address; reports link to it.", "https://github.com/acme/quotas"
+        ),
         "silence": Field(
             "Findings that are intended on the whole cluster, each with a reason.",
             "[{finding: QO202, reason: all our users authenticate by certificate}]",
@@ -196,8 +197,7 @@ SILENCE = Shape(
     "a field of a silence entry",
     {
         "finding": Field(
-            "The code that check and plan print; quota-ops findings CODE explains it.",
-            "QO104",
+            "The code that check and plan print; quota-ops findings CODE explains it.", "QO104"
         ),
         "reason": Field("Why it is intended.", "the till counts in MB"),
     },

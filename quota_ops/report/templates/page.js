@@ -6,28 +6,32 @@
   const found = form.querySelector("output");
   const selects = [...form.querySelectorAll("select")];
   const at = Object.fromEntries(data.fields.map((name, index) => [name, index]));
+  const searched = [...data.fields.keys()].filter((index) => !["link", "commit"].includes(data.fields[index]));
   const MORE = 200;
   const escaped = (text) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
   const few = (number) => number.toLocaleString("en");
 
+  const command = (text) => `<code class="command">${text}</code><button type="button" class="copy" aria-label="Copy: ${text}">Copy</button>`;
+  const linked = (link, html) => link && '<a href="' + (link.includes("://") ? link : escaped(data.start) + link) + `">${html}</a>` || html;
   const draw = (row, columns) => {
     const one = (name) => escaped(data.texts[row[at[name]]]);
     const when = (name, before, after) => one(name) ? before + one(name) + after : "";
     const wide = `<td colspan="${columns}">`;
+    const source = one("source") && `<small>${linked(one("link"), `<code>${one("source")}</code>`)}</small>`;
     let html = `<tr data-kind="${one("kind")}"><td class="${one("style")}">${when("sign", '<i aria-hidden="true">', "</i>")}${one("kind")}`
       + `${one("news") ? ` <b class="${one("news")}">${one("news")}</b>` : ""}</td>`
       + `<td><code>${one("entity")}</code>${when("note", "<small>", "</small>")}</td>`
       + `<td>${one("key")}</td><td>${one("current")}</td><td>${one("desired")}</td><td>${one("change")}</td>`
-      + `<td>${one("since")}</td><td>${one("owner")}${when("source", "<small><code>", "</code></small>")}</td>`
+      + `<td>${one("since")}</td><td>${one("owner")}${source}</td>`
       + `<td>${one("result")}</td></tr>` + when("trouble", `<tr class="trouble">${wide}`, "</td></tr>");
     if (one("past") || one("names")) {
-      html += `<tr class="past">${wide}${one("past")}`;
+      html += `<tr class="past">${wide}${one("past")}${when("commit", ' <a href="', '">Show that commit</a>')}`;
       if (one("names")) {
         const ways = data.ways;
         html += `<details class="ways"><summary>Revert, accept or hold</summary>`
-          + `<p>Revert: ${one("revert")} <code>${escaped(ways.revert)}</code></p>`
-          + (one("accept_key") ? `<p>Accept, so that Git declares the cluster’s value: <code>${escaped(ways.accept)}${one("names")}${one("accept_key")}${escaped(ways.accept_end)}</code></p>` : "")
-          + `<p>Hold, so that no run changes it for a while: <code>${escaped(ways.hold)}${one("names")}${escaped(ways.hold_end)}</code></p></details>`;
+          + `<p>Revert: ${one("revert")} ${command(escaped(ways.revert))}</p>`
+          + (one("accept_key") ? `<p>Accept, so that Git declares the cluster’s value: ${command(escaped(ways.accept) + one("names") + one("accept_key") + escaped(ways.accept_end))}</p>` : "")
+          + `<p>Hold, so that no run changes it for a while: ${command(escaped(ways.hold) + one("names") + escaped(ways.hold_end))}</p></details>`;
       }
       html += "</td></tr>";
     }
@@ -55,7 +59,7 @@
   const state = { words: [], sort: "", down: false };
 
   const textOf = (table, index) => {
-    table.texts ??= table.rows.map((row) => row.map((text) => data.texts[text]).join("\n").toLowerCase());
+    table.texts ??= table.rows.map((row) => searched.map((at) => data.texts[row[at]]).join("\n").toLowerCase());
     return table.texts[index];
   };
   const paint = (table, from = 0) => {
@@ -181,6 +185,21 @@
     tell(table);
   }
 
+  const said = document.getElementById("said");
+  document.addEventListener("click", async ({ target }) => {
+    if (!target.matches(".copy")) return;
+    const text = target.previousElementSibling;
+    getSelection().selectAllChildren(text);
+    let copied = true;
+    try {
+      await navigator.clipboard.writeText(text.textContent); // it is missing on a page of plain HTTP
+    } catch {
+      copied = document.execCommand("copy");
+    }
+    target.textContent = said.textContent = copied ? "Copied" : "Selected: press Ctrl+C";
+    setTimeout(() => { target.textContent = "Copy"; said.textContent = ""; }, 3000);
+  });
+
   let soon;
   const later = () => { clearTimeout(soon); soon = setTimeout(() => { search(); remember(); }, 60); };
   form.addEventListener("input", later);
@@ -201,6 +220,7 @@
     }
   });
   form.hidden = total === 0;
+  document.documentElement.classList.add("scripted");
 
   // Which limit applies to a client, by the same levels as quota-ops resolve.
   const lookup = document.getElementById("lookup");

@@ -3,6 +3,7 @@
 import logging
 from dataclasses import replace
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import DAYS
 from quota_ops.model.past import Past, select_past
 from quota_ops.model.report import Report
@@ -11,7 +12,7 @@ from quota_ops.stages.report.run_report import PAST
 from quota_ops.store import parquet
 from quota_ops.store.history import list_days
 from quota_ops.store.history_summaries import Summary, read_summaries, read_table
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
 from quota_ops.store.run_store import RunStore
 
 _log = logging.getLogger(__name__)
@@ -39,8 +40,29 @@ def add_past(folder: RunFolder, report: Report) -> Report:
     except Exception as error:  # noqa: BLE001 - a report does not depend on the history
         past = Past(trouble=f"The history cannot be read: {' '.join(str(error).split())}.")
         _log.warning("%s", past.trouble)
+    past = replace(past, previous=_follow(folder))
     folder.write_json(PAST, past.as_json())
     return replace(report, past=past)
+
+
+def _follow(folder: RunFolder) -> str | None:
+    """Return the run before, by the same DAG or command line, and name this one as the newest.
+
+    The users who may see a report in Airflow may see that of an earlier run of the same DAG too.
+    """
+    if folder.only_read:
+        return None
+    about, run, runs = folder.read_json(ABOUT), folder.place.name, folder.place.parent
+    try:
+        newest = folder.store.newest_run(about["cluster"], about.get("dag_id"))
+        found = newest.read().decode() if newest.exists() else "\n"
+        before, _, earlier = found.partition("\n")
+        previous = earlier if before == run else before  # a run that starts over finds itself
+        newest.replace(f"{run}\n{previous}".encode())
+        return previous if previous and (runs / previous / PAGE).exists() else None
+    except (InvalidInput, OSError, ValueError) as error:
+        _log.warning("the report of the run before is not linked: %s", error)
+        return None
 
 
 def _read_past(store: RunStore, report: Report) -> Past:

@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
+from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.past import Past
+from quota_ops.model.policy import Policy
 from quota_ops.model.report import STAGES, Record, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key
@@ -112,7 +114,16 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         or 0.0,
         past=parts.read("report", PAST, lambda: folder.read_as(PAST, Past.from_json)),
         record=parts.read_record(),
+        repository=_find_repository(policy),
+        path=about["path"],
     )
+
+
+def _find_repository(policy: Policy | None) -> Repository | None:
+    """Return the repository that a policy names; None if it names none, or the file is damaged."""
+    with suppress(ValueError):
+        return Repository.parse(policy.repository) if policy and policy.repository else None
+    return None
 
 
 def read_end_time(folder: RunFolder) -> str:
