@@ -75,7 +75,7 @@ class ClassEffect(NamedTuple):
 
     def _compare_sharing(self) -> tuple[bool, bool]:
         """Return whether clients gain, and whether they lose, because others share their limit."""
-        if self.before is None or self.after is None:
+        if self.before is None or self.after is None or self.before.types == self.after.types:
             return False, False
         before, after = set(self.before.types), set(self.after.types)
         return bool(after - before), bool(before - after)
@@ -124,15 +124,14 @@ class Effect(NamedTuple):
 
         A limit that fewer clients share may be lower without being cut.
         """
-        limits = [one[:2] for one in self.classes if one.change(key) is LimitChange.CUT]
-        return max(
-            (
-                100.0 * (1 - after.value / before.value)
-                for before, after in limits
-                if before and after and after.value < before.value
-            ),
-            default=0.0,
-        )
+        deepest = 0.0
+        for one in self.classes:
+            before, after = one.before, one.after
+            if before is None or after is None or after.value >= before.value:
+                continue
+            if one.change(key) is LimitChange.CUT:
+                deepest = max(deepest, 100.0 * (1 - after.value / before.value))
+        return deepest
 
     def as_json(self, key: str) -> dict[str, Any]:
         """Return the effect on limits of `key` as JSON values; each class has its `change` too."""

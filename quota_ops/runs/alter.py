@@ -28,7 +28,8 @@ from quota_ops.model.rows import Batches, BatchRow, Key, Stored
 from quota_ops.model.strict_policy import Thresholds
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
-from quota_ops.precedence.effects import Change, find_effects
+from quota_ops.precedence.changed_limits import Change
+from quota_ops.precedence.effects import find_effects
 from quota_ops.runs.approvals import record_overrides
 from quota_ops.runs.dead_runs import settle_dead_runs
 from quota_ops.runs.ownership import Attribution

@@ -16,7 +16,7 @@ _ALLOW = ("--allow", "conflict", "--allow", "takeover", "--reason", "benchmark")
 
 def plan(bench: Bench) -> Iterator[Row]:
     """Measure a plan of 10,000 entities of which 1 % differ."""
-    _adopt(bench, SMALL)
+    adopt(bench, SMALL)
     inputs.write_quotas(bench.cluster, SMALL, moved=ONE_PERCENT, step=1)
     every_file = partial(bench.quota_ops, "plan", "bench", "--no-cache")
     measured = pair(every_file, bench.bare, bench.runs)
@@ -38,7 +38,7 @@ def plan(bench: Bench) -> Iterator[Row]:
 def reconcile(bench: Bench) -> Iterator[Row]:
     """Measure a reconcile of 10,000 entities: 1 % differ, all do, or the cluster has none yet."""
     steps = count(1)
-    _adopt(bench, SMALL)
+    adopt(bench, SMALL)
 
     def moved(every: int) -> None:
         inputs.write_quotas(bench.cluster, SMALL, moved=every, step=next(steps))
@@ -61,7 +61,7 @@ def reconcile(bench: Bench) -> Iterator[Row]:
 def remembered(bench: Bench) -> Iterator[Row]:
     """Measure a plan and a reconcile of 10,000 entities in 20 files, one of which changed."""
     steps = count(1)
-    _adopt(bench, SMALL, files=20)
+    adopt(bench, SMALL, files=20)
 
     def moved() -> None:
         each = ONE_PERCENT // 20
@@ -79,7 +79,7 @@ def remembered(bench: Bench) -> Iterator[Row]:
 def large(bench: Bench) -> Iterator[Row]:
     """Measure a reconcile of 100,000 entities in 50 files, of which one changed."""
     steps = count(1)
-    _adopt(bench, LARGE, files=50)
+    adopt(bench, LARGE, files=50)
 
     def moved() -> None:
         inputs.write_quotas(bench.cluster, LARGE, moved=ONE_PERCENT, step=next(steps), files=50)
@@ -108,7 +108,7 @@ def _prepared(
     return pair(partial(prepared, ours), partial(prepared, other), runs)
 
 
-def _adopt(bench: Bench, entities: int, files: int = 1) -> None:
+def adopt(bench: Bench, entities: int, files: int = 1) -> None:
     """Bring the broker to a desired state of so many entities, with all of them in the ledger."""
     inputs.write_cluster(bench.cluster, bench.broker.config.cluster_id)
     inputs.write_quotas(bench.cluster, entities, files=files)

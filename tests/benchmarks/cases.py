@@ -15,6 +15,7 @@ from tests.benchmarks import bulk, inputs
 from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile, remembered
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.buckets import buckets
+from tests.benchmarks.class_effects import class_effects
 from tests.benchmarks.clients import clients
 from tests.benchmarks.fleet import fleet
 from tests.benchmarks.histories import histories
@@ -132,6 +133,7 @@ CASES = {
     "start": start_up,
     "one_off": one_off,
     "plan": plan,
+    "class_effects": class_effects,
     "buckets": buckets,
     "reconcile": reconcile,
     "remembered": remembered,

@@ -14,7 +14,8 @@ from quota_ops.model.effect import ClassEffect, Effect
 from quota_ops.model.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import Key, StoredQuota
-from quota_ops.precedence.effects import MOST_GROUPS, Change, find_effects
+from quota_ops.precedence.changed_limits import Change
+from quota_ops.precedence.effects import MOST_GROUPS, find_effects
 from quota_ops.precedence.resolution import Limits
 from quota_ops.report.effects import format_effect
 from quota_ops.stages.plan.effects import EFFECTS, parse_effect, read_effects

@@ -14,7 +14,8 @@ from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.rows import Key
-from quota_ops.precedence.effects import Change, find_effects
+from quota_ops.precedence.changed_limits import Change
+from quota_ops.precedence.effects import find_effects
 
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")

@@ -1,20 +1,29 @@
 """The effects of a plan's writes on classes of clients, which people see beside the values."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import product
+from types import NoneType
 from typing import Any
 
 from quota_ops.model.effect import ClassEffect, Effect, Limit
-from quota_ops.model.entity import Entity
+from quota_ops.model.entity import ENTITY_TYPES, Entity
 from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL
-from quota_ops.precedence.effects import Change, find_effects
+from quota_ops.precedence.changed_limits import Change
+from quota_ops.precedence.effects import find_effects
 from quota_ops.store.parquet import to_values
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_json import typed
 
 EFFECTS = "effects.json"
 """The artefact with the effects that are not evident from the values before and after."""
+_TYPES = frozenset(ENTITY_TYPES)
+_CLIENT_TYPES = frozenset(
+    product(*[(str, NoneType)] * 2, (int,), (bool, NoneType), (str, NoneType))
+)
+"""The types of the values that define which clients a class has; thousands of classes have them."""
 
 
 def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
@@ -54,24 +63,32 @@ def _parse_effects(values: Mapping[str, Any]) -> dict[Key, Effect]:
 
 def parse_effect(values: Mapping[str, Any]) -> Effect:
     """Parse the output of `Effect.as_json`; KeyError or TypeError for anything else."""
-    counts = [typed(values[name], int) for name in Effect._fields[1:]]
-    return Effect(tuple(_parse_class(one) for one in values["classes"]), *counts)
+    counts = [values[name] for name in Effect._fields[1:]]
+    if not all(type(one) is int for one in counts):
+        raise TypeError(f"{counts!r} are no counts")
+    return Effect(tuple([_parse_class(one) for one in values["classes"]]), *counts)
 
 
 def _parse_class(values: Mapping[str, Any]) -> ClassEffect:
-    return ClassEffect(
-        before=_parse_limit(values["before"]),
-        after=_parse_limit(values["after"]),
-        user=typed(values["user"], str | None),
-        client_id=typed(values["client_id"], str | None),
-        client_ids=typed(values["client_ids"], int),
-        sends_client_id=typed(values["sends_client_id"], bool | None),
-        address=typed(values["address"], str | None),
-    )
+    before, after = _parse_limit(values["before"]), _parse_limit(values["after"])
+    clients = [values[name] for name in ClassEffect._fields[2:]]
+    if tuple(map(type, clients)) not in _CLIENT_TYPES:
+        raise TypeError(f"{clients!r} are no clients")
+    return ClassEffect(before, after, *clients)
 
 
 def _parse_limit(values: Mapping[str, Any] | None) -> Limit | None:
     if values is None:
         return None
     entity = typed(values["entity"], str)
-    return Limit(float(values["value"]), entity, Entity.parse(entity).types)
+    return Limit(float(values["value"]), entity, _parse_types(entity))
+
+
+@lru_cache(maxsize=16)  # a limit's entity is mostly that of the limit before it
+def _parse_types(entity: str) -> tuple[str, ...]:
+    if '"' in entity:
+        return Entity.parse(entity).types
+    types = tuple([part.partition("=")[0] for part in entity.split(",")])
+    if not _TYPES.issuperset(types):
+        raise ValueError(f"not an entity text: {entity!r}")
+    return types

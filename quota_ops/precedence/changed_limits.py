@@ -1,0 +1,162 @@
+"""The quotas of one key before and after some changes, arranged to look up classes of clients."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from quota_ops.model.effect import Limit
+from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, IP, USER, Entity, text_of
+from quota_ops.precedence.resolution import LEVELS
+
+ANY_USER, ANY_CLIENT_ID, ANY_IP = (f"{kind}={DEFAULT_TEXT}" for kind in (USER, CLIENT_ID, IP))
+NO_CLIENT_ID = f'{CLIENT_ID}=""'
+"""A client id that counts as none, so that no limit for it ever applies."""
+_OTHER = ""
+"""Any name without a limit of its own: no entity has it."""
+_FORMS = {None: 0, False: 1, True: 2}
+_LEVELS = [
+    (level.types, _FORMS[own.get(USER)], _FORMS[own.get(CLIENT_ID)])
+    for level in LEVELS
+    for own in (dict(level.own),)
+]
+"""Of each level: its types, and what it has of users and of client ids, as `_find_form` returns."""
+
+
+class Change(NamedTuple):
+    """The stored value of a quota before and after; None where it is not stored."""
+
+    before: float | None
+    after: float | None
+
+
+class Sides(NamedTuple):
+    """The limit of a class before and after the changes.
+
+    `if_kept` is the limit after them if the examined quota were not removed.
+    """
+
+    before: Limit | None
+    after: Limit | None
+    if_kept: Limit | None
+
+    def come_from(self, entity: str) -> bool:
+        """Return whether the quota of an entity decides, or would if it were not removed."""
+        return entity in [one.entity for one in self if one is not None]
+
+    def summarize(self, entity: str | None = None) -> tuple[object, ...]:
+        """Return what classes must have in common to be one: values, sharing, and whose limits."""
+        return tuple([one and (one.value, one.types, one.entity == entity) for one in self])
+
+
+class Parts(NamedTuple):
+    """The parts of an entity's text, such as `user=alice`; None for types that it does not have."""
+
+    user: str | None
+    client_id: str | None
+    address: str | None
+
+
+class ChangedLimits:
+    """The quotas of one key, by the text of their entity; those of unknown types are left out.
+
+    `parts` has the parts of each entity. `own_users` are users with a limit of their own that
+    stays, `users_of` those of each client id's pairs, `own_addresses` the number of such addresses.
+    `own_ids` has the client ids of each user's pairs and, at None, those that have a default.
+    """
+
+    def __init__(self, quotas: Mapping[str, Change]) -> None:
+        self.parts: dict[str, Parts] = {}
+        self.addresses: dict[str, Change] = {}
+        self.own_addresses = 0
+        self.own_users: set[str] = set()
+        self.users_of: dict[str, set[str]] = defaultdict(set)
+        self.own_ids: dict[str | None, dict[str, None]] = defaultdict(dict)
+        self._stored: dict[tuple[str | None, str | None], tuple[str, Change]] = {}
+        """The text and the values of each entity with a user or a client id, by these parts."""
+        for entity, change in quotas.items():
+            if (parts := _split(entity)) is not None:
+                self.parts[entity] = parts
+                self._add(entity, parts, change)
+        forms = {
+            (_find_form(user, ANY_USER), _find_form(client_id, ANY_CLIENT_ID))
+            for user, client_id in self._stored
+        }
+        self._levels = [level for level in _LEVELS if level[1:] in forms]
+        self.has_client_id_defaults = any(form == 1 for _, form in forms)
+
+    def _add(self, entity: str, parts: Parts, change: Change) -> None:
+        is_kept = None not in change
+        if parts.address is not None:
+            self.addresses[entity] = change
+            self.own_addresses += is_kept and parts.address != ANY_IP
+            return
+        if parts.client_id == NO_CLIENT_ID:
+            return
+        self._stored[parts[:2]] = entity, change
+        user = None if parts.user == ANY_USER else parts.user
+        if parts.client_id in {None, ANY_CLIENT_ID}:
+            if user and is_kept:
+                self.own_users.add(user)
+            return
+        self.own_ids[user][parts.client_id] = None
+        if user and is_kept:
+            self.users_of[parts.client_id].add(user)
+
+    def decide(
+        self,
+        user: str | None,
+        client_id: str | None,
+        examined: str | None = None,
+        *,
+        sends_client_id: bool = True,
+    ) -> Sides:
+        """Return the limit of a class on each side: that of the first level with one.
+
+        None is any name without a limit of its own. `examined` is the entity whose quota decides
+        `if_kept`. `Limits.resolve` lists all levels of one client; a plan needs thousands of
+        answers, so this looks only at levels that have a quota. A property test compares the two.
+        """
+        users = None, ANY_USER, user or _OTHER
+        client_ids = None, ANY_CLIENT_ID, client_id or _OTHER
+        before = after = if_kept = None
+        for types, of_user, of_client_id in self._levels:
+            if of_client_id and not sends_client_id:
+                continue
+            found = self._stored.get((users[of_user], client_ids[of_client_id]))
+            if found is None:
+                continue
+            entity, change = found
+            if before is None and change.before is not None:
+                before = Limit(change.before, entity, types)
+            if after is None:
+                if change.after is not None:
+                    after = Limit(change.after, entity, types)
+                elif entity == examined and change.before is not None:
+                    if_kept = Limit(change.before, entity, types)
+            if before and after:
+                break
+        return Sides(before, after, if_kept or after)
+
+
+def _split(entity: str) -> Parts | None:
+    """Return the parts of an entity's text; None if a type is not Apache Kafka's."""
+    texts = entity.split(",")
+    if '"' in entity:
+        texts = [text_of((part,)) for part in Entity.parse(entity).parts]
+    user = client_id = address = None
+    for text in texts:
+        kind = text.partition("=")[0]
+        if kind == USER:
+            user = text
+        elif kind == CLIENT_ID:
+            client_id = text
+        elif kind == IP:
+            address = text
+        else:
+            return None
+    return Parts(user, client_id, address)
+
+
+def _find_form(part: str | None, default: str) -> int:
+    """Return what an entity has of a type: 0 for nothing, 1 for its default, 2 for a name."""
+    return 0 if part is None else 1 + (part != default)
