@@ -60,7 +60,8 @@ def accept(
     Takes the values that a run found, sends nothing to the cluster, and changes only the
     characters of these limits; a quota that was deleted on the cluster is removed. Lists what it
     cannot change safely, for example an entry that shares its line with others, or a limit that
-    changed in Git since that run. Nothing is committed.
+    changed in Git since that run. --all leaves out limits that changed both in Git and on the
+    cluster. Nothing is committed.
     """
     from quota_ops.cli.ownership import parse_wanted
     from quota_ops.cli.session import Session
@@ -89,24 +90,27 @@ def accept(
             f"run {folder.place.name} found no drift among these quotas{others}",
             "quota-ops show lists what it found; quota-ops report looks again.",
         )
-    found = accept_rows(session.folder, drifted, dry_run=dry_run)
+    found = accept_rows(session.folder, drifted, conflicts=not everything, dry_run=dry_run)
     if output == TEXT:
         click.echo(found.patch, nl=False)
         for one, why in found.left_out:
             show_screen((line(f"left out: {one.entity} {one.key}: {why}", Tone.REFUSAL),))
         did = "would be accepted" if dry_run else "accepted"
-        of = f"{counted(len(found.accepted), 'quota')} of {len(drifted):,}"
-        show_screen((line(f"{of} {did}, as run {folder.place.name} found them", Tone.OK),))
+        of = f"{len(found.accepted):,} of {counted(len(drifted), 'quota')} {did}"
+        if found.already:
+            of += f", {len(found.already):,} already as on the cluster"
+        show_screen((line(f"{of}; the values are those of run {folder.place.name}", Tone.OK),))
     else:
         values = {
             "run": folder.place.name,
             "written": not dry_run,
             "accepted": [one._asdict() for one in found.accepted],
+            "already": [one._asdict() for one in found.already],
             "left_out": [{**one._asdict(), "why": why} for one, why in found.left_out],
             "patch": found.patch,
         }
         click.echo(json.dumps(values, ensure_ascii=False, indent=1))
-    if not found.accepted:
+    if not found.accepted and found.left_out:
         raise InvalidInput("nothing was accepted", "The reasons are above.")
 
 

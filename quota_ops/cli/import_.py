@@ -109,7 +109,7 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
     text = None if source.folder is None else read_text(source.folder, CLUSTER_YAML)
     policy = None if source.folder is None or text is None else read_policy(source.folder)
     known = into == source.folder
-    replaced = CLUSTER_YAML if known and text is not None else None
+    replaced = (CLUSTER_YAML,) if known and text is not None else ()
     _refuse_full(into, known=known)
     stored, cluster_id = _read(source, policy)
     if text is None or policy is None:
@@ -119,7 +119,8 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
     imported = import_quotas(
         stored, cluster_file=text, policy=policy, by=GroupBy(group_by), owner=owner
     )
-    write_files(into, imported.files, replace=replaced)
+    files = {name: text.encode() for name, text in imported.files.items()}
+    write_files(into, files, replaced=replaced)
     desired = read_cluster(into)
     for one in imported.left_out:
         words = "protected" if one.protect else "left alone"

@@ -75,7 +75,7 @@ def init(folder: Path, cluster: str, cluster_id: str | None, ci: str) -> None:
     if there := [path for path in texts if lexists(path)]:
         raise InvalidInput(f"{there[0]} already exists; nothing was written")
     for path, text in texts.items():
-        write_files(path.parent, {path.name: text}, own=0)
+        write_files(path.parent, {path.name: text.encode()}, own=0)
         click.echo(f"  {path}")
     if ci in JOBS:
         job, owner = folder / JOBS[ci][0], {"github": "OWNER", "gitlab": "GROUP"}[ci]

@@ -81,9 +81,8 @@ def change(row: ReportRow) -> str:
     if difference.target is None:
         return "cleared"
     if difference.before is None:
-        return (
-            "new" if not difference.is_drift else "restored" if row.was_written else "was deleted"
-        )
+        back = "restored" if row.was_written else "was deleted"
+        return back if difference.is_drift else "new"
     if UNLIMITED in {current(row), desired(row)}:
         return "lifted" if desired(row) == UNLIMITED else "limited"
     share = change_share(difference)

@@ -33,14 +33,38 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
     assert "found no drift among these quotas" in missing
     found = json.loads(tried.stdout)
     assert found["accepted"] == [{"entity": ALICE, "key": KEY}, {"entity": BOB, "key": KEY}]
-    name = str(file)
+    name = str(file).lstrip("/")
     one, other = before.splitlines(keepends=True), after.splitlines(keepends=True)
     assert found["patch"] == "".join(unified_diff(one, other, f"a/{name}", f"b/{name}"))
     assert done.stdout.startswith(found["patch"])
-    assert "2 quotas of 2 accepted" in done.stdout
+    assert "2 of 2 quotas accepted; the values are those of run" in done.stdout
     kinds = [row.kind for row in lab.run("plan").differences()]
     assert sorted(kinds) == ["gone", "in_sync", "pending"]
 
     again = lab.call("accept", "demo", "--all", "--run", found["run"])
-    assert again.returncode == 2
-    assert f"left out: {ALICE} {KEY}: it changed in Git after that run" in again.stdout
+    assert (again.returncode, again.stdout.splitlines()[0]) == (
+        0,
+        "0 of 2 quotas accepted, 2 already as on the cluster; the values are those of run "
+        + found["run"],
+    )
+    file.write_text(before.replace("10", "11"))
+    late = lab.call("accept", "demo", "--names", ALICE, "--run", found["run"])
+    assert late.returncode == 2
+    assert f"left out: {ALICE} {KEY}: it changed in Git after that run" in late.stdout
+
+
+def test_all_does_not_lose_a_change_in_git(lab: Lab) -> None:
+    """A limit that changed on both sides is accepted only by name."""
+    lab.desire({ALICE: {KEY: 10.0}})
+    lab.run("reconcile")
+    lab.desire({ALICE: {KEY: 20.0}})
+    lab.put({ALICE: {KEY: 40.0}})
+    lab.call("plan", "demo")
+    (file,) = [one for one in lab.folder.iterdir() if one.name != "cluster.yaml"]
+    before = file.read_text()
+
+    left = lab.call("accept", "demo", "--all")
+    assert (left.returncode, file.read_text()) == (2, before)
+    assert "it changed in Git too, which would be lost: name it with --names" in left.stdout
+    assert lab.call("accept", "demo", "--names", ALICE).returncode == 0
+    assert file.read_text() == before.replace("20.0", "40")

@@ -28,7 +28,6 @@ _PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
 # A pipe would block until somebody writes; a terminal would become that of this process.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 MAX_ENTRIES = 100_000
-_WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class Kind(Enum):
@@ -61,7 +60,7 @@ class Folder:
 
     def entries(self, name: str = "") -> list[Entry]:
         """List the entries of a folder by name."""
-        with self._enter(PurePosixPath(name).parts) as descriptor:
+        with self.enter(PurePosixPath(name).parts) as descriptor:
             listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=descriptor)
             try:
                 with os.scandir(listed) as found:
@@ -76,7 +75,7 @@ class Folder:
         """Whether anything has this name, even a broken link."""
         *folders, last = PurePosixPath(name).parts
         try:
-            with self._enter(folders) as descriptor:
+            with self.enter(folders) as descriptor:
                 os.stat(last, dir_fd=descriptor, follow_symlinks=False)
         except (FileNotFoundError, NotADirectoryError, LinkError):
             return False
@@ -86,30 +85,23 @@ class Folder:
         """Read a regular file; TooLargeError, before reading, for more than `most` bytes."""
         *folders, last = PurePosixPath(name).parts
         path = self.path / name
-        with self._enter(folders) as descriptor:
-            _require_plain(os.stat(last, dir_fd=descriptor, follow_symlinks=False), path)
+        with self.enter(folders) as descriptor:
+            require_plain(os.stat(last, dir_fd=descriptor, follow_symlinks=False), path)
             try:
                 opened = os.open(last, _READ, dir_fd=descriptor)
             except OSError as error:
                 raise LinkError(path) if error.errno == errno.ELOOP else error from None
         with os.fdopen(opened, "rb") as file:
             found = os.fstat(opened)
-            _require_plain(found, path)  # it may have become another since
+            require_plain(found, path)  # it may have become another since
             _log.debug("read %s, %d bytes", path, found.st_size)
             if found.st_size > most:
                 raise TooLargeError(path, found.st_size)
             return file.read(most)
 
-    def write(self, name: str, data: bytes, *, replace: bool = False) -> None:
-        """Create a file, or `replace` an existing one; FileExistsError if it exists already."""
-        flags = os.O_TRUNC if replace else os.O_CREAT | os.O_EXCL
-        opened = os.open(name, _WRITE | flags, 0o666, dir_fd=self.descriptor)
-        with os.fdopen(opened, "wb") as file:
-            file.write(data)
-        _log.debug("wrote %s, %d bytes", self.path / name, len(data))
-
     @contextmanager
-    def _enter(self, names: Sequence[str]) -> Iterator[int]:
+    def enter(self, names: Sequence[str]) -> Iterator[int]:
+        """Open a folder below this one, and return its descriptor."""
         with ExitStack() as folders:
             descriptor, path = self.descriptor, self.path
             for name in names:
@@ -215,7 +207,8 @@ def _open_worktree(descriptor: int, name: str, repository: os.stat_result) -> in
     return None
 
 
-def _require_plain(found: os.stat_result, path: Path) -> None:
+def require_plain(found: os.stat_result, path: Path) -> None:
+    """Raise LinkError or NotAFileError unless it is a regular file."""
     if S_ISLNK(found.st_mode):
         raise LinkError(path)
     if S_ISDIR(found.st_mode):
