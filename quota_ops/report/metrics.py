@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from quota_ops.model.difference import DRIFT_KINDS
 from quota_ops.model.outcome import Status
-from quota_ops.model.report import StageStatus
+from quota_ops.model.report import STOPPED, StageStatus
 from quota_ops.report.formats import escape_text
 
 _PREFIX = "quota_ops_"
@@ -25,9 +25,10 @@ _COUNTS = {
     "held": ("quotas_held", "Quotas that are not changed, because a person holds them."),
     "unmanaged": ("quotas_unmanaged", "Quotas that quota-ops does not manage."),
     "unsettled": ("quotas_unconfirmed", "Quotas of which the value is not confirmed."),
-    "refused": ("changes_refused", "Changes that the broker rejected."),
 }
 """The counts of a cluster, each with its metric and what it counts."""
+_APPLYING = {"validate", "apply"}
+"""The stages that only a run that applies Git, or tries to, begins."""
 _FAILED = {StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
 
 
@@ -45,13 +46,22 @@ class ClusterState(NamedTuple):
     """How many quotas were changed outside Git, by kind."""
     drifted_since: str | None = None
     """When a run first found the oldest of these drifts."""
+    refused: int | None = None
+    """How many changes the broker rejected in the newest run that tried to apply Git."""
+    applied: str | None = None
+    """When the newest run ended that applied Git and that nothing stopped."""
 
 
 def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
-    """Return the state that report.json has, without `drifted_since`; None is a missing report."""
+    """Return the state that report.json has, without `drifted_since`; None is a missing report.
+
+    `refused` and `applied` are None if the run did not try to apply Git; nor does `applied` count
+    if it was stopped.
+    """
     if report is None:
         return ClusterState(cluster)
     ends = {one["status"] for one in report["stages"]}
+    began = {one["stage"] for one in report["stages"] if one["status"] != StageStatus.NOT_RUN}
     plan, counts, rows = report["plan"], report["counts"], report["rows"]
     if plan is None:
         return ClusterState(cluster, report["finished"])
@@ -59,7 +69,6 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
     own = {
         "declared": plan["desired"],
         "stored": plan["actual"] + sum(map(_count_stored, rows)),
-        "refused": sum(map(_is_refused, rows)),
     }
     return ClusterState(
         cluster,
@@ -67,6 +76,8 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
         succeeded=None if ends & _FAILED else report["finished"],
         counts={name: own[name] if name in own else counts[name] or 0 for name in _COUNTS},
         drifted={kind: kinds[kind] for kind in sorted(DRIFT_KINDS)},
+        refused=sum(map(_is_refused, rows)) if began & _APPLYING else None,
+        applied=report["finished"] if "apply" in began and not ends & STOPPED else None,
     )
 
 
@@ -100,6 +111,11 @@ class _States(Collector):
         for name, (metric, about) in _COUNTS.items():
             yield self._gauge(metric, about, partial(_count, name))
         yield self._gauge_drift()
+        yield self._gauge(
+            "changes_refused",
+            "Changes that the broker rejected in the newest run that tried to apply Git.",
+            lambda one: one.refused,
+        )
         for metric, (about, find) in _TIMES.items():
             yield self._gauge(f"{metric}_timestamp_seconds", about, find)
 
@@ -139,6 +155,10 @@ _TIMES: dict[str, tuple[str, Find]] = {
     "last_success": (
         "When the newest run that compared the cluster and did not fail ended; 0 without one.",
         lambda one: _seconds(one.succeeded),
+    ),
+    "last_apply": (
+        "When the newest run ended that applied Git and that nothing stopped; 0 without one.",
+        lambda one: _seconds(one.applied),
     ),
 }
 

@@ -89,8 +89,12 @@ class Day:
 
     def of_cluster(self, cluster: str | None) -> "Day":
         """Return the day with the ends of one cluster alone; of all without a name."""
-        start = "" if cluster is None else safe_name(cluster) + SEPARATOR
-        ends = tuple(name for name in self.ends if name.startswith(start))
+        return self if cluster is None else self.of_clusters([cluster])
+
+    def of_clusters(self, clusters: Iterable[str]) -> "Day":
+        """Return the day with the ends of these clusters alone."""
+        named = {safe_name(one) for one in clusters}
+        ends = tuple(name for name in self.ends if name.partition(SEPARATOR)[0] in named)
         return Day(self.date, self.folder, self.compacted, ends)
 
 

@@ -5,9 +5,12 @@ from datetime import datetime
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from quota_ops.model.report import STAGES
+from quota_ops.model.tables import DESIRED
 from quota_ops.report.metrics import format_metrics, read_state
+from quota_ops.runs.chain import run_stages
 from quota_ops.store.run_folder import REPORT
-from tests.lab import Lab
+from tests.lab import Lab, error_of
 
 KEY = "producer_byte_rate"
 Labels = tuple[str, ...]
@@ -43,6 +46,8 @@ def test_metrics_follow_the_newest_run(lab: Lab) -> None:
     lab.run("reconcile")
     found = read_metrics(lab)
     assert found[("quotas_stored", "demo")] == found[("quotas_in_sync", "demo")] == 3
+    applied = seconds(lab.runs[-1].read_json(REPORT)["finished"])
+    assert found[("last_apply_timestamp_seconds", "demo")] == applied
     lab.put({"user=alice": {KEY: 20.0}, "user=dora": {KEY: 1.0}})
     lab.desire({f"user={name}": {KEY: 10.0} for name in ("alice", "bob", "carol", "emil")})
     lab.call("report", "demo")
@@ -52,6 +57,7 @@ def test_metrics_follow_the_newest_run(lab: Lab) -> None:
 
     found = read_metrics(lab)
     since = found.pop(("oldest_drift_timestamp_seconds", "demo"))
+    assert applied - 5 <= found.pop(("last_apply_timestamp_seconds", "demo")) <= applied
     assert seconds(first["started"]) <= since <= seconds(first["finished"])
     ended = seconds(second["finished"])
     assert found == {
@@ -79,9 +85,12 @@ def test_metrics_follow_the_newest_run(lab: Lab) -> None:
     before = found[("last_success_timestamp_seconds", "demo")]
     found = read_metrics(lab, "demo", "other")
     assert before - 5 <= found.pop(("last_success_timestamp_seconds", "demo")) <= before
+    assert applied - 5 <= found.pop(("last_apply_timestamp_seconds", "demo")) <= applied
     assert found == {
         ("cluster_compared", "demo"): 0,
         ("cluster_compared", "other"): 0,
+        ("changes_refused", "demo"): 0,
+        ("last_apply_timestamp_seconds", "other"): 0,
         ("last_report_timestamp_seconds", "demo"): seconds(failed["finished"]),
         ("last_report_timestamp_seconds", "other"): 0,
         ("last_success_timestamp_seconds", "other"): 0,
@@ -102,9 +111,32 @@ def test_no_name_breaks_the_metrics(name: str) -> None:
     """Whatever the name of a cluster, each line is one sample of one cluster."""
     text = format_metrics([read_state(name, None), read_state("demo", None)])
 
-    assert len(read(text)) == 6
+    assert len(read(text)) == 8
     assert all(ord(one) >= 32 for line in text.splitlines() for one in line)
     assert text.encode()
+
+
+def test_a_look_does_not_hide_what_a_broker_rejected(lab: Lab) -> None:
+    """A later run that sends nothing neither resets the number of rejected changes nor applies."""
+    lab.desire({})
+    run = lab.start()
+    run_stages(run, ("check",))
+    row = (lab.cluster.cluster_id, "user=u1", "nope", 5.0, None, None, "team.yaml", 4)
+    run.folder.write_table(DESIRED, [row])
+    error_of(run, (*STAGES[1:],))
+    lab.desire({"user=alice": {KEY: 10.0}})
+    look = ("check", "describe", "diff", "plan", "report")
+    run_stages(lab.start(), look)
+
+    found = read_metrics(lab)
+    assert found[("quotas_pending", "demo")] == found[("changes_refused", "demo")] == 1
+    assert found[("last_apply_timestamp_seconds", "demo")] == 0
+
+    lab.run("reconcile")
+    run_stages(lab.start(), look)
+    found = read_metrics(lab)
+    assert found[("changes_refused", "demo")] == 0
+    assert found[("last_apply_timestamp_seconds", "demo")] > 0
 
 
 def test_only_a_file_that_the_collector_reads_is_written(lab: Lab) -> None:
