@@ -14,8 +14,6 @@ TESTS = sorted(
         "limits",
         "one_off",
         "resolution",
-        "retention",
-        "review_*",
         "run_list",
         "snapshots",
         "specification",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from quota_ops.model.difference import Kind
 from quota_ops.model.memory import (
     CLEARED,
     SUPERSEDED,
@@ -17,9 +18,11 @@ from quota_ops.model.memory import (
     ledger_key,
     remember,
     remembered_from,
+    was_cleared,
 )
 from quota_ops.model.policy import Memory, Policy
 from quota_ops.model.rows import Key, LedgerRow
+from tests.unit.report_sample import ALICE_RAISED
 
 KEY = "producer_byte_rate"
 NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -102,3 +105,10 @@ def test_memory_lasts_as_long_as_the_policy_says() -> None:
     known = rows(ours)
     drop_expired(known, None, NOW)
     assert known == rows(ours)
+
+
+def test_a_run_cleared_a_row() -> None:
+    """A row was cleared if it differs for that reason, or if the ledger remembers that."""
+    cleared = ALICE_RAISED._replace(kind=Kind.CLEARED)
+    returned = ALICE_RAISED._replace(memory=CLEARED)
+    assert [was_cleared(one) for one in (cleared, returned, ALICE_RAISED)] == [True, True, False]

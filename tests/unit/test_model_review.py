@@ -1,0 +1,54 @@
+"""A review of a branch: the lines that it links, what blocks, its new findings, its exit code."""
+
+from dataclasses import replace
+
+from quota_ops.model.code_host import Repository
+from quota_ops.model.errors import Unreachable
+from quota_ops.model.finding import Finding, Location, Problem
+from quota_ops.model.guard import GuardFinding
+from quota_ops.model.review import BaseFiles, ClusterReview, Links, Review
+from tests.unit.report_sample import PLAN, PLANNED
+
+FILE = "desired_state/demo"
+UNREACHABLE = ClusterReview("far", FILE, error=Unreachable("no broker responds"))
+REMOVED = ClusterReview("old", FILE, is_removed=True)
+TWICE = (GuardFinding("cut", "alice"), GuardFinding("cut", "bob"), GuardFinding("lost", "carol"))
+BLOCKED = ClusterReview(
+    "demo", FILE, replace(PLANNED, plan=replace(PLAN, guards=TWICE), findings=())
+)
+PROBLEM = Problem("README", 1, 1, "is no cluster")
+
+
+def test_a_link_leads_to_a_line_of_a_commit() -> None:
+    """A link names the commit at the head, or else that of the merge base."""
+    links = Links(Repository("https://code.example/{commit}/{path}#L{line}"), "a1", "b2")
+    assert links.find_line("c.yaml", 7) == "https://code.example/a1/c.yaml#L7"
+    assert links.find_line("c.yaml", 7, at_base=True) == "https://code.example/b2/c.yaml#L7"
+
+
+def test_a_guard_that_blocks_twice_is_named_once() -> None:
+    """The names of the blocking guards are in the order in which they blocked."""
+    assert BLOCKED.blocking == ("cut", "lost")
+    assert (REMOVED.blocking, REMOVED.findings) == ((), ())
+
+
+def test_only_new_findings_are_the_doing_of_a_branch() -> None:
+    """A finding of the merge base is old, wherever its line is now; a silenced one is none."""
+    old = Finding("QO101", "user=alice", None, "old", "", Location("a.yaml", 1, 1))
+    moved = old._replace(place=Location("a.yaml", 9, 1))
+    new = old._replace(code="QO102")
+    silenced = old._replace(code="QO103", silenced="agreed")
+    report = replace(PLANNED, findings=(moved, new, silenced))
+    base = BaseFiles(PLAN.policy, {}, (old,), FILE)
+    assert ClusterReview("demo", FILE, report, base=base).findings == (new,)
+
+
+def test_the_exit_code_is_that_of_the_worst_cluster() -> None:
+    """An error counts more than a guard, which may be told to count nothing; 2 for other files."""
+    far = Unreachable.exit_code
+    assert [one.exit_code() for one in (REMOVED, BLOCKED, UNREACHABLE)] == [0, 1, far]
+    assert BLOCKED.exit_code(fail_on_guards=False) == 0
+    assert Review((REMOVED,), "b2").exit_code() == 0
+    assert Review((REMOVED, BLOCKED), "b2").exit_code(fail_on_guards=False) == 0
+    assert Review((BLOCKED, UNREACHABLE), "b2").exit_code() == far
+    assert Review((BLOCKED,), "b2", problems=(PROBLEM,)).exit_code() == 2
