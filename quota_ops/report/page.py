@@ -25,7 +25,7 @@ from quota_ops.report.page_limits import Stored, format_limits
 from quota_ops.report.page_links import PageLinks, find_previous
 from quota_ops.report.page_parts import MEANING, PageRow, bar, headings, page_row, style
 from quota_ops.report.page_past import add_run, draw_charts, list_days
-from quota_ops.report.page_table import PageTable, format_data, list_choices, make_tables
+from quota_ops.report.page_table import FIRST, PageTable, format_data, list_choices, make_tables
 from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.row_status import RowStatus, Section, count_statuses, has_applied, report_rows
 from quota_ops.report.sentences import (
@@ -116,6 +116,7 @@ def as_html(report: Report, stored: Stored = ()) -> str:
         findings=list(_findings(report)),
         findings_found=len(list_unsilenced(report.findings)),
         explained=EXPLAINED,
+        first=FIRST,
         charts=list(draw_charts(days)),
         days=list_days(days),
         past_trouble=(past.trouble or "") if past else "",

@@ -80,6 +80,28 @@ def test_ways_out_of_drift(drift: Page) -> None:
     )
 
 
+def test_a_command_can_be_copied(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
+    """A button copies its command by keyboard: in a file, and on a server without HTTPS."""
+    path, html = tmp_path / "drift.html", as_html(drifted_report(2))
+    path.write_text(html, encoding="utf-8")
+    context = browser.new_context()
+    context.route("http://quotas.example/*", lambda one: one.fulfill(body=html, status=200))
+    for address in (path.as_uri(), "http://quotas.example/drift.html"):
+        tab = listened(context, heard)
+        tab.goto(address)
+        assert tab.evaluate("'clipboard' in navigator") is address.startswith("file:")
+        tab.locator("tr.past summary").last.click()
+        tab.get_by_role("button", name="Copy: quota-ops hold demo").press("Enter")
+        expect(tab.locator("#said")).to_have_text("Copied")
+        search = tab.get_by_role("searchbox")
+        search.press("ControlOrMeta+v")
+        expect(search).to_have_value(
+            "quota-ops hold demo --names user=user-1 --until 2h --reason TEXT"
+        )
+    context.close()
+    assert heard == [path.as_uri(), "http://quotas.example/drift.html"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1400])
 def test_drift_is_accessible(drift: Page, scheme: str, width: int) -> None:

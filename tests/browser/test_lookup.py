@@ -7,10 +7,19 @@ from random import Random
 import pytest
 from playwright.sync_api import Browser
 
+from quota_ops.model.entity import Entity
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import StoredQuota
-from quota_ops.precedence.resolution import CLIENT_KEYS, LEVELS, Limits, Resolution
+from quota_ops.precedence.resolution import (
+    CLIENT_KEYS,
+    IP_KEYS,
+    LEVELS,
+    Limits,
+    Resolution,
+    normalize_address,
+)
 from quota_ops.report.page import as_html
+from quota_ops.report.resolution import notes
 from tests.browser.accessibility import list_violations
 from tests.browser.chromium import EXECUTABLE
 from tests.browser.watching import listened
@@ -46,10 +55,21 @@ def cells_of(found: Resolution) -> list[str]:
     ]
 
 
+def says_the_same(found: Resolution, shown: str) -> bool:
+    """Whether the page names those who share a limit as resolve does."""
+    note = next(notes(found, None))
+    if found.applied is None or found.applied.value == float("inf"):
+        return shown == f"{found.key}: nothing limits it"
+    return shown.removeprefix(f"{found.key}: ") in note
+
+
 def test_the_page_agrees_with_the_resolver(
     browser: Browser, tmp_path: Path, heard: list[str]
 ) -> None:
-    """For clients with and without a name, each level has the limit and the result of resolve."""
+    """For clients with and without a name, each level has the limit and the result of resolve.
+
+    So has who shares the limit.
+    """
     stored, path = stored_quotas(), tmp_path / "report.html"
     path.write_text(
         as_html(PLANNED, [(one.text, key, value) for one, key, value in stored]), encoding="utf-8"
@@ -72,7 +92,42 @@ def test_the_page_agrees_with_the_resolver(
             for key in CLIENT_KEYS
         ]
         assert rows == [list(row) for row in zip(*expected, strict=True)]
+        found = [
+            limits.resolve(key, user=user or None, client_id=client or None) for key in CLIENT_KEYS
+        ]
+        shared = tab.locator("#levels li").all_text_contents()
+        assert all(map(says_the_same, found, shared)), shared
     tab.set_viewport_size({"width": 360, "height": 800})
     assert list_violations(tab) == []
     assert heard == [path.as_uri()]
     tab.context.close()
+
+
+def test_addresses_agree_with_the_resolver(browser: Browser, tmp_path: Path) -> None:
+    """An address has its own limit, in any spelling, or else that of any address, as in resolve."""
+    (key,) = IP_KEYS
+    names = ("10.0.0.7", "0010.0.0.7", "2001:db8::1", "::ffff:10.0.0.9", "kafka.example", None)
+    stored = [StoredQuota(Entity.of({"ip": one}), key, at + 1.0) for at, one in enumerate(names)]
+    path = tmp_path / "report.html"
+    path.write_text(as_html(PLANNED, [(one.text, key, value) for one, _, value in stored]))
+    limits, tab = Limits(stored), browser.new_page()
+    tab.goto(path.as_uri())
+    for ip in ("10.0.0.7", "2001:DB8:0::1", "10.0.0.9", "::ffff:a00:9", "192.0.2.1"):
+        tab.get_by_label("Address", exact=True).fill(ip)
+        tab.get_by_role("button", name="Look up").click()
+        tab.get_by_text(f"Address {normalize_address(ip)}:").wait_for()
+        found = limits.resolve_address(key, ip=ip)
+        own = [format_limit(key, one.value) for one in found.rungs[:-1] if one.value is not None]
+        fate = "one of these applies: they are spellings of one address" if own[1:] else "applies"
+
+        shown = tab.locator("#levels td").all_text_contents()
+        assert shown == [
+            f"{' or '.join(sorted(own))} {fate}" if own else "none",
+            "6 connections/s " + ("overridden" if own else "applies"),
+        ]
+        assert found.applied == (found.rungs[0] if own else found.rungs[-1])
+    tab.get_by_label("Address", exact=True).fill("010.0.0.1")
+    tab.get_by_role("button", name="Look up").click()
+    tab.get_by_text("010.0.0.1 is not an IP address in plain digits.").wait_for()
+    assert list_violations(tab) == []
+    tab.close()

@@ -102,6 +102,8 @@ def test_without_script(browser: Browser, page_file: Path) -> None:
 
     assert page.locator("form").is_visible() is False
     expect(entities(page)).to_have_count(7)
+    expect(page.get_by_text("report.json, beside this page")).to_be_visible()
+    expect(page.locator("button:visible")).to_have_count(0)
     page.locator("details.rows summary").click()
     expect(entities(page)).to_have_count(11)
     context.close()

@@ -7,6 +7,8 @@ from quota_ops.model.difference import Action, Kind
 from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Status
 from quota_ops.model.specification import parse_exactly
+from quota_ops.report import fleet_page
+from quota_ops.report.ending import mark_holds
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.row_status import RowStatus, count_statuses
@@ -69,3 +71,23 @@ def test_the_answer() -> None:
     assert summarize(HELD).sentence.startswith("1 quota on demo is held; 411 of 412 ")
     assert summarize(since).sentence.startswith("1 quota on demo is held; 411 of 412 ")
     assert [count_statuses(one)[RowStatus.HELD] for one in (HELD, since)] == [1, 1]
+
+
+def test_holds_that_end_soon_are_marked() -> None:
+    """The page shows first what ends within a week, and in how long; the overview counts it."""
+    until = {"carol": timedelta(hours=5), "etl": timedelta(days=12), "spark": timedelta(days=2)}
+    now = datetime.fromisoformat(HELD.finished)
+    holds = tuple(
+        replace(HOLD, who=parse_exactly([f"user={name}"], [], []), until=now + left)
+        for name, left in until.items()
+    )
+    report = replace(HELD, plan=replace(PLAN, holds=holds))
+
+    marked = [(words.split()[0], ends) for words, ends in mark_holds(report)]
+    assert marked == [
+        ("user=carol", "ends in 5 hours"),
+        ("user=spark", "ends in 2 days"),
+        ("user=etl", ""),
+    ]
+    assert " · 2 holds end within 7 days" in as_html(report)
+    assert "; 2 holds end within 7 days" in fleet_page.as_html([("demo", report)])

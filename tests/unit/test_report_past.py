@@ -15,6 +15,7 @@ from quota_ops.report.page_past import add_run
 from quota_ops.report.past import past_words
 from quota_ops.report.row_status import report_rows
 from quota_ops.report.summary import summarize
+from quota_ops.report.ways import explain_revert
 from tests.unit.report_sample import CLUSTER_ID, MIB, PLAN, PLANNED, difference
 
 DAY = DayHistory("demo", "2026-11-20", 24, 24, *(0,) * 5, *(None,) * 10)
@@ -129,3 +130,21 @@ def test_the_newest_day_of_a_chart_is_this_run() -> None:
     assert add_run((DAY, today), report) == (DAY, today._replace(**now))
     assert add_run((), report) == ()
     assert add_run((DAY,), replace(report, plan=None)) == (DAY,)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "when"),
+    [
+        ("*/30 * * * *", ": not before 2026-11-21 10:30 UTC, by its schedule (*/30 * * * *)"),
+        ("@daily", ": not before 2026-11-22 00:00 UTC, by its schedule (@daily)"),
+        ("0 0 29 2 1#6", ", by its schedule (0 0 29 2 1#6)"),
+        (None, ""),
+    ],
+)
+def test_when_drift_is_reverted(schedule: str | None, when: str) -> None:
+    """Revert names the next time after the report at which the schedule starts a run."""
+    report = report_of()
+    plan = replace(PLAN, policy=replace(PLAN.policy, schedule=schedule))
+    report = replace(report, plan=replace(plan, differences=(RAISED,)))
+
+    assert explain_revert(report_rows(report)[0], report) == f"The next reconcile reverts it{when}."

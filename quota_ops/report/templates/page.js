@@ -227,8 +227,9 @@
   const unpack = async ({ stored }) => {
     const bytes = Uint8Array.from(atob(stored), (char) => char.charCodeAt(0));
     const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const { texts, rows } = JSON.parse(await new Response(text).text());
-    return new Map(rows.map(([user, client, key, text]) => [JSON.stringify([user, client, key]), texts[text]]));
+    const { texts, rows, addresses, named } = JSON.parse(await new Response(text).text());
+    const limits = new Map(rows.map(([user, client, key, text]) => [JSON.stringify([user, client, key]), texts[text]]));
+    return { limits, addresses: new Map(Object.entries(addresses)), named };
   };
   const resolve = (limits, known, user, client) => {
     const names = (own, typed) => own === null ? null : own ? typed : "";
@@ -245,24 +246,60 @@
       })];
     });
   };
+  // Both decimal and IPv6 addresses in the shortest spelling, in which Python wrote the others.
+  const normalize = (typed) => {
+    if (/^(\d{1,3}\.){3}\d{1,3}$/.test(typed)) {
+      return typed.split(".").every((one) => one < 256 && one === String(Number(one))) ? typed : null;
+    }
+    try {
+      const host = new URL(`http://[${typed}]/`).hostname.slice(1, -1);
+      const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(host)?.slice(1).map((one) => parseInt(one, 16));
+      return mapped ? mapped.flatMap((one) => [one >> 8, one & 255]).join(".") : host;
+    } catch {
+      return null;
+    }
+  };
+  const table = (name, heads, rows) => `<table aria-label="${name}"><thead><tr>${heads.map((one) => `<th scope="col">${escaped(one)}</th>`).join("")}</tr></thead><tbody>`
+    + rows.map(([words, ...cells]) => `<tr><th scope="row">${escaped(words)}</th>${cells.map(([text, fate]) =>
+      `<td class="${fate === "applies" ? "applies" : "quiet"}">${escaped(text)}${fate && ` <small>${escaped(fate)}</small>`}</td>`).join("")}</tr>`).join("") + "</tbody></table>";
+  const showClient = (limits, known, user, client) => {
+    const levels = resolve(limits, known, user, client);
+    const names = { user, client };
+    const shared = limits.keys.map((key, at) => {
+      const applied = levels.findIndex((one) => one[at + 1][1] === "applies");
+      if (applied < 0 || levels[applied][at + 1][0] === "unlimited") return `${key}: nothing limits it`;
+      return `${key}: shared by ${limits.levels[applied][3].replace(/{(\w+)}/g, (_, one) => names[one])}`;
+    });
+    return [`User ${user}, ${client ? `client id ${client}` : "no client id"}.`,
+      table("Levels of the lookup", ["level", ...limits.keys], levels)
+      + `<ul>${shared.map((one) => `<li>${escaped(one)}</li>`).join("")}</ul>`];
+  };
+  const showAddress = (limits, { addresses, named }, typed) => {
+    const address = normalize(typed);
+    if (address === null) return [`${typed} is not an IP address in plain digits.`, ""];
+    const own = addresses.get(address), anyone = addresses.get("");
+    const fate = own && own.length > 1 ? "one of these applies: they are spellings of one address" : "applies";
+    const rows = [["address", own ? [own.toSorted().join(" or "), fate] : ["none", ""]],
+      ["any address", anyone ? [anyone[0], own ? "overridden" : "applies"] : ["none", ""]]];
+    const more = named ? ` ${few(named)} limits are stored by a host name, which each broker resolves itself.` : "";
+    return [`Address ${address}: on each node, brokers and controllers alike.${more}`,
+      table("Levels of an address", ["level", limits.ip_key], rows)];
+  };
   if (lookup) {
     lookup.hidden = false;
     let known;
     lookup.addEventListener("submit", async (event) => {
       event.preventDefault();
       known ??= await unpack(data.limits);
-      const user = lookup.elements.user.value || data.limits.anonymous;
-      const client = lookup.elements.client.value;
-      const levels = resolve(data.limits, known, user, client);
-      const heads = ["level", ...data.limits.keys].map((one) => `<th scope="col">${escaped(one)}</th>`).join("");
-      const body = levels.map(([words, ...cells]) => `<tr><th scope="row">${escaped(words)}</th>${cells.map(([text, fate]) =>
-        `<td class="${fate === "applies" ? "applies" : "quiet"}">${escaped(text)}${fate && ` <small>${escaped(fate)}</small>`}</td>`).join("")}</tr>`).join("");
-      const free = data.limits.keys.filter((_, key) => !levels.some((one) => one[key + 1][1] === "applies"));
-      lookup.querySelector("output").textContent = `User ${user}, ${client ? `client id ${client}` : "no client id"}: `
-        + (free.length ? `no limit for ${free.join(", ")}.` : "each key has a limit.");
+      const { user, client, ip } = Object.fromEntries(new FormData(lookup));
+      const found = [
+        ...(user || client || !ip ? [showClient(data.limits, known.limits, user || data.limits.anonymous, client)] : []),
+        ...(ip ? [showAddress(data.limits, known, ip.trim())] : []),
+      ];
+      lookup.querySelector("output").textContent = found.map(([words]) => words).join(" ");
       const shown = document.getElementById("levels");
       shown.tabIndex = 0; // it scrolls sideways on a narrow screen
-      shown.innerHTML = `<table aria-label="Levels of the lookup"><thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table>`;
+      shown.innerHTML = found.map(([, html]) => html).join("");
     });
   }
   if (location.hash.length > 1) {
