@@ -38,7 +38,7 @@ def backtest(
 
     from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.desired.read import read_policy
-    from quota_ops.model.backtest import NOT_TRIED, judge_plans, list_plans
+    from quota_ops.model.backtest import NOT_TRIED, count_unknown, judge_plans, list_plans
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.backtest import backtest_screen, blocked_json
     from quota_ops.sql.history import read_events
@@ -64,9 +64,12 @@ def backtest(
         for one in found.troubles:
             click.echo(f"not counted: {one}", err=True)
     else:
+        without_clients, without_effects = count_unknown(plans)
         shown = {
             "since": first,
             "plans": len(plans),
+            "plans_without_clients": without_clients,
+            "plans_without_effects": without_effects,
             "not_tried": list(NOT_TRIED),
             "blocked": list(map(blocked_json, blocked)),
             "not_counted": list(found.troubles),

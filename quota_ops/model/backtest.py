@@ -1,22 +1,38 @@
 """Which past plans the guards of a policy would have blocked."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from quota_ops.model.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guard import Guard, GuardFinding
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
 from quota_ops.model.history import HistoryRow
 from quota_ops.model.policy import Policy
+from quota_ops.model.rows import Key
 
 NOT_TRIED = (
-    Guard.BLAST_RADIUS,
     Guard.UNPROTECTED,
     Guard.POLICY_CHANGED,
     Guard.WENT_BACK,
     Guard.OLD_LEDGER,
 )
-"""The guards that compare with what the history lacks: inventories, policies, commits, ledgers."""
+"""The guards that compare with what the history lacks: policies, commits, ledgers."""
+
+
+class PastCut(NamedTuple):
+    """What the history has of a write's effect on limits: the deepest cut in percent."""
+
+    percent: float
+
+    def find_deepest_cut(self, key: str) -> float:
+        """Return the deepest cut of a limit of clients; 0 if none is cut."""
+        del key
+        return self.percent
+
+    def may_cut(self, key: str) -> bool:
+        """Return whether it cuts a limit of clients."""
+        return self.find_deepest_cut(key) > 0
 
 
 class PastPlan(NamedTuple):
@@ -28,6 +44,24 @@ class PastPlan(NamedTuple):
     runs: int
     writes: tuple[Difference, ...]
     earlier: EarlierRuns
+    cuts: Mapping[Key, PastCut]
+    """The effects of its writes; it lacks those that versions without effects recorded."""
+    clients: InventoryEffects | None
+    """The clients that lose, of the run that had most; None if no run counted them."""
+
+    @property
+    def not_tried(self) -> frozenset[Guard]:
+        """The guards that compare with what the history lacks of this plan."""
+        return frozenset(NOT_TRIED) | ({Guard.BLAST_RADIUS} if self.clients is None else set())
+
+    def merge(self, later: "PastPlan") -> "PastPlan":
+        """Return the plan with a later run of the same writes."""
+        counted = [one for one in (self.clients, later.clients) if one is not None]
+        return self._replace(
+            runs=self.runs + later.runs,
+            cuts={**later.cuts, **self.cuts},
+            clients=max(counted, key=lambda one: one.total.losing, default=None),
+        )
 
 
 class Blocked(NamedTuple):
@@ -48,7 +82,7 @@ def list_plans(ends: Iterable[HistoryRow]) -> tuple[PastPlan, ...]:
         for one in _read_plan(rows):
             of_cluster = plans.setdefault(one.cluster, [])
             if of_cluster and of_cluster[-1].writes == one.writes:
-                of_cluster[-1] = of_cluster[-1]._replace(runs=of_cluster[-1].runs + 1)
+                of_cluster[-1] = of_cluster[-1].merge(one)
             else:
                 of_cluster.append(one)
     return tuple(
@@ -62,7 +96,19 @@ def _read_plan(rows: Sequence[HistoryRow]) -> Iterator[PastPlan]:
     if run is not None and run.declared is not None and writes:
         owners = {row.owner: row.owned or 0 for row in rows if row.entity is not None}
         earlier = EarlierRuns(run.owned or 0, owners, policy=None, commits=())
-        yield PastPlan(run.cluster, run, 1, writes, earlier)
+        cuts = {
+            Key(str(row.entity), str(row.key)): PastCut(row.cut)
+            for row in rows
+            if row.entity is not None and row.cut is not None
+        }
+        yield PastPlan(run.cluster, run, 1, writes, earlier, cuts, _read_clients(run))
+
+
+def _read_clients(run: HistoryRow) -> InventoryEffects | None:
+    if run.clients is None or run.losing is None:
+        return None
+    nothing = OwnerEffects(None, *[0] * (len(OwnerEffects._fields) - 1))
+    return InventoryEffects("", (nothing._replace(clients=run.clients, losing=run.losing),))
 
 
 def _is_written(row: HistoryRow) -> bool:
@@ -82,8 +128,8 @@ def _to_difference(row: HistoryRow) -> Difference:
 def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...]:
     """Return what the guards of a policy would have blocked, by the rules of every plan.
 
-    Only the plan's rows and the ledger's counts are known. So NOT_TRIED never block here, and `cut`
-    sees the value of a row, but not the limits that clients get from other quotas.
+    Only what the history has of a plan is known: `PastPlan.not_tried` never block here, and `cut`
+    sees only the value of a row that is not in its `cuts`.
     """
     return tuple(
         Blocked(one, finding, _count_owners(one, finding, policy))
@@ -94,14 +140,27 @@ def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...
             commit=None,
             desired=one.first.declared or 0,
             earlier=one.earlier,
+            effects=one.cuts,
+            clients=one.clients,
         )
     )
 
 
 def count_stopped_then(plans: Iterable[PastPlan]) -> int:
-    """Return how many plans a guard of NOT_TRIED blocked at the time, overridden or not."""
-    names = (f"{one.first.blocked_by or ''},{one.first.overridden or ''}" for one in plans)
-    return sum(not set(NOT_TRIED).isdisjoint(one.split(",")) for one in names)
+    """Return how many plans a guard that is not tried blocked at the time, overridden or not."""
+    return sum(
+        not one.not_tried.isdisjoint(
+            f"{one.first.blocked_by or ''},{one.first.overridden or ''}".split(",")
+        )
+        for one in plans
+    )
+
+
+def count_unknown(plans: Sequence[PastPlan]) -> tuple[int, int]:
+    """Return how many plans lack counts of clients, and how many lack effects of their writes."""
+    without_clients = sum(one.clients is None for one in plans)
+    without_effects = sum(not one.cuts.keys() >= {row.id for row in one.writes} for one in plans)
+    return without_clients, without_effects
 
 
 def _count_owners(
@@ -109,6 +168,6 @@ def _count_owners(
 ) -> tuple[tuple[str | None, int], ...]:
     counts: dict[str | None, int] = {}
     for row in plan.writes:
-        if is_blocked_by(finding.guard, row, policy):
+        if is_blocked_by(finding.guard, row, policy, plan.cuts.get(row.id)):
             counts[row.owner] = counts.get(row.owner, 0) + 1
     return tuple(sorted(counts.items(), key=lambda one: (-one[1], str(one[0]))))

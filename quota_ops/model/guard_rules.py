@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.effect import Effect
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.limit_guards import (
     SHARE_COUNTS_FROM,
+    EffectOnLimits,
     Findings,
     cuts_a_limit,
     judge_clients,
@@ -49,7 +49,7 @@ def judge(
     commit: str | None,
     desired: int,
     earlier: EarlierRuns,
-    effects: Mapping[Key, Effect] | None = None,
+    effects: Mapping[Key, EffectOnLimits] | None = None,
     clients: InventoryEffects | None = None,
 ) -> tuple[GuardFinding, ...]:
     """Return the guards that block a plan, by the stricter of its policy and the last applied one.
@@ -191,7 +191,7 @@ _CONCERNED: Mapping[str, Callable[[Difference, Policy], bool]] = {
 
 
 def is_blocked_by(
-    guard: str, row: Difference, policy: Policy, effect: Effect | None = None
+    guard: str, row: Difference, policy: Policy, effect: EffectOnLimits | None = None
 ) -> bool:
     """Return whether a guard blocks because of this row; some guards judge the whole plan.
 

@@ -85,6 +85,15 @@ class HistoryRow(NamedTuple):
     """What it stored after the run, as far as known."""
     owner: str | None
     reason: str | None
+    cut: float | None = None
+    """By how many percent the write cuts a limit of clients at most, as `Effect.find_deepest_cut`.
+
+    Null if the row is not written; 0 if the values before and after show what it does to whom.
+    """
+    clients: int | None = None
+    """How many clients the inventory had, in the row of a run; null if they were not counted."""
+    losing: int | None = None
+    """How many of the clients would be cut or newly limited."""
 
 
 class QuotaHistory(NamedTuple):

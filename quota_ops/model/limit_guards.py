@@ -1,10 +1,10 @@
 """Guards that compare limits before and after: those of rows, and those of clients."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.difference import Difference
-from quota_ops.model.effect import Effect
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.plan import is_cut, is_raise, is_small
 from quota_ops.model.quota import format_limit
@@ -18,8 +18,20 @@ SHARE_COUNTS_FROM = 5
 Findings = Iterator[GuardFinding]
 
 
+class EffectOnLimits(Protocol):
+    """What a change does to the limits of clients: `Effect`, or what the history has of it."""
+
+    def find_deepest_cut(self, key: str) -> float:
+        """Return by how many percent a limit of clients is cut at most; 0 if none is cut."""
+        ...
+
+    def may_cut(self, key: str) -> bool:
+        """Return whether it may cut or newly limit a client that has a user or a client id."""
+        ...
+
+
 def judge_values(
-    writes: Sequence[Difference], thresholds: Thresholds, effects: Mapping[Key, Effect]
+    writes: Sequence[Difference], thresholds: Thresholds, effects: Mapping[Key, EffectOnLimits]
 ) -> Findings:
     """Yield the findings of the guards that compare a value before and after.
 
@@ -42,7 +54,7 @@ def judge_values(
         yield make_finding(Guard.SMALL_LIMIT, ", and ".join(_small_words(small, thresholds)), small)
 
 
-def cuts_a_limit(row: Difference, effect: Effect | None, beyond: float) -> bool:
+def cuts_a_limit(row: Difference, effect: EffectOnLimits | None, beyond: float) -> bool:
     """Return whether the value falls by more than `beyond` percent, or the limit of a client."""
     return is_cut(row, beyond) or (effect is not None and effect.find_deepest_cut(row.key) > beyond)
 
@@ -60,7 +72,7 @@ def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterato
 
 
 def judge_clients(
-    clients: InventoryEffects | None, effects: Mapping[Key, Effect], thresholds: Thresholds
+    clients: InventoryEffects | None, effects: Mapping[Key, EffectOnLimits], thresholds: Thresholds
 ) -> Findings:
     """Yield the finding of the guard that counts the clients of the inventory that lose.
 

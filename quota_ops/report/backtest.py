@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from quota_ops.model.backtest import NOT_TRIED, Blocked, PastPlan, count_stopped_then
+from quota_ops.model.backtest import (
+    NOT_TRIED,
+    Blocked,
+    PastPlan,
+    count_stopped_then,
+    count_unknown,
+)
+from quota_ops.model.commit import named
 from quota_ops.model.text import counted
 from quota_ops.report.formats import moment
 from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
@@ -30,7 +37,7 @@ def backtest_screen(
         Table(
             _PLANS,
             tuple(
-                Row(_plan_cells(one), (line(f"    {one.finding.message}", Tone.CONTEXT),))
+                Row(_plan_cells(one), (line(f"    {_explain(one)}", Tone.CONTEXT),))
                 for one in blocked
             ),
         ),
@@ -42,18 +49,25 @@ def backtest_screen(
 def _limitations(plans: Sequence[PastPlan]) -> Screen:
     """Return what the result leaves out, because the history does not have it."""
     then = counted(count_stopped_then(plans), "plan")
-    return (
-        line(
-            f"Not tried: {', '.join(NOT_TRIED)}; the history lacks what they compare with. At the "
-            f"time they blocked {then}.",
-            Tone.CONTEXT,
-        ),
-        line(
-            "cut is tried on the values of rows only: a new or removed quota may also cut clients "
-            "to which another one applies.",
-            Tone.CONTEXT,
-        ),
+    always = (
+        f"Not tried: {', '.join(NOT_TRIED)}; the history lacks what they compare with. Guards that "
+        f"are not tried blocked {then} at the time."
     )
+    without_clients, without_effects = count_unknown(plans)
+    of_all = f"of {counted(len(plans), 'plan')}"
+    sentences = {
+        f"blast_radius is not tried on {without_clients:,} {of_all}: their clients were not "
+        "counted, because there was no inventory that could be read.": without_clients,
+        f"cut is tried on the values of rows only in {without_effects:,} {of_all}: an earlier "
+        "version of quota-ops did not record the effects on clients.": without_effects,
+    }
+    shown = (always, *(one for one, number in sentences.items() if number))
+    return tuple(line(one, Tone.CONTEXT) for one in shown)
+
+
+def _explain(one: Blocked) -> str:
+    commit = one.plan.first.commit
+    return one.finding.message + (f"; planned from {named(commit)}" if commit else "")
 
 
 def _guard_cells(blocked: Sequence[Blocked]) -> Line:
@@ -94,6 +108,7 @@ def blocked_json(one: Blocked) -> dict[str, Any]:
         "first_planned": first.ended,
         "cluster": one.plan.cluster,
         "run": first.run,
+        "commit": first.commit,
         "runs": one.plan.runs,
         "writes": len(one.plan.writes),
         "guard": finding.guard,

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from quota_ops.model.client_effects import InventoryEffects
+from quota_ops.model.difference import WRITES
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.history import HistoryRow, Mode
 from quota_ops.model.outcome import DONE, Status
@@ -52,9 +54,10 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
     }
     counts = _count_states(report) if report.plan else {}
     guards = report.plan.guards if report.plan else ()
+    clients, losing = _count_clients(report.clients)
     return (
         HistoryRow(**run | counts | _describe_stop(report) | _name_guards(guards))._replace(
-            owned=sum(end.owned.values()) if report.plan else None
+            owned=sum(end.owned.values()) if report.plan else None, clients=clients, losing=losing
         ),
         *(
             HistoryRow(**run | _describe_row(row, end.owned))
@@ -71,6 +74,12 @@ def _count_states(report: Report) -> dict[str, int | None]:
         "refused": sum(_find_outcome(row) is Status.REFUSED for row in rows),
         "changed": sum(row.was_written for row in rows),
     }
+
+
+def _count_clients(found: InventoryEffects | None) -> tuple[int | None, int | None]:
+    if found is None or found.trouble:
+        return None, None
+    return found.total.clients, found.total.losing
 
 
 def _describe_stop(report: Report) -> dict[str, str | None]:
@@ -104,7 +113,14 @@ def _describe_row(row: ReportRow, owned: Mapping[str | None, int]) -> dict[str, 
         "owner": difference.owner,
         "reason": difference.reason,
         "owned": owned.get(difference.owner, 0),
+        "cut": _find_cut(row),
     }
+
+
+def _find_cut(row: ReportRow) -> float | None:
+    if row.difference.action not in WRITES:
+        return None
+    return row.effect.find_deepest_cut(row.difference.key) if row.effect else 0.0
 
 
 def _find_outcome(row: ReportRow) -> Status | None:

@@ -77,6 +77,30 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
     assert re.search(r"2 of 2 +4 +1 +", table)
 
 
+def test_a_run_records_what_it_does_to_clients(lab: Lab) -> None:
+    """A backtest tries guards that judge effects: a new limit below a default cuts clients."""
+    lab.desire({"user=<default>": {KEY: 10.0}})
+    lab.run("reconcile")
+    (lab.folder / "clients.csv").write_text("user,client-id\nalice,app\nbob,app\n")
+    new = {"user=<default>": {KEY: 10.0}, ALICE: {KEY: 4.0}}
+    lab.desire(new, inventory="clients.csv", guards={"cut_share": 60, "blast_radius_share": 50})
+    lab.call("plan", "demo")
+    lab.desire(new, inventory="clients.csv", guards={"cut_share": 50, "blast_radius": 0})
+
+    tried = lab.call("backtest", "demo", "--policy", str(lab.folder / "cluster.yaml")).stdout
+
+    rows = recorded(lab)
+    assert [(row.clients, row.losing) for row in rows if row.entity is None] == [
+        (None, None),
+        (2, 1),
+    ]
+    assert [row.cut for row in rows if row.entity is not None] == [0.0, 60.0]
+    assert "user=alice producer_byte_rate would fall by more than 50 %" in tried
+    assert "1 client would be cut or newly limited, more than 0" in tried
+    assert "blast_radius is not tried on 1 of 2 plans" in tried
+    assert "cut is tried on the values of rows only" not in tried
+
+
 def test_a_report_that_is_written_again_adds_nothing(lab: Lab) -> None:
     """An end of a run is recorded once, however often its report is written."""
     lab.desire({ALICE: {KEY: 10.0}})

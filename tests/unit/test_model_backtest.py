@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from quota_ops.model.backtest import judge_plans, list_plans
+from quota_ops.model.backtest import count_stopped_then, count_unknown, judge_plans, list_plans
 from quota_ops.model.history import HistoryRow
 from quota_ops.model.policy import GuardThresholds, Policy
 from quota_ops.report.backtest import backtest_screen, blocked_json
@@ -32,7 +32,7 @@ HARMLESS = {"entity": "user=b", "actual": 1e6, "desired": 2e6, "owned": 20}
 ENDS = [
     *end("2026-11-01", *map(cleared, range(8)), blocked_by="removals"),
     *end("2026-11-02", *map(cleared, range(8))),
-    *end("2026-11-03", RAISED, HARMLESS, overridden="raise,went_back"),
+    *end("2026-11-03", RAISED, HARMLESS, overridden="raise,went_back", commit="4f1c2e9"),
     *end("2026-11-04", declared=None),
     *end("2026-11-05", {"entity": "user=x", "action": "report", "kind": "drifted"}),
 ]
@@ -73,7 +73,41 @@ def test_the_screen_of_a_backtest() -> None:
     assert "2026-11-01 00:00 UTC demo 2026-11-01 2 8 removals 8 etl 8 blocked" in lines
     assert "2026-11-03 00:00 UTC demo 2026-11-03 1 2 raise 1 team 1 overridden" in lines
     assert blocked_json(blocked[1])["owners"] == [{"owner": "team", "rows": 1}]
-    assert "old_ledger; the history lacks what they compare with. At the time they" in shown
-    assert "blocked 1 plan." in shown
+    assert blocked_json(blocked[1])["commit"] == "4f1c2e9"
+    assert "would rise to more than 10 times; planned from commit 4f1c2e9" in shown
+    assert [one.partition(": ")[0] for one in shown.splitlines()[-3:]] == [
+        "Not tried",
+        "blast_radius is not tried on 2 of 2 plans",
+        "cut is tried on the values of rows only in 2 of 2 plans",
+    ]
+    assert "Guards that are not tried blocked 1 plan at the time." in shown
     none = plain(backtest_screen(plans, (), "2026-11-01", "cluster.yaml"))
-    assert "would have blocked none.\n\nNot tried: blast_radius" in none
+    assert "would have blocked none.\n\nNot tried: unprotected" in none
+
+
+def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:
+    """A new row that cuts clients, and clients that lose, block; runs of one plan count once."""
+    new = {"entity": "user=a", "desired": 1e6, "owned": 20, "cut": 60.0}
+    old = {"entity": "user=b", "desired": 1e6, "owned": 20}
+    plans = list_plans(
+        [
+            *end("2026-11-01", new, clients=1000, losing=99),
+            *end("2026-11-02", new, clients=1000, losing=300),
+            *end("2026-11-03", new),
+            *end("2026-11-04", old, blocked_by="blast_radius"),
+        ]
+    )
+    many = GuardThresholds(cut_share=50, blast_radius=200, blast_radius_share=100)
+    found = judge_plans(plans, replace(POLICY, guards=many))
+
+    assert [(one.plan.runs, one.finding.guard, one.owners) for one in found] == [
+        (3, "cut", (("team", 1),)),
+        (3, "blast_radius", ()),
+    ]
+    assert found[1].finding.message == ("300 clients would be cut or newly limited, more than 200")
+    assert count_unknown(plans) == (1, 1)
+    assert count_stopped_then(plans) == 1
+    few = GuardThresholds(cut_share=60, blast_radius=300, blast_radius_share=30)
+    assert judge_plans(plans, replace(POLICY, guards=few)) == ()
+    share = judge_plans(plans, replace(POLICY, guards=replace(few, blast_radius_share=29)))
+    assert [(one.finding.guard, one.finding.share) for one in share] == [("blast_radius", 30.0)]
