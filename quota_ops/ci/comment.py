@@ -94,8 +94,15 @@ def _send(platform: Platform, token: str, method: str, address: str, text: str =
             f"{error.reason}",
             _REMEDY.get(error.code),
         ) from None
-    except (URLError, TimeoutError, ValueError) as error:
-        why = getattr(error, "reason", error)
+    except (OSError, ValueError) as error:  # ValueError: the response is not JSON
         raise InvalidInput(
-            f"the comment was not written: {method} {address} failed: {why}"
+            f"the comment was not written: {method} {address} failed: {_explain(error)}",
+            "Check that this job reaches that address, and run it again. Its log has the comment.",
         ) from None
+
+
+def _explain(error: Exception) -> str:
+    reason = error.reason if isinstance(error, URLError) else error
+    if isinstance(reason, ValueError) and not isinstance(reason, OSError):
+        return "the response is not JSON"
+    return getattr(reason, "strerror", None) or str(reason)

@@ -44,7 +44,7 @@ _NO_CREDENTIALS = (
 DENIED = "these credentials lack the permission"
 _DENIED = (
     DENIED,
-    "Grant them permission to read, write, delete and list objects there.",
+    "Grant them permission to list and read objects there, and to write and delete in a run store.",
 )
 _CLOCK = ("the clock of this machine is wrong", "Synchronize the clock of this machine.")
 _BUSY = ("the store is overloaded", "Run the command again later.")

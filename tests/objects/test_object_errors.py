@@ -181,7 +181,7 @@ def test_a_local_store_loads_no_client(arguments: tuple[str, ...], tmp_path: Pat
     [
         ((403, "RequestTimeTooSkewed"), "the clock of this machine is wrong", "Synchronize the"),
         ((400, "ExpiredToken"), "the credentials have expired", "Renew them and run the command"),
-        ((403, "AccessDenied"), DENIED, "Grant them permission to read, write, delete and list"),
+        ((403, "AccessDenied"), DENIED, "Grant them permission to list and read objects"),
         ((501, "NotImplemented"), "the store responds 501 NotImplemented", "None"),
     ],
     ids=["clock", "expired", "denied", "unknown"],
