@@ -30,6 +30,8 @@ _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
+_CONFLICT = re.compile(r"^([<|=>])\1{6}(?![^ \r\n])", re.MULTILINE)
+"""The lines that Git writes around both sides of a merge conflict."""
 
 
 class Span(NamedTuple):
@@ -111,6 +113,22 @@ class Source:
         """Add a problem at the first forbidden character; return whether there is one."""
         return self._refuse_char(_INVISIBLE.search(self.text))
 
+    def refuse_conflicts(self) -> bool:
+        """Add a problem for each merge conflict; return whether there is one.
+
+        A file with half of a conflict may be valid YAML, for example within quotes.
+        """
+        is_conflicted = _CONFLICT.search(self.text) is not None
+        is_open = False
+        for number, line in enumerate(self.lines if is_conflicted else ()):
+            if found := _CONFLICT.match(line):
+                if not is_open:
+                    message = f"{found[0]} marks a merge conflict in Git."
+                    remedy = "Keep the lines that you want, and remove all lines with such marks."
+                    self.refuse_at(number, 0, message, remedy, length=len(found[0]))
+                is_open = found[1] != ">"
+        return is_conflicted
+
     def _refuse_char(self, found: re.Match[str] | None, line: int = 0, column: int = 0) -> bool:
         """Add a problem for a character that was found by a search from this place."""
         if found is None:
@@ -148,7 +166,7 @@ def read_source(folder: Folder, name: str, problems: Problems) -> Source | None:
     except UnicodeDecodeError as error:
         _refuse_byte(Source(file, name, data.decode("utf-8-sig", "replace"), problems), error)
         return None
-    return None if source.refuse_invisible() else source
+    return None if source.refuse_invisible() or source.refuse_conflicts() else source
 
 
 def unread(file: str, message: str, remedy: str | None = None) -> Problem:
