@@ -51,6 +51,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let Python free everything when it ends: DuckDB lists objects that it does not."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def _remembers_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the remembered files of each test apart, and out of the user's cache."""
