@@ -176,8 +176,8 @@ class Approve(ApprovalOperator):
         from quota_ops.store.run_folder import PAGE
 
         plan, report = read_plan(run.folder), read_report(run.folder)
-        run.folder.write_text(PAGE, as_html(report))
         until, page = datetime.now(UTC) + self.timeout, run.folder.place / PAGE
+        run.folder.write_text(PAGE, as_html(report, waits_until=until))
         link = find_page_link(page, run.store)
         self.subject = approval_form.format_subject(report, plan)
         self.body = approval_form.format_body(report, plan, until, link)

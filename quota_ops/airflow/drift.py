@@ -22,7 +22,7 @@ from quota_ops.airflow.notify import (
     send_notification,
 )
 from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
-from quota_ops.airflow.overview import read_cluster, read_last_days
+from quota_ops.airflow.overview import read_cluster, read_last_days, read_last_looks
 from quota_ops.airflow.pools import explain_pools
 from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, find_store, name_run, open_run, start_folder
@@ -203,7 +203,9 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     }
     text, history = as_text(fleet), read_last_days(store)
     changes = {name: one.changed for name, one in read.items() if one.changed}
-    folder.write_text(PAGE, as_html(fleet, links, history._replace(changes=changes)))
+    missed = [name for name, report in fleet if isinstance(report, str)]
+    history = history._replace(changes=changes, looks=read_last_looks(store, missed))
+    folder.write_text(PAGE, as_html(fleet, links, history, about["started"]))
     folder.write_text("report.md", as_markdown(fleet))
     folder.write_text("report.txt", text)
     newest = json_text({"run": folder.place.name, "started": about["started"]})
@@ -211,7 +213,7 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     page = find_page_link(folder.place / PAGE, store)
     log_text(text, page)
     offer_link(page)
-    if missed := [name for name, report in fleet if isinstance(report, str)]:
+    if missed:
         raise ClusterTrouble(
             f"{len(missed):,} of {counted(len(fleet), 'cluster')} could not be compared: "
             f"{', '.join(missed)}",

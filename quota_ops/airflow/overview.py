@@ -1,6 +1,7 @@
 """What the overview of all clusters is made from: their reports of this run, and the history."""
 
 import logging
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,7 +34,7 @@ def read_cluster(cluster: ClusterFolder, run_store: str | None) -> Found:
     for stage in ("check", "describe", "diff", "plan", "report"):
         result = folder.stage_result(stage)
         if result.status not in {StageStatus.DONE, StageStatus.REFUSED}:
-            return Found(f"{stage} {result.message or result.status}")
+            return Found(": ".join(filter(None, (f"{stage} {result.status}", result.message))))
     changed = max(folder.read_table(LEDGER)["at"].to_pylist(), default=None)
     return Found(read_report(folder), changed)
 
@@ -48,3 +49,18 @@ def read_last_days(store: "RunStore") -> "FleetHistory":
     except InvalidInput as error:
         _log.warning("the overview has no history: %s", error)
         return FleetHistory()
+
+
+def read_last_looks(store: "RunStore", clusters: Iterable[str]) -> Mapping[str, str]:
+    """Return when a run last compared each of these clusters; without those that none compared.
+
+    Empty, with a warning, if the run store cannot be listed.
+    """
+    from quota_ops.store.newest_reports import read_newest_reports
+
+    try:
+        reports = read_newest_reports(store, clusters, compared=True)
+    except InvalidInput as error:
+        _log.warning("the overview does not know when a run last compared a cluster: %s", error)
+        return {}
+    return {name: one.get("looked") or one["finished"] for name, one in reports.items() if one}

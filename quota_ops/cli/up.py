@@ -5,6 +5,10 @@ from pathlib import Path
 
 import click
 
+FIRST_RUN = """\
+A guard blocks the first run of the demo: give default_touched as a guard to override, and a
+reason."""
+
 
 @click.command(
     epilog="""\b
@@ -23,8 +27,10 @@ def up() -> None:
 
     found = start_services(partial(click.echo, err=True))
     user, password = found.airflow.login
-    clusters = sorted(one.parent.name for one in Path("desired_state").glob("*/cluster.yaml"))
-    cluster = clusters[0] if clusters and "demo" not in clusters else "demo"
+    clusters = [one.parent.name for one in Path("desired_state").glob("*/cluster.yaml")]
+    is_demo = not clusters or "demo" in clusters
+    cluster = "demo" if is_demo else clusters[0] if len(clusters) == 1 else "CLUSTER"
+    first = f"\n{FIRST_RUN}" if is_demo else ""
     click.echo(
         f"""\
 {"started" if found.started else "running already"}; `quota-ops down` stops both
@@ -34,8 +40,7 @@ def up() -> None:
   Kafka       {found.kafka}, connection demo
   run store   {found.run_store}
 
-In the browser: Dags, reconcile_{cluster}, Trigger. A guard blocks the first run of the demo: give
-default_touched as a guard to override, and a reason. The task report has a button Report; Quotas,
-in the navigation, has the reports of the DAG drift.
+In the browser: Dags, reconcile_{cluster}, Trigger. The task report has a button Report; Quotas, in
+the navigation, has the reports of the DAG drift.{first}
 At a prompt: quota-ops plan {cluster}"""
     )

@@ -16,6 +16,8 @@ class FleetHistory(NamedTuple):
     """The quotas that drifted in these days."""
     changes: Mapping[str, str] = {}
     """When a run last wrote a quota that is still managed, by the name of the cluster."""
+    looks: Mapping[str, str] = {}
+    """When a run last compared a cluster that this overview does not know, by its name."""
 
     def group_days(self) -> Mapping[str, Sequence[DayHistory]]:
         """Return the days of each cluster on which a run compared it."""

@@ -135,6 +135,8 @@ class Report:
     """Where people can see the files that the run read, if that is known."""
     path: str | None = None
     """The path of the cluster's folder below the root of that repository."""
+    looked: str | None = None
+    """When verify, or else describe, read the cluster; None if nothing was read."""
 
     @property
     def commit(self) -> str | None:

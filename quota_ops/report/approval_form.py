@@ -47,7 +47,9 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     if rows[MOST_ROWS:]:
         head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
     tail = ["", *_format_reasons(plan), "", *_format_choices(until)]
-    return "\n".join([*head, *table_lines(riskiest, (*head, *tail)), *tail]) + "\n"
+    # Airflow shows no HTML, so also no <br>.
+    table = table_lines(riskiest, (*head, *tail), line_break=" · ")
+    return "\n".join([*head, *table, *tail]) + "\n"
 
 
 def _count_by_owner(rows: Sequence[ReportRow]) -> Iterator[str]:

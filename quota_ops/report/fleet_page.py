@@ -68,11 +68,15 @@ class ClusterLine(NamedTuple):
 
 
 def as_html(
-    fleet: Fleet, links: Mapping[str, str] | None = None, history: FleetHistory | None = None
+    fleet: Fleet,
+    links: Mapping[str, str] | None = None,
+    history: FleetHistory | None = None,
+    written: str | None = None,
 ) -> str:
     """Return the overview as one HTML page that needs no network or second file.
 
-    `links` has, by cluster, the address of its report, relative to the page.
+    `links` has, by cluster, the address of its report, relative to the page. `written` is the time
+    that the page shows; without it, that of the newest report.
     """
     clusters, history = rank_clusters(fleet), history or FleetHistory()
     reports = {name: report for name, report in fleet if isinstance(report, Report)}
@@ -90,7 +94,7 @@ def as_html(
         script="fleet.js",
         data="{}",
         sentence=describe_fleet(clusters),
-        finished=moment(finished),
+        written=moment(written or finished),
         headings=_HEADINGS,
         clusters=[
             _make_line(
@@ -98,7 +102,7 @@ def as_html(
                 reports.get(one.name),
                 (links or {}).get(one.name),
                 days.get(one.name, ()),
-                history.changes.get(one.name, ""),
+                history,
             )
             for one in clusters
         ],
@@ -120,12 +124,14 @@ def _make_line(
     report: Report | None,
     link: str | None,
     days: Sequence[DayHistory],
-    changed: str,
+    history: FleetHistory,
 ) -> ClusterLine:
     now = _count_now(report) if report else None
+    changed = history.changes.get(cluster.name, "")
+    looked = history.looks.get(cluster.name) or (days[-1].date if days else "")
     shares = [(one.date, compute_share(one.in_sync or 0, one.declared or 0)) for one in days]
-    looked = report.finished if report and now else (days[-1].date if days else "")
     if report and now:
+        looked = report.looked or report.finished
         shares = [*_before(report, shares), (report.finished[:10], compute_share(*now))]
     refused = sum(one.refused for one in days)
     counts = [_count_cell(cluster, status) for status in _COUNTED]

@@ -28,6 +28,7 @@ def as_json(report: Report) -> str:
 
     schema          this number
     cluster, cluster_id, run, commit, started, finished, writes, versions
+    looked          when verify, or else describe, read the cluster; null if nothing was read
     commit_source   compared (with every byte that was read), given or airflow (stated, not
                     compared); null where no commit is known
     uncommitted     the first files that differ from the commit that is checked out
@@ -86,6 +87,7 @@ def _head(report: Report) -> dict[str, Any]:
         "uncommitted": list(report.provenance.uncommitted),
         "started": report.started,
         "finished": report.finished,
+        "looked": report.looked,
         "writes": report.writes,
         "answer": {"word": summary.word, "sentence": summary.sentence},
         "counts": count_rows(report),

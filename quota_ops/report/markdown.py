@@ -68,12 +68,17 @@ def as_markdown(report: Report) -> str:
 
 
 def table_lines(
-    rows: Sequence[ReportRow], others: Iterable[str], *, applied: bool = False
+    rows: Sequence[ReportRow],
+    others: Iterable[str],
+    *,
+    applied: bool = False,
+    line_break: str = "<br>",
 ) -> list[str]:
     """Return the rows as a table that leaves room for the other lines; empty without rows."""
     current = cells.current_heading(applied=applied)
-    head = ["", f"| | entity | key | {current} → desired | owner |", "|-|-|-|-|-|"]
-    return [*head, *fitting(map(_table_row, rows), len(rows), (*others, *head))] if rows else []
+    head = ["", f"| | entity | key | {current} → desired | owner, reason, source |", "|-|-|-|-|-|"]
+    lines = (_table_row(row, line_break) for row in rows)
+    return [*head, *fitting(lines, len(rows), (*others, *head))] if rows else []
 
 
 def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]:
@@ -116,21 +121,30 @@ def _sentence(parts: Iterable[str]) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _table_row(row: ReportRow) -> str:
+def _table_row(row: ReportRow, line_break: str) -> str:
     change = cells.change(row).replace("-", "\N{MINUS SIGN}")
     why = cells.trouble(row) or cells.held(row) or cells.origin(row)
-    below = "".join(f"<br>{cell(words)}" for words in (effect(row), why) if words)
+    difference = row.difference
     share = f" ({change})" if change.endswith("%") else ""
     whom = (
         f"{noun} {cell(name)}".strip()
-        for noun, name in cells.list_entity_names(Entity.parse(row.difference.entity))
+        for noun, name in cells.list_entity_names(Entity.parse(difference.entity))
     )
     columns = (
         cells.sign(row),
         ", ".join(whom),
-        cell(row.difference.key),
-        f"{cells.current(row)} → **{cells.desired(row)}**{share}" + below,
-        cell(row.difference.owner or ""),
+        cell(difference.key),
+        line_break.join(
+            [
+                f"{cells.current(row)} → **{cells.desired(row)}**{share}",
+                *(cell(words) for words in (effect(row), why) if words),
+            ]
+        ),
+        line_break.join(
+            cell(words)
+            for words in (difference.owner, difference.reason, cells.source(row))
+            if words
+        ),
     )
     return f"| {' | '.join(columns)} |"
 

@@ -1,6 +1,7 @@
 """A report as one HTML page that needs no network and no second file, and reads without script."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from shlex import quote
 from typing import NamedTuple
 
@@ -62,10 +63,11 @@ class Fold(NamedTuple):
     command: str = ""
 
 
-def as_html(report: Report, stored: Stored = ()) -> str:
+def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = None) -> str:
     """Return the page: summary, bar, rows that need attention, changed rows; the rest is folded.
 
     `stored` are the quotas on the cluster at the end of the run, to look up the limit of a client.
+    `waits_until` is until when the run waits in Airflow for an approval; None if it does not.
     """
     rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
     rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
@@ -96,7 +98,7 @@ def as_html(report: Report, stored: Stored = ()) -> str:
         {f"#bar0 .{part.style}": part.quotas for part in parts},
         report=report,
         summary=summary,
-        finished=moment(report.finished),
+        looked=moment(report.looked or report.finished),
         bar_parts=parts,
         choices=list_choices(tables),
         data=format_data(tables, ways=ways._asdict(), start=links.start, limits=limits),
@@ -105,7 +107,7 @@ def as_html(report: Report, stored: Stored = ()) -> str:
         tables={"person": person, "changes": changes, "held": held},
         ways=ways,
         headings=headings(applied=applied),
-        notes=list(_notes(report)),
+        notes=[*_waiting(waits_until), *_notes(report)],
         changes_title=changes_title,
         sentences=list(_sentences(report)),
         holds=list(mark_holds(report)),
@@ -138,6 +140,14 @@ def _advise(status: RowStatus, report: Report) -> tuple[str, str]:
     advice = "To begin managing them, write them as YAML, and move the entries that you want:"
     cluster = quote(report.cluster)
     return advice, f"quota-ops import {cluster} --group-by prefix --into ./imported/{cluster}"
+
+
+def _waiting(until: datetime | None) -> Iterator[Note]:
+    if until is not None:
+        words = (
+            f"This run waits in Airflow, under Required Actions, until {until:%Y-%m-%d %H:%M} UTC."
+        )
+        yield Note(style(RowStatus.PENDING), "approval", [words])
 
 
 def _notes(report: Report) -> Iterator[Note]:
@@ -211,4 +221,5 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
             for one in report.stages
         ),
     )
-    yield "versions", ", ".join(f"{name} {version}" for name, version in report.versions)
+    if report.versions:
+        yield "versions", ", ".join(f"{name} {version}" for name, version in report.versions)

@@ -32,8 +32,10 @@ def _read_name(folder: Place) -> str | None:
     return None
 
 
-def read_newest_reports(store: RunStore, clusters: Iterable[str]) -> dict[str, Json | None]:
-    """Return the newest report.json of a run that compared each cluster with Git, or tried to.
+def read_newest_reports(
+    store: RunStore, clusters: Iterable[str], *, compared: bool = False
+) -> dict[str, Json | None]:
+    """Return the newest report.json of a run that `compared` each cluster with Git, or tried to.
 
     None for a cluster that has no such run, or where this file is damaged. Reports of rollbacks and
     of `verify` are left out, and so are runs without a report. Raises InvalidInput if the store
@@ -44,22 +46,25 @@ def read_newest_reports(store: RunStore, clusters: Iterable[str]) -> dict[str, J
     newest = islice(runs_latest_first(store.sequence), _EACH * len(names))
     for folder, _, run in (one.partition("/") for one in newest):
         if folder in names and folder not in found:
-            found.update(_read(folder, store.root / "runs" / folder / run))
+            found.update(_read(folder, store.root / "runs" / folder / run, compared=compared))
         if len(found) == len(names):
             break
     for folder in names.keys() - found:
         runs = latest_first(store, (store.root / "runs" / folder).folders())
-        found.update(next(filter(None, (_read(folder, run) for run in runs)), {}))
+        each = (_read(folder, run, compared=compared) for run in runs)
+        found.update(next(filter(None, each), {}))
     return {name: found.get(folder) for folder, name in names.items()}
 
 
-def _read(folder: str, place: Place) -> dict[str, Json | None]:
+def _read(folder: str, place: Place, *, compared: bool) -> dict[str, Json | None]:
     """Return the report of a run by the folder of its cluster; empty if it does not count."""
     run = RunFolder(place)
     if not run.has(REPORT):
         return {}
     try:
         report = run.read_json(REPORT)
+        if compared and report["plan"] is None:
+            return {}
         return {folder: report} if run.read_as(REPORT, lambda _: _compares(report)) else {}
     except InvalidInput:
         return {folder: None}

@@ -26,6 +26,7 @@ def test_head() -> None:
         "uncommitted",
         "started",
         "finished",
+        "looked",
         "writes",
         "answer",
         "counts",

@@ -1,5 +1,6 @@
 """The overview of many clusters."""
 
+from quota_ops.model.fleet_history import FleetHistory
 from quota_ops.report import fleet, fleet_page
 from tests.unit.fleet_sample import FLEET, HISTORY
 from tests.unit.report_reader import Page
@@ -70,3 +71,15 @@ def test_page() -> None:
         "Drift most often",
     ]
     assert page.elements["tr",] == 1 + len(FLEET) + 1 + 4 + 1 + 2
+
+
+def test_page_of_unknown_clusters() -> None:
+    """The page has its own time, when a cluster was last compared, and no empty section."""
+    unknown = (("demo", "check failed: q.yaml:4:4 This is not valid YAML"), ("lab", "no broker"))
+    history = FleetHistory(looks={"demo": "2026-11-20T16:45:00Z"})
+    html = fleet_page.as_html(unknown, None, history, "2026-11-21T08:30:00Z")
+    page = Page(html)
+
+    assert page.said("h1", "h2") == ["2 clusters: 2 are unknown."]
+    assert "2026-11-21 08:30 UTC" in page.said("p")[0]
+    assert html.count("2026-11-20 16:45 UTC") == 1

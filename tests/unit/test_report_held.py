@@ -47,7 +47,8 @@ def test_as_markdown() -> None:
     comment = as_markdown(HELD)
 
     held = f"20 MiB/s → **10 MiB/s**<br>`{SAID.replace('|', chr(92) + '|')}`"
-    assert f"| ‖ | user `bob` | `producer_byte_rate` | {held} |  |\n" in comment
+    row = f"| ‖ | user `bob` | `producer_byte_rate` | {held} | `payments.yaml:9` |\n"
+    assert row in comment
     assert f"\n⚠ `{FROZEN}`\n\n‖ `user=bob is {SAID}`\n" in comment
 
 

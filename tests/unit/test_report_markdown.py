@@ -34,12 +34,16 @@ commit `a1b2c3d`
 
 3 pending; 1 guard blocks the plan; 409 of 412 quotas in sync; 2 unmanaged.
 
-| | entity | key | current → desired | owner |
+| | entity | key | current → desired | owner, reason, source |
 |-|-|-|-|-|
-| ⚠ | every user | `request_percentage` | 100 % → **25 %** (\N{MINUS SIGN}75 %) | `platform` |
-| ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s** | `payments` |
-| ✂ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none** | `etl` |
-| ↑ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %) | `payments` |
+| ⚠ | every user | `request_percentage` | 100 % → **25 %** (\N{MINUS SIGN}75 %) | \
+`platform`<br>`fair share`<br>`platform.yaml:5` |
+| ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s** | \
+`payments`<br>`payments.yaml:12` |
+| ✂ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none** | \
+`etl`<br>`(was etl.yaml, at 9c0ffee)` |
+| ↑ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %) | \
+`payments`<br>`card settlement`<br>`payments.yaml:8` |
 
 ⚠ Guard `default_touched`: `user=<default> request_percentage would change; a default applies to \
 many clients`; override it with `--allow default_touched --reason TEXT`.
@@ -53,18 +57,20 @@ def test_comment_on_a_troubled_run() -> None:
     """Refusals are in their rows; stopped stages and lagging brokers have lines."""
     lines = as_markdown(TROUBLED).splitlines()
 
-    assert [line for line in lines if "<br>" in line or line.startswith(("⚠", "**apply"))] == [
+    assert [line for line in lines if line.startswith(("| ⚠", "⚠", "**apply"))] == [
         (
             "| ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s**<br>"
-            "`unknown: no response [payments.yaml:12]` | `payments` |"
+            "`unknown: no response [payments.yaml:12]` | `payments`<br>`payments.yaml:12` |"
         ),
         (
             "| ⚠ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none**<br>"
-            "`refused: Quotas of etl are frozen. (POLICY_VIOLATION) [etl.yaml]` | `etl` |"
+            "`refused: Quotas of etl are frozen. (POLICY_VIOLATION) [etl.yaml]` | "
+            "`etl`<br>`(was etl.yaml, at 9c0ffee)` |"
         ),
         (
             "| ⚠ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %)<br>"
-            "`broker 3 stores 10 MiB/s [payments.yaml:8]` | `payments` |"
+            "`broker 3 stores 10 MiB/s [payments.yaml:8]` | "
+            "`payments`<br>`card settlement`<br>`payments.yaml:8` |"
         ),
         "**apply refused**: `no reason was given`",
         "⚠ `broker 3 differs in 1 key (queried 6 times)`",

@@ -116,6 +116,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         record=parts.read_record(),
         repository=_find_repository(policy),
         path=about["path"],
+        looked=_find_last(folder, {stage_file("verify"): "at"} if brokers else {DESCRIBED: "at"}),
     )
 
 
