@@ -67,13 +67,13 @@ def check_clusters(
 
     With `strict`, findings that are not silenced count as problems.
     """
-    from quota_ops.desired.git.commit import read_whole_checkout
-    from quota_ops.desired.read import (
-        find_cluster,
+    from quota_ops.desired.clusters import (
         find_clusters,
         refuse_duplicate_clusters,
         refuse_stray_files,
     )
+    from quota_ops.desired.git.commit import read_whole_checkout
+    from quota_ops.desired.read import find_cluster
 
     folders = [find_cluster(name, desired_state) for name in clusters]
     for one in {folder.parent: folder for folder in folders}.values():

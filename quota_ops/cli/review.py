@@ -150,7 +150,7 @@ def _open_folder(out: Path | None) -> Iterator[Path]:
 
 def _find_stray_files(branch: "Branch") -> "tuple[Problem, ...]":
     """Return the problems of changed YAML files that are in no cluster's folder."""
-    from quota_ops.desired.read import refuse_stray_files
+    from quota_ops.desired.clusters import refuse_stray_files
 
     try:
         refuse_stray_files(branch.desired_state)

@@ -1,6 +1,6 @@
 """A cluster's desired state: its policy and one row for each limit, or every problem at once."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -16,11 +16,9 @@ from quota_ops.desired.file_cache import FileCache, read_files
 from quota_ops.desired.files import (
     cluster_folders,
     cluster_name,
-    dag_id,
     is_folder_or_link,
     list_quotas_files,
     list_sibling_clusters,
-    list_stray_files,
     open_cluster_folder,
 )
 from quota_ops.desired.findings import check_quotas
@@ -32,14 +30,14 @@ from quota_ops.desired.yaml.nodes import (
     read_document,
 )
 from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import not_opened, unread
+from quota_ops.desired.yaml.source import not_opened
 from quota_ops.findings.code import DecidedBy
 from quota_ops.findings.codes import CODES
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import FilterIndex
-from quota_ops.model.finding import Finding, Problem, Silence
+from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow
 
@@ -114,7 +112,7 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None) -> Desired:
 def read_policy(folder: Path) -> Policy:
     """Read a cluster's cluster.yaml alone; InvalidDesiredState with its problems."""
     problems = Problems()
-    cluster = _read_alone(folder, problems)
+    cluster = read_cluster_yaml(folder, problems)
     if cluster is None:
         raise problems.as_error(files=1, quotas=0)
     return cluster.policy
@@ -134,73 +132,8 @@ def find_cluster(cluster: str, desired_state: Path) -> Path:
     )
 
 
-def find_clusters(desired_state: Path) -> tuple[Path, ...]:
-    """List the clusters' folders by name.
-
-    Raises InvalidDesiredState if two folders declare the same cluster or would have the same DAG;
-    other problems of a folder are left to its own check. InvalidInput if the desired state does
-    not exist.
-    """
-    folders = cluster_folders(desired_state)
-    _refuse(folders, _find_duplicates(folders))
-    return folders
-
-
-def refuse_duplicate_clusters(folder: Path) -> None:
-    """Raise InvalidDesiredState if a folder next to this one declares the same cluster."""
-    folders = list_sibling_clusters(folder)
-    name = (folder if folder.name else Path.cwd()).name
-    _refuse(folders, (one for one in _find_duplicates(folders) if name in one[0]))
-
-
-_Duplicate = tuple[frozenset[str], Problem]
-"""The names of two folders of the same cluster or DAG."""
-
-
-def _refuse(folders: Sequence[Path], duplicates: Iterable[_Duplicate]) -> None:
-    problems = Problems()
-    for _, problem in duplicates:
-        problems.add(problem)
-    if problems:
-        raise problems.as_error(files=len(folders), quotas=0)
-
-
-def _find_duplicates(folders: Sequence[Path]) -> Iterator[_Duplicate]:
-    yield from _find_shared_dags(folders)
-    first: dict[str, tuple[Path, ClusterFile]] = {}
-    for folder in folders:
-        if (cluster := _read_alone(folder, found := Problems())) is None:
-            continue
-        same, known = first.setdefault(cluster.policy.cluster_id, (folder, cluster))
-        if known is not cluster:
-            place = known.source.place(known.id_node)
-            message = f"The cluster {cluster.policy.cluster_id} is already declared at {place}."
-            cluster.source.refuse(cluster.id_node, message, "Keep one folder per cluster.")
-            yield frozenset((same.name, folder.name)), found.listed[0]
-
-
-def _find_shared_dags(folders: Iterable[Path]) -> Iterator[_Duplicate]:
-    first: dict[str, Path] = {}
-    for folder in folders:
-        known = first.setdefault(dag_id(folder), folder)
-        if known is not folder:
-            message = f"Its DAG in Airflow would be {dag_id(folder)}, as that of {known}."
-            remedy = "Rename one of the two; use only letters, digits, '_', '.' and '-'."
-            problem = unread(str(folder), message, remedy)
-            yield frozenset((known.name, folder.name)), problem
-
-
-def refuse_stray_files(desired_state: Path) -> None:
-    """Raise InvalidDesiredState for the YAML files that are not in a cluster's folder."""
-    remedy = "Move it into one, or out of this folder."
-    problems = Problems()
-    for path in list_stray_files(desired_state):
-        problems.add(unread(str(path), "The file is not in a cluster's folder.", remedy))
-    if problems:
-        raise problems.as_error(files=len(problems), quotas=0)
-
-
-def _read_alone(folder: Path, problems: Problems) -> ClusterFile | None:
+def read_cluster_yaml(folder: Path, problems: Problems) -> ClusterFile | None:
+    """Read the cluster.yaml of a folder; None, after adding problems, if it is not valid."""
     try:
         with open_cluster_folder(folder) as opened:
             return _read_cluster_file(opened, problems)

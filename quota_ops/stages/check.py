@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quota_ops.desired.clusters import refuse_duplicate_clusters
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion, find_path, read_with_commit
-from quota_ops.desired.read import Desired, refuse_duplicate_clusters
+from quota_ops.desired.read import Desired
 from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput

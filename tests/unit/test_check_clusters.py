@@ -8,7 +8,8 @@ import pytest
 from click.exceptions import Exit
 
 from quota_ops.cli.check import check_clusters
-from quota_ops.desired.read import find_clusters, read_cluster, refuse_stray_files
+from quota_ops.desired.clusters import find_clusters, refuse_stray_files
+from quota_ops.desired.read import read_cluster
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 
@@ -122,9 +123,11 @@ def test_yaml_without_any_cluster_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_folders_of_one_cluster_are_refused(tmp_path: Path) -> None:
-    """Two folders would undo each other's quotas, so both are named."""
+    """Two folders would undo each other's quotas, so both are named, also if one has changed."""
     new_cluster(tmp_path, "demo")
-    new_cluster(tmp_path, "twin", "# the same\n" + CLUSTER_YAML)
+    twin = new_cluster(tmp_path, "twin", "# another\n" + CLUSTER_YAML.replace("MkU3", "AAAA"))
+    assert len(find_clusters(tmp_path)) == 2
+    (twin / "cluster.yaml").write_text("# the same\n" + CLUSTER_YAML)
 
     with pytest.raises(InvalidDesiredState) as caught:
         find_clusters(tmp_path)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from quota_ops.desired.read import find_clusters, read_cluster
+from quota_ops.desired.clusters import find_clusters
+from quota_ops.desired.read import read_cluster
 from quota_ops.desired.schema import cluster_schema, quotas_schema
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import QUOTA_KEYS

@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
-from quota_ops.desired.read import find_clusters, read_cluster, read_policy
+from quota_ops.desired.clusters import find_clusters
+from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.model.errors import InvalidDesiredState
 
 
