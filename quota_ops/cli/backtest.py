@@ -36,7 +36,7 @@ def backtest(
     """
     import json
 
-    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
     from quota_ops.desired.read import read_policy
     from quota_ops.model.backtest import NOT_TRIED, count_unknown, judge_plans, list_plans
     from quota_ops.model.errors import InvalidInput
@@ -61,8 +61,6 @@ def backtest(
     blocked = judge_plans(plans, policy)
     if output == TEXT:
         show_screen(backtest_screen(plans, blocked, first, str(policy_file)))
-        for one in found.troubles:
-            click.echo(f"not counted: {one}", err=True)
     else:
         without_clients, without_effects = count_unknown(plans)
         shown = {
@@ -75,3 +73,4 @@ def backtest(
             "not_counted": list(found.troubles),
         }
         click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+    refuse_incomplete(found.troubles, output)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import GuardFinding, idle_words
 
 if TYPE_CHECKING:
@@ -34,6 +35,26 @@ def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
     from quota_ops.report.terminal import show as in_colour
 
     in_colour(screen, stream)
+
+
+def refuse_incomplete(troubles: Iterable[str], output: str) -> None:
+    """Exit with 2 if part of a history could not be read, after naming it on stderr.
+
+    The result has been shown and may lack something. Programs that ask for JSON find the same in
+    `not_counted`.
+    """
+    troubles = tuple(troubles)
+    if not troubles:
+        return
+    if output == TEXT:
+        for one in troubles:
+            click.echo(f"not counted: {one}", err=True)
+        click.echo(
+            "  The result may lack something. Restore a damaged file from a backup, or delete it "
+            "and the folder history/summary, which is made again.",
+            err=True,
+        )
+    raise click.exceptions.Exit(InvalidInput.exit_code)
 
 
 class _OnStderr(logging.Handler):

@@ -27,12 +27,13 @@ def history(
 
     Reads only the run store. Days are in UTC. A quota has drifted from the first run that finds it
     changed outside Git until a run finds it in sync; a drift that ends before any run sees it is
-    unknown. Prints to stderr what could not be read, and is not counted.
+    unknown. If a file of the history cannot be read, the result does not count it, stderr names it,
+    and the exit code is 2.
     """
     import json
     from functools import cache
 
-    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.history import cluster_screen, entity_screen, list_events, list_json
     from quota_ops.sql.history import read_events, read_history
@@ -66,12 +67,11 @@ def history(
         screen = entity_screen(named, first, quotas, events)
     if output == TEXT:
         show_screen(screen)
-        for one in troubles:
-            click.echo(f"not counted: {one}", err=True)
     else:
         head = {"cluster": cluster, "since": first, "quotas": list_json(quotas)}
         shown = {**head, **values, "not_counted": list(troubles)}
         click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+    refuse_incomplete(troubles, output)
 
 
 def _find_name(text: str) -> str:

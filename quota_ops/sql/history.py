@@ -23,7 +23,15 @@ from quota_ops.model.history import (
 )
 from quota_ops.model.tables import Row, Table
 from quota_ops.store import parquet
-from quota_ops.store.history import Day, ReadDay, compact, discard, list_days, read_day
+from quota_ops.store.history import (
+    Day,
+    ReadDay,
+    compact,
+    discard,
+    list_days,
+    name_foreign,
+    read_day,
+)
 from quota_ops.store.history_summaries import (
     TABLES,
     Summary,
@@ -91,7 +99,8 @@ def summarize_history(
     store cannot be written.
     """
     last = last or f"{now - timedelta(days=1):%Y-%m-%d}"
-    troubles = compact((one for one in list_days(store) if one.date <= last), now)
+    listed = [one for one in list_days(store) if one.date <= last]
+    troubles = (*name_foreign(listed), *compact(listed, now))
     days = [one for one in list_days(store) if one.date <= last and one.newest]
     start, late = find_start(store, days)
     new = [one for one in days if start is None or one.date > start.until]
@@ -147,7 +156,7 @@ def read_history(store: RunStore, cluster: str, read: ReadDay = read_day) -> His
         _to_rows(QUOTAS, found["quotas"]),
         (*_of_cluster(store, start, DAYS, cluster), *_to_rows(DAYS, found["days"])),
         (*_of_cluster(store, start, OWNERS, cluster), *_to_rows(OWNERS, found["owners"])),
-        (*late, *troubles),
+        (*name_foreign(days), *late, *troubles),
     )
 
 
@@ -169,7 +178,7 @@ def read_events(
     rows, troubles = _read_days(days, read)
     found = fold_history(rows, parquet.from_rows(QUOTAS, []), cluster, entity)
     ends = _to_rows(HISTORY, found["ends"])
-    return Events(_to_rows(DRIFTS, found["drifts"]), ends, troubles)
+    return Events(_to_rows(DRIFTS, found["drifts"]), ends, (*name_foreign(days), *troubles))
 
 
 def _read_days(days: Sequence[Day], read: ReadDay) -> tuple[pa.Table, tuple[str, ...]]:

@@ -8,10 +8,11 @@ that was recorded later is noticed; `compact` then creates the next file of the 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -81,6 +82,8 @@ class Day:
     """The names of its compacted files, the newest last."""
     ends: tuple[str, ...]
     """The names of the files of ends, compacted or not."""
+    foreign: tuple[str, ...] = ()
+    """The names of links, pipes and devices, which are never read."""
 
     @property
     def newest(self) -> str | None:
@@ -95,7 +98,7 @@ class Day:
         """Return the day with the ends of these clusters alone."""
         named = {safe_name(one) for one in clusters}
         ends = tuple(name for name in self.ends if name.partition(SEPARATOR)[0] in named)
-        return Day(self.date, self.folder, self.compacted, ends)
+        return replace(self, ends=ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +127,30 @@ ReadDay = Callable[[Day], DayRows]
 def list_days(store: RunStore) -> tuple[Day, ...]:
     """Return the days of the history in order; InvalidInput if they cannot be listed."""
     found: dict[str, list[str]] = {}
+    foreign: dict[str, list[str]] = defaultdict(list)
     for leaf in store.history.walk():
         folder, _, name = leaf.path.partition("/")
-        if leaf.is_own and not leaf.is_folder and (date := _DATE.fullmatch(folder)):
-            found.setdefault(date[1], []).append(name)
+        if not leaf.is_folder and (date := _DATE.fullmatch(folder)):
+            names = found.setdefault(date[1], [])
+            (names if leaf.is_own else foreign[date[1]]).append(name)
     return tuple(
         Day(
             date,
             day_folder(store, date),
             tuple(sorted((one for one in names if _DAY.fullmatch(one)), key=_read_number)),
             tuple(one for one in names if SEPARATOR in one and one.endswith(".parquet")),
+            tuple(foreign[date]),
         )
         for date, names in sorted(found.items())
+    )
+
+
+def name_foreign(days: Iterable[Day]) -> tuple[str, ...]:
+    """Return a sentence for each file of some days that is not read because of what it is."""
+    return tuple(
+        f"{one.folder / name if name else one.folder} is a link, a pipe or a device"
+        for one in days
+        for name in one.foreign
     )
 
 

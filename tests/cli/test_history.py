@@ -1,0 +1,49 @@
+"""A history of which a part cannot be read, on the command line, without a broker."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from quota_ops.model.history import HistoryRow
+from quota_ops.store import history
+from quota_ops.store.run_store import RunStore, open_place
+from tests.calling import call_cli
+
+CLUSTER = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
+NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
+
+
+def test_what_is_not_counted_is_named_and_ends_with_2(tmp_path: Path) -> None:
+    """The rest is shown; a damaged file, a link, a pipe and a linked day are not opened."""
+    store = RunStore(open_place(tmp_path / "store"))
+    for day in (1, 2):
+        at = f"2026-11-0{day}T10:00:00Z"
+        run = {"cluster": "demo", "run": at, "started": at, "ended": at, "revision": 1}
+        look = {"mode": "look", "status": "In sync", "declared": 3, "in_sync": 3}
+        history.append(store, [HistoryRow(**NOTHING | run | look)])
+    first, second = (tmp_path / "store" / "history" / f"date=2026-11-0{day}" for day in (1, 2))
+    damaged = next(first.iterdir())
+    damaged.write_bytes(b"half")
+    (second / "demo@linked@1.parquet").symlink_to(damaged)
+    os.mkfifo(second / "demo@pipe@1.parquet")
+    (second.parent / "date=2026-11-03").symlink_to(first)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER, "utf-8")
+    settings = {"QUOTA_OPS_RUN_STORE": str(tmp_path / "store"), "HOME": str(tmp_path)}
+
+    asked = ("history", "demo", "--since", "2026-11-01")
+    shown = call_cli(asked, settings, tmp_path)
+    policy = ("--policy", "cluster.yaml", "--format", "json")
+    tried = call_cli(("backtest", *asked[1:], *policy), settings, tmp_path)
+
+    assert (shown.returncode, "3 of 3" in shown.stdout) == (2, True)
+    *named, remedy = shown.stderr.splitlines()
+    assert sorted(one.partition(" is ")[0] for one in named) == [
+        f"not counted: {damaged}",
+        f"not counted: {second}/demo@linked@1.parquet",
+        f"not counted: {second}/demo@pipe@1.parquet",
+        f"not counted: {second.parent}/date=2026-11-03",
+    ]
+    assert remedy.startswith("  The result may lack something. Restore a damaged file")
+    assert (tried.returncode, tried.stderr) == (2, "")
+    assert len(json.loads(tried.stdout)["not_counted"]) == len(named)
