@@ -136,7 +136,13 @@ def _make_line(
     refused = sum(one.refused for one in days)
     counts = [_count_cell(cluster, status) for status in _COUNTED]
     status = cluster.summary.word
-    reasons = (cluster.summary.reason, count_ending(report) if report else "")
+    reason = cluster.summary.reason
+    others = [
+        f"{number:,} {one}"
+        for one in _OTHERS
+        if one not in reason and (number := cluster.count.get(one, 0))
+    ]
+    reasons = (reason, *others, count_ending(report) if report else "")
     return ClusterLine(
         cluster.name,
         link,
@@ -156,6 +162,8 @@ def _make_line(
 
 
 _COUNTED = (RowStatus.DRIFTED, RowStatus.PENDING, RowStatus.UNMANAGED)
+_OTHERS = (RowStatus.RETURNED, RowStatus.HELD, RowStatus.UNSETTLED)
+"""The statuses without a column."""
 
 
 def _rank(cluster: FleetCluster) -> float:

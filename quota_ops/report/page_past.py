@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class Chart(NamedTuple):
-    """A chart, its name, and its newest number."""
+    """A chart, its name, and its newest number with its day."""
 
     name: str
     newest: str
+    day: str
     drawn: "Markup"
 
 
@@ -61,7 +62,8 @@ def draw_charts(days: Sequence[DayHistory]) -> Iterator[Chart]:
     for name, unit, tone, find in _NUMBERS:
         numbers = DailyNumber(name, [(day.date, find(day)) for day in days], unit)
         if drawn := draw_chart(numbers, tone):
-            yield Chart(name, numbers.format(numbers.known[-1][1]), drawn)
+            day, newest = numbers.known[-1]
+            yield Chart(name, numbers.format(newest), f"{day:%Y-%m-%d}", drawn)
 
 
 def list_days(days: Sequence[DayHistory]) -> list[tuple[str, ...]]:

@@ -110,14 +110,22 @@ def test_without_script(browser: Browser, page_file: Path) -> None:
 
 
 def test_on_paper(page: Page) -> None:
-    """Print is dark on light, without controls, and unfolded."""
+    """Print is dark on light, without controls, and unfolded; it names the filter."""
     page.emulate_media(media="print", color_scheme="dark")
 
-    assert page.locator("form").is_visible() is False
+    expect(page.locator("form :is(input, select, button, output):visible")).to_have_count(0)
     expect(entities(page)).to_have_count(11)
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == "rgb(255, 255, 255)"
     assert page.pdf().startswith(b"%PDF")
+
+    page.emulate_media(media="screen")
+    page.get_by_role("searchbox").fill("payments")
+    expect(page.locator("output").first).to_contain_text("rows")
+    page.emulate_media(media="print")
+    expect(page.locator("output").first).to_be_visible()
+    shown = "getComputedStyle(document.querySelector('output'), '::after').content"
+    assert page.evaluate(shown) == '" (filter: payments)"'
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

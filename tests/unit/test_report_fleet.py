@@ -1,9 +1,13 @@
 """The overview of many clusters."""
 
+from dataclasses import replace
+
+from quota_ops.model.difference import Action, Kind
 from quota_ops.model.fleet_history import FleetHistory
 from quota_ops.report import fleet, fleet_page
 from tests.unit.fleet_sample import FLEET, HISTORY
 from tests.unit.report_reader import Page
+from tests.unit.report_sample import PLAN, PLANNED, difference
 
 
 def test_sentence() -> None:
@@ -83,3 +87,15 @@ def test_page_of_unknown_clusters() -> None:
     assert page.said("h1", "h2") == ["2 clusters: 2 are unknown."]
     assert "2026-11-21 08:30 UTC" in page.said("p")[0]
     assert html.count("2026-11-20 16:45 UTC") == 1
+
+
+def test_every_row_that_needs_a_person_is_counted() -> None:
+    """A status without a column is in the words below the cluster's name."""
+    row = difference(
+        {"user": "bob"}, "producer_byte_rate", (Kind.RETURNED, Action.CLEAR), 5.0, None
+    )
+    plan = replace(PLAN, differences=(*PLAN.differences, row))
+    page = Page(fleet_page.as_html((("demo", replace(PLANNED, plan=plan)),)))
+
+    (words,) = [one for one in page.said("small") if "outside Git" in one]
+    assert words == "1 quota on demo was changed outside Git; 1 returned"

@@ -133,6 +133,7 @@
       if (table.part.matches("details")) table.part.open = narrowed ? table.shown.length > 0 : table.part.open && state.sort !== "";
       paint(table);
     }
+    found.dataset.filter = [form.elements.words.value, ...wanted.map(([, text]) => text)].filter(Boolean).join(", "); // for print
     found.textContent = narrowed ? `${few(hits)} of ${few(total)} rows` : "";
   };
 
