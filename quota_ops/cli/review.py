@@ -1,9 +1,10 @@
 """The command `review`: what a branch changes on the clusters, for its pull request."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -161,12 +162,14 @@ def _find_stray_files(branch: "Branch") -> "tuple[Problem, ...]":
     return ()
 
 
-def _below_root(branch: "Branch", problems: "Iterable[Problem]") -> "tuple[Problem, ...]":
-    """Return problems with paths below the root of the repository, as code hosts need them."""
+def _below_root(branch: "Branch", problems: "Sequence[Problem]") -> "tuple[Problem, ...]":
+    """Return problems by place, at changed lines, with paths that code hosts need."""
     top = f"{branch.desired_state}/"
-    return tuple(
-        replace(one, file=f"{branch.prefix}{one.file.removeprefix(top)}") for one in problems
+    placed = (
+        replace(one, file=f"{branch.prefix}{one.file.removeprefix(top)}")
+        for one in branch.place_problems(problems)
     )
+    return tuple(sorted(placed, key=attrgetter("file", "line", "column")))
 
 
 def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[ClusterReview]":

@@ -63,7 +63,7 @@ Named = TypeVar("Named", bound=StrEnum)
 
 
 class ClusterFile(NamedTuple):
-    """A cluster's policy, the node of its id, and the place of each filter in `protect`.
+    """A cluster's policy, the node of its id, and the node of each filter in `protect`.
 
     `silences` are not part of the policy: they affect reports, never writes.
     """
@@ -71,7 +71,7 @@ class ClusterFile(NamedTuple):
     policy: Policy
     source: Source
     id_node: yaml.Node
-    protect: dict[EntityFilter, str]
+    protect: dict[EntityFilter, yaml.Node]
     silences: tuple[Silence, ...]
 
 
@@ -224,9 +224,9 @@ def _read_guards(source: Source, field: FieldNodes) -> GuardThresholds:
     return GuardThresholds(**numbers)
 
 
-def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, str]:
-    """Read the filters of a list, each with its place."""
-    filters: dict[EntityFilter, str] = {}
+def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, yaml.Node]:
+    """Read the filters of a list, each with its node."""
+    filters: dict[EntityFilter, yaml.Node] = {}
     for item in read_items(source, field):
         fields = read_fields(source, item, FILTER)
         if fields is None:
@@ -242,5 +242,5 @@ def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, str]:
             source.refuse(fields[IP].name, message, "Write two entries.")
         parts = [read_name(source, part, read_filter_part) for part in fields.values()]
         known = EntityFilter(tuple(part for part in parts if part is not None))
-        filters.setdefault(known, source.place(item))
+        filters.setdefault(known, item)
     return filters

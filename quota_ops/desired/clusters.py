@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.contradictions import refuse_repeated_cluster
 from quota_ops.desired.files import (
     cluster_folders,
     dag_id,
@@ -84,9 +85,7 @@ def _explain_same_cluster(known: Path, folder: Path) -> Iterator[_Duplicate]:
     first = read_cluster_yaml(known, Problems())
     second = read_cluster_yaml(folder, found := Problems())
     if first is not None and second is not None:
-        place = first.source.place(first.id_node)
-        message = f"The cluster {second.policy.cluster_id} is already declared at {place}."
-        second.source.refuse(second.id_node, message, "Keep one folder per cluster.")
+        refuse_repeated_cluster(second, first)
         yield frozenset((known.name, folder.name)), found.listed[0]
 
 

@@ -13,7 +13,7 @@ from quota_ops.desired.yaml.shapes import LIMITS, QUOTA, QUOTAS_FILE
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.entity_rules import CURLY
 from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
-from quota_ops.model.finding import Silence
+from quota_ops.model.finding import Problem, Silence
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 from quota_ops.model.rows import DesiredRow
 
@@ -41,10 +41,15 @@ class Quota(NamedTuple):
     reason: str | None
     silences: tuple[Silence, ...]
 
-    def refuse(self, message: str, remedy: str) -> None:
+    @property
+    def place(self) -> str:
+        """The place of the entity: `desired_state/demo/payments.yaml:8`."""
+        return f"{self.source.file}:{self.span.line + 1}"
+
+    def refuse(self, message: str, remedy: str, other: Problem | None = None) -> None:
         """Add a problem that points at the entity."""
         line, column, length = self.span
-        self.source.refuse_at(line, column, message, remedy, length=length)
+        self.source.refuse_at(line, column, message, remedy, length=length, other=other)
 
 
 class QuotasFile(NamedTuple):

@@ -1,6 +1,6 @@
 """A cluster's desired state: its policy and one row for each limit, or every problem at once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -12,6 +12,7 @@ from quota_ops.desired.cluster_file import (
     read_cluster_file,
     refuse_placeholder,
 )
+from quota_ops.desired.contradictions import refuse_repeated_entities, refuse_unmanageable
 from quota_ops.desired.file_cache import FileCache, read_files
 from quota_ops.desired.files import (
     cluster_folders,
@@ -34,15 +35,10 @@ from quota_ops.desired.yaml.source import not_opened
 from quota_ops.findings.code import DecidedBy
 from quota_ops.findings.codes import CODES
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
-from quota_ops.model.filter import FilterIndex
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow
-
-_FEW = 10
-"""How many entries of a scope a problem names."""
 
 _BY_FILES = frozenset(one.code for one in CODES.values() if one.decided_by is DecidedBy.FILES)
 
@@ -91,10 +87,10 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None) -> Desired:
     files = list(read_files(folder, names, problems, file_cache))
     by_file = [file.quotas for file in files]
     quotas = list(chain.from_iterable(by_file))
-    _refuse_duplicate_entities(quotas)
+    refuse_repeated_entities(quotas)
     if cluster is not None:
         refuse_placeholder(cluster)
-        _refuse_unmanageable(quotas, cluster)
+        refuse_unmanageable(quotas, cluster)
     if cluster is None or problems:
         limits = sum(len(quota.limits) for quota in quotas)
         findings = _findings(by_file, cluster)[0] if cluster else ()
@@ -147,31 +143,6 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
         return None
     document = read_document(folder, CLUSTER_YAML, problems, SizeBudget())
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
-
-
-def _refuse_duplicate_entities(quotas: Iterable[Quota]) -> None:
-    first: dict[Entity, Quota] = {}
-    for quota in quotas:
-        known = first.setdefault(quota.entity, quota)
-        if known is not quota:
-            place = f"{known.source.file}:{known.span.line + 1}"
-            quota.refuse(f"{quota.entity} is declared twice: here and at {place}.", "Remove one.")
-
-
-def _refuse_unmanageable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
-    policy = cluster.policy
-    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
-    allowed = ", ".join(one.text for one in policy.scope[:_FEW])
-    if policy.scope[_FEW:]:
-        allowed += f" and {len(policy.scope) - _FEW:,} more"
-    for quota in quotas:
-        if scope.find_match(quota.entity) is None:
-            message = f"{quota.entity} is outside the scope of {policy.cluster}."
-            quota.refuse(message, f"{cluster.source.file} allows {allowed}.")
-        protected = protect.find_match(quota.entity)
-        if protected is not None:
-            message = f"{quota.entity} is protected at {cluster.protect[protected]}."
-            quota.refuse(message, "Remove this quota, or that protection.")
 
 
 def _findings(

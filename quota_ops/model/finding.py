@@ -1,6 +1,6 @@
 """Problems in files (invalid input) and findings (valid, but probably not intended)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -15,6 +15,8 @@ class Problem:
     remedy: str | None = None
     excerpt: str | None = None
     length: int = 1
+    other: "Problem | None" = field(default=None, compare=False)
+    """The same problem at its other place, for one that concerns two."""
 
     @property
     def place(self) -> str:

@@ -1,6 +1,7 @@
 """Git commands, isolated from the environment and from fetches that could change their result."""
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ _OVERRIDES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
+_HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _SAFE_DIRECTORY = "safe.directory"
 
 
@@ -117,6 +119,23 @@ class Repository:
         )
         untracked = self._run("ls-files", "--others", "-z", "--", ".")
         return sorted({os.fsdecode(one) for one in _records(changed + untracked)})
+
+    def lines_changed_since(self, commit: str, path: str) -> list[range]:
+        """List the lines of a file in the checkout, from 1, that differ from a commit."""
+        patch = self._run(
+            "diff-index",
+            "--patch",
+            "--unified=0",
+            "--text",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-renames",
+            commit,
+            "--",
+            f":(literal){path}",
+        )
+        found = _HUNK.finditer(patch)
+        return [range(int(one[1]), int(one[1]) + int(one[2] or 1)) for one in found]
 
     def read_blobs(self, object_ids: Sequence[str]) -> dict[str, bytes]:
         """Return the content of objects, as the commits have it."""

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
@@ -13,6 +14,7 @@ from quota_ops.desired.files import is_read
 from quota_ops.desired.git import Repository
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.finding import Problem
 from quota_ops.model.review import BaseFiles
 
 USUAL_TARGETS = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
@@ -80,6 +82,23 @@ class Branch:
         """
         changed = self.repository.changed_since(self.base)
         return [path for path in changed if is_read(path.partition("/")[2] or path)]
+
+    def place_problems(self, problems: Sequence[Problem]) -> Iterator[Problem]:
+        """Yield each problem, at its other place if the branch changes that line alone."""
+        known = self.repository.entries(self.base) if any(one.other for one in problems) else {}
+
+        @cache
+        def list_lines(file: str) -> list[range] | None:
+            path = file.removeprefix(f"{self.desired_state}/")
+            is_new = path not in known
+            return None if is_new else self.repository.lines_changed_since(self.base, path)
+
+        def is_changed(problem: Problem) -> bool:
+            lines = list_lines(problem.file)
+            return lines is None or any(problem.line in one for one in lines)
+
+        for one in problems:
+            yield one.other if one.other and not is_changed(one) and is_changed(one.other) else one
 
     def read_commit(
         self, commit: str, clusters: Sequence[str], file_cache: FileCache | None

@@ -1,7 +1,7 @@
 """The text of a YAML file, read whole or refused, and the places of its problems."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -75,10 +75,16 @@ class Source:
         """Return the place of a node: `desired_state/demo/payments.yaml:8`."""
         return f"{self.file}:{node.start_mark.line + 1}"
 
-    def refuse(self, node: yaml.Node, message: str, remedy: str | None = None) -> None:
+    def refuse(
+        self,
+        node: yaml.Node,
+        message: str,
+        remedy: str | None = None,
+        other: Problem | None = None,
+    ) -> None:
         """Add a problem that underlines the node, up to the end of its first line."""
-        span = self.find_span(node)
-        self.refuse_at(span.line, span.column, message, remedy, length=span.length)
+        line, column, length = self.find_span(node)
+        self.refuse_at(line, column, message, remedy, length=length, other=other)
 
     def find_span(self, node: yaml.Node) -> Span:
         """Return the part of a node that is underlined: up to the end of its first line."""
@@ -87,18 +93,29 @@ class Source:
         return Span(start.line, start.column, last - start.column)
 
     def refuse_at(
-        self, line: int, column: int, message: str, remedy: str | None = None, *, length: int = 1
+        self,
+        line: int,
+        column: int,
+        message: str,
+        remedy: str | None = None,
+        *,
+        length: int = 1,
+        other: Problem | None = None,
     ) -> None:
-        """Add a problem at a line and column that count from 0."""
-        if not self.lists_more:
+        """Add a problem at a line and column that count from 0; `other` is at its other place."""
+        if self.lists_more:
+            problem = self.problem_at(Span(line, column, length), message, remedy)
+            self.problems.add(replace(problem, other=other))
+        else:
             self.problems.count_unlisted(self.file)
-            return
+
+    def problem_at(self, span: Span, message: str, remedy: str | None = None) -> Problem:
+        """Return a problem that underlines a part of a line."""
+        line, column, length = span
         excerpt = _excerpt(self.lines[line], column)
         room = 1 if excerpt is None else len(excerpt) - column
         underlined = max(1, min(length, room))
-        self.problems.add(
-            Problem(self.file, line + 1, column + 1, message, remedy, excerpt, underlined)
-        )
+        return Problem(self.file, line + 1, column + 1, message, remedy, excerpt, underlined)
 
     def refuse_unseen(self, node: yaml.Node) -> bool:
         """Add a problem for an unescaped invisible character in a node; whether there is one.

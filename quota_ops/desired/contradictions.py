@@ -1,0 +1,55 @@
+"""Two places of the YAML files that contradict each other.
+
+A problem is listed at one place, with the other: a review shows the one that a branch changed.
+"""
+
+from collections.abc import Iterable
+
+from quota_ops.desired.cluster_file import ClusterFile
+from quota_ops.desired.quotas_file import Quota
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import FilterIndex
+
+_FEW = 10
+"""How many entries of a scope a problem names."""
+
+
+def refuse_repeated_cluster(cluster: ClusterFile, first: ClusterFile) -> None:
+    """Add a problem for the second of two folders that declare the same cluster."""
+    remedy = "Keep one folder per cluster."
+    words = f"The cluster {cluster.policy.cluster_id} is already declared at"
+    place, known = (one.source.place(one.id_node) for one in (cluster, first))
+    span = first.source.find_span(first.id_node)
+    other = first.source.problem_at(span, f"{words} {place}.", remedy)
+    cluster.source.refuse(cluster.id_node, f"{words} {known}.", remedy, other)
+
+
+def refuse_repeated_entities(quotas: Iterable[Quota]) -> None:
+    """Add a problem for each quota of an entity that has one already."""
+    first: dict[Entity, Quota] = {}
+    for quota in quotas:
+        known = first.setdefault(quota.entity, quota)
+        if known is not quota:
+            remedy = "Merge the two into one entry."
+            words = f"{quota.entity} is declared twice: here and at"
+            other = known.source.problem_at(known.span, f"{words} {quota.place}.", remedy)
+            quota.refuse(f"{words} {known.place}.", remedy, other)
+
+
+def refuse_unmanageable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
+    """Add a problem for each quota that cluster.yaml protects, or that is outside its scope."""
+    policy, source = cluster.policy, cluster.source
+    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
+    allowed = ", ".join(one.text for one in policy.scope[:_FEW])
+    if policy.scope[_FEW:]:
+        allowed += f" and {len(policy.scope) - _FEW:,} more"
+    for quota in quotas:
+        if scope.find_match(quota.entity) is None:
+            message = f"{quota.entity} is outside the scope of {policy.cluster}."
+            quota.refuse(message, f"{source.file} allows {allowed}.")
+        protected = protect.find_match(quota.entity)
+        if protected is not None:
+            node, remedy = cluster.protect[protected], "Remove this quota, or that protection."
+            words = f"This protects {quota.entity}, which has a quota at {quota.place}."
+            other = source.problem_at(source.find_span(node), words, "Remove one of the two.")
+            quota.refuse(f"{quota.entity} is protected at {source.place(node)}.", remedy, other)
