@@ -35,7 +35,7 @@ from quota_ops.report.sentences import (
     validated_words,
     warnings,
 )
-from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages
+from quota_ops.report.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.summary import summarize
 
 LIMIT = 60_000
@@ -152,7 +152,7 @@ def _table_row(row: ReportRow, line_break: str) -> str:
 def _stopped(report: Report) -> Iterator[str]:
     for stage in stopped_stages(report):
         lines = "<br>".join(map(code, stage_lines(stage)))
-        yield f"\n**{stage.stage} {stage.status}**: {lines}"
+        yield f"\n**{stage.stage} {stop_word(report, stage)}**: {lines}"
     if skipped := stages_not_run(report):
         yield f"\nNot run: {', '.join(skipped)}."
 

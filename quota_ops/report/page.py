@@ -38,7 +38,7 @@ from quota_ops.report.sentences import (
     verified_words,
     warnings,
 )
-from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages
+from quota_ops.report.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.summary import summarize
 from quota_ops.report.template import rendered
 from quota_ops.report.ways import list_ways
@@ -153,7 +153,7 @@ def _waiting(until: datetime | None) -> Iterator[Note]:
 def _notes(report: Report) -> Iterator[Note]:
     unsettled = style(RowStatus.UNSETTLED)
     for stage in stopped_stages(report):
-        yield Note(unsettled, f"{stage.stage} {stage.status}", stage_lines(stage))
+        yield Note(unsettled, f"{stage.stage} {stop_word(report, stage)}", stage_lines(stage))
     if skipped := stages_not_run(report):
         yield Note(style(RowStatus.PENDING), "not run", [", ".join(skipped)])
     for words in warnings(report):

@@ -1,15 +1,12 @@
 """Finds the stages that stopped a run or did not run, and the reasons."""
 
+from quota_ops.model.outcome import DONE
 from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus
 
 MOST_LINES = 8
 
-_STOPPED_WORDS = {
-    StageStatus.FAILED: "failed",
-    StageStatus.REFUSED: "was refused",
-    StageStatus.INTERRUPTED: "was interrupted",
-    StageStatus.NOT_ENDED: "has not ended",
-}
+_VERBS = {StageStatus.FAILED: "", StageStatus.NOT_ENDED: "has "}
+"""The verb before the word of a stage in a sentence; `was` before all others."""
 
 
 def stopped_stages(report: Report) -> tuple[StageResult, ...]:
@@ -32,8 +29,20 @@ def _has_stopped(stage: StageResult) -> bool:
 def stop_words(report: Report) -> str | None:
     """Return the first stage that stopped the run (`apply failed`); None if none did."""
     for stage in stopped_stages(report):
-        return f"{stage.stage} {_STOPPED_WORDS[stage.status]}"
+        return f"{stage.stage} {_VERBS.get(stage.status, 'was ')}{stop_word(report, stage)}"
     return None
+
+
+def stop_word(report: Report, stage: StageResult) -> str:
+    """Return how a stage stopped: `refused` only if it refused all that it was to do."""
+    if stage.status is not StageStatus.REFUSED:
+        return stage.status
+    if stage.stage == "verify":
+        return "unsuccessful"
+    written = (
+        one.status in DONE or one.was_written or one.may_be_written for one in report.applied
+    )
+    return "incomplete" if stage.stage == "apply" and any(written) else stage.status
 
 
 def stage_lines(stage: StageResult) -> list[str]:

@@ -14,7 +14,7 @@ from quota_ops.report.row_status import ReportRow, Section, has_applied, report_
 from quota_ops.report.row_table import report_table
 from quota_ops.report.screens import guard_lines, verify_screen, warning_lines
 from quota_ops.report.sentences import approval_words
-from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages
+from quota_ops.report.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.summary import summarize
 
 MOST = 1_000
@@ -59,7 +59,7 @@ def _where(report: Report) -> str:
 def _stopped(report: Report) -> Iterator[Line]:
     for stage in stopped_stages(report):
         first, *rest = stage_lines(stage)
-        yield line(f"{stage.stage} {stage.status}: {first}", Tone.REFUSAL)
+        yield line(f"{stage.stage} {stop_word(report, stage)}: {first}", Tone.REFUSAL)
         yield from (line(f"  {one}") for one in rest)
     if skipped := stages_not_run(report):
         yield line(f"not run: {', '.join(skipped)}", Tone.CONTEXT)

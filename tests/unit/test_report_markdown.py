@@ -72,7 +72,7 @@ def test_comment_on_a_troubled_run() -> None:
             "`broker 3 stores 10 MiB/s [payments.yaml:8]` | "
             "`payments`<br>`card settlement`<br>`payments.yaml:8` |"
         ),
-        "**apply refused**: `no reason was given`",
+        "**apply incomplete**: `no reason was given`",
         "⚠ `broker 3 differs in 1 key (queried 6 times)`",
         "⚠ `broker 4 at kafka-4:9094 does not respond (queried 6 times): timed out`",
     ]

@@ -17,6 +17,7 @@ from tests.unit.report_sample import (
     ALICE_RAISED,
     APPLIED,
     BROKERS,
+    ETL_REMOVED,
     FAILED,
     LEGACY,
     PLAN,
@@ -164,8 +165,47 @@ SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
             TROUBLED,
             (
                 "3 quotas on demo are not confirmed; 1 differs, 1 refused, 1 unknown; apply was "
-                "refused; 1 change made by this run; 410 of 412 quotas in sync; 2 of 4 brokers "
+                "incomplete; 1 change made by this run; 410 of 412 quotas in sync; 2 of 4 brokers "
                 "agree; 2 unmanaged."
+            ),
+        ),
+        (
+            replace(
+                report_of(
+                    ALICE_RAISED, plan=replace(PLAN, differences=(ALICE_RAISED, ETL_REMOVED))
+                ),
+                stages=stages(apply="refused"),
+                applied=(
+                    *answered(Status.ACCEPTED, ALICE_RAISED),
+                    *answered(Status.STALE, ETL_REMOVED),
+                ),
+            ),
+            (
+                "1 quota on demo was changed after the plan was made, and not written; apply was "
+                "incomplete; 1 change was written and not read back; 411 of 412 quotas in sync."
+            ),
+        ),
+        (
+            replace(
+                report_of(ALICE_RAISED),
+                stages=stages(apply="refused"),
+                applied=answered(Status.STALE, ALICE_RAISED),
+            ),
+            (
+                "1 quota on demo was changed after the plan was made, and not written; apply was "
+                "refused; 411 of 412 quotas in sync."
+            ),
+        ),
+        (
+            replace(
+                APPLIED,
+                stages=stages(verify="refused"),
+                verdicts=(RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS),),
+            ),
+            (
+                "1 quota on demo does not have the desired value on every broker; verify was "
+                "unsuccessful; 3 changes made by this run; 411 of 412 quotas in sync; 3 of 3 "
+                "brokers agree; 2 unmanaged."
             ),
         ),
         (FAILED, "describe failed, so the state of demo is unknown."),

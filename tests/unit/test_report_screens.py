@@ -196,14 +196,14 @@ def test_report_as_text() -> None:
     assert [line for line in lines if not line.startswith((" ", "!"))] == [
         (
             "3 quotas on demo are not confirmed; 1 differs, 1 refused, 1 unknown; apply was "
-            "refused; 1 change made by this run; 410 of 412 quotas in sync; 2 of 4 brokers agree; "
-            "2 unmanaged."
+            "incomplete; 1 change made by this run; 410 of 412 quotas in sync; 2 of 4 brokers "
+            "agree; 2 unmanaged."
         ),
         (
             "demo (MkU3OEVBNTcwNTJENDM2Qg) at a1b2c3d, plan b998bfb3, run 2026-11-21T10-15-00Z, "
             "2026-11-21 10:15 UTC"
         ),
-        "apply refused: no reason was given",
+        "apply incomplete: no reason was given",
         "verify failed: no reason was given",
         "",
         "Needs attention (3)",
