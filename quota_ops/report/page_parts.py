@@ -9,7 +9,12 @@ from quota_ops.report.effects import effect
 from quota_ops.report.page_links import PageLinks
 from quota_ops.report.past import find_news, past_words
 from quota_ops.report.row_status import ReportRow, RowStatus
-from quota_ops.report.ways import explain_revert, format_accept_key, format_names
+from quota_ops.report.ways import (
+    explain_revert,
+    format_accept_key,
+    format_names,
+    format_revert,
+)
 
 
 class BarPart(NamedTuple):
@@ -86,6 +91,7 @@ class PageRow(NamedTuple):
     """The options that name its entity, for `accept` and `hold`; empty without ways out."""
     accept_key: str
     revert: str
+    revert_command: str
 
 
 def headings(*, applied: bool) -> tuple[str, ...]:
@@ -121,4 +127,5 @@ def page_row(row: ReportRow, report: Report, links: PageLinks) -> PageRow:
         names=format_names(row),
         accept_key=format_accept_key(row),
         revert=explain_revert(row, report),
+        revert_command=format_revert(row, report),
     )

@@ -15,9 +15,8 @@ from quota_ops.report.row_status import ReportRow, RowStatus
 
 
 class Ways(NamedTuple):
-    """Commands for the drift of a cluster; accept and hold continue with options of a row."""
+    """Commands for the drift of a cluster, which continue with options of a row."""
 
-    revert: str
     accept: str
     accept_end: str
     hold: str
@@ -28,7 +27,6 @@ def list_ways(report: Report) -> Ways:
     """Return the commands of a cluster."""
     cluster = quote(report.cluster)
     return Ways(
-        revert=f"quota-ops reconcile {cluster}",
         accept=f"quota-ops accept {cluster} ",
         accept_end=f" --run {quote(report.run)}",
         hold=f"quota-ops hold {cluster} ",
@@ -48,6 +46,24 @@ def format_accept_key(row: ReportRow) -> str:
     return "" if row.difference.after is None else f" --key {quote(row.difference.key)}"
 
 
+def format_revert(row: ReportRow, report: Report) -> str:
+    """Return the command that reverts a drifted row; empty if none does.
+
+    A run does not revert what it only reports, but an alter can.
+    """
+    plan, difference, names = report.plan, row.difference, format_names(row)
+    if plan is None or not names or plan.standstill or difference.hands_off:
+        return ""
+    cluster = quote(report.cluster)
+    if difference.action is not Action.REPORT:
+        return f"quota-ops reconcile {cluster}"
+    if difference.after is None:
+        change = f"--delete {quote(difference.key)}"
+    else:
+        change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"
+    return f"quota-ops alter {cluster} {names} {change} --reason TEXT"
+
+
 def explain_revert(row: ReportRow, report: Report) -> str:
     """Return which run reverts a drifted row, and when at the earliest, or what prevents it."""
     plan = report.plan
@@ -63,7 +79,8 @@ def explain_revert(row: ReportRow, report: Report) -> str:
         return "A guard blocks the run that reverts it, until somebody approves or overrides it."
     clears = row.difference.kind is not Kind.DRIFTED and row.difference.after is None
     did = "clears" if clears else "reverts"
-    return f"The next reconcile {did} it{_say_when(plan.policy.schedule, report.finished)}."
+    also = ", with all other changes" if len(plan.writes) > 1 else ""
+    return f"The next reconcile {did} it{also}{_say_when(plan.policy.schedule, report.finished)}."
 
 
 @lru_cache(maxsize=8)

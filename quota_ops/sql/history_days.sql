@@ -40,8 +40,9 @@ states AS (
 repairs AS (
   SELECT
     cluster, SUBSTR(repaired, 1, 10) AS date, COUNT(*) AS repaired,
-    PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY seconds) AS repair_median,
-    PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY seconds) AS repair_p95
+    -- How long a drift lasted that one run found and repaired is not known.
+    PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY NULLIF(seconds, 0)) AS repair_median,
+    PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY NULLIF(seconds, 0)) AS repair_p95
   FROM drifts
   WHERE repaired IS NOT NULL
   GROUP BY cluster, SUBSTR(repaired, 1, 10)

@@ -92,7 +92,8 @@ def _list_days(ends: list[list[HistoryRow]], seconds: dict[str, list[float]]) ->
         of_day = {row.run: row for row in runs if row.ended[:10] == date}.values()
         looks = [row for row in runs if row.ended[:10] == date and _is_look(row)]
         last = max(looks, key=lambda row: (row.ended, row.sequence or 0, row.run), default=None)
-        lengths = seconds.get(date, [])
+        repairs = seconds.get(date, [])
+        lengths = [one for one in repairs if one]  # not those found and repaired by one run
         refused = sum(row.stopped == "refused" and row.stopped_at != "plan" for row in of_day)
         days.append(
             DayHistory(
@@ -104,7 +105,7 @@ def _list_days(ends: list[list[HistoryRow]], seconds: dict[str, list[float]]) ->
                 refused,
                 sum(row.blocked_by is not None for row in of_day),
                 sum(row.changed or 0 for row in of_day),
-                len(lengths),
+                len(repairs),
                 _find_share(lengths, 50),
                 _find_share(lengths, 95),
                 *(last and getattr(last, name) for name in STATES),

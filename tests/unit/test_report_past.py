@@ -15,7 +15,7 @@ from quota_ops.report.page_past import add_run
 from quota_ops.report.past import past_words
 from quota_ops.report.row_status import report_rows
 from quota_ops.report.summary import summarize
-from quota_ops.report.ways import explain_revert
+from quota_ops.report.ways import explain_revert, format_revert
 from tests.unit.report_sample import CLUSTER_ID, MIB, PLAN, PLANNED, difference
 
 DAY = DayHistory("demo", "2026-11-20", 24, 24, *(0,) * 5, *(None,) * 10)
@@ -148,3 +148,30 @@ def test_when_drift_is_reverted(schedule: str | None, when: str) -> None:
     report = replace(report, plan=replace(plan, differences=(RAISED,)))
 
     assert explain_revert(report_rows(report)[0], report) == f"The next reconcile reverts it{when}."
+
+
+def test_the_command_that_reverts_a_row() -> None:
+    """A reconcile reverts drift; what runs only report, an alter reverts; and nothing else does."""
+    reported = RAISED._replace(action=Action.REPORT)
+    unmanaged = DELETED._replace(before=5.0, after=None, kind=Kind.CHANGED_SINCE)
+    rows = (
+        RAISED,
+        reported,
+        unmanaged._replace(action=Action.REPORT),
+        reported._replace(hands_off="protected"),
+    )
+    report = report_of()
+    assert report.plan
+    plan = replace(report.plan, differences=rows, guards=())
+
+    found = [format_revert(row, report) for row in report_rows(replace(report, plan=plan))]
+
+    alice = "quota-ops alter demo --names user=alice"
+    assert sorted(found) == [
+        "",
+        f"{alice} --add producer_byte_rate=10485760 --reason TEXT",
+        "quota-ops alter demo --names user=bob --delete producer_byte_rate --reason TEXT",
+        "quota-ops reconcile demo",
+    ]
+    stopped = replace(plan, standstill="paused: a move")
+    assert format_revert(report_rows(report)[0], replace(report, plan=stopped)) == ""

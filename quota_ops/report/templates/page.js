@@ -28,8 +28,8 @@
       html += `<tr class="past">${wide}${one("past")}${when("commit", ' <a href="', '">Show that commit</a>')}`;
       if (one("names")) {
         const ways = data.ways;
-        html += `<details class="ways"><summary>Revert, accept or hold</summary>`
-          + `<p>Revert: ${one("revert")} ${command(escaped(ways.revert))}</p>`
+        html += `<details class="ways"><summary>Revert${one("accept_key") && ", accept"} or hold</summary>`
+          + `<p>Revert: ${one("revert")}${one("revert_command") && ` ${command(one("revert_command"))}`}</p>`
           + (one("accept_key") ? `<p>Accept, so that Git declares the cluster’s value: ${command(escaped(ways.accept) + one("names") + one("accept_key") + escaped(ways.accept_end))}</p>` : "")
           + `<p>Hold, so that no run changes it for a while: ${command(escaped(ways.hold) + one("names") + escaped(ways.hold_end))}</p></details>`;
       }
