@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import format_limit
@@ -97,6 +97,10 @@ def test_the_page_agrees_with_the_resolver(
         ]
         shared = tab.locator("#levels li").all_text_contents()
         assert all(map(says_the_same, found, shared)), shared
+    tab.get_by_label("User", exact=True).fill("User:alice ")
+    tab.get_by_role("button", name="Look up").click()
+    tab.get_by_text("Brokers compare only the name: look up alice .").wait_for()
+    expect(tab.locator("#lookup output")).to_contain_text("begins or ends with a blank")
     tab.set_viewport_size({"width": 360, "height": 800})
     assert list_violations(tab) == []
     assert heard == [path.as_uri()]

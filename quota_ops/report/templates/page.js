@@ -297,7 +297,11 @@
         ...(user || client || !ip ? [showClient(data.limits, known.limits, user || data.limits.anonymous, client)] : []),
         ...(ip ? [showAddress(data.limits, known, ip.trim())] : []),
       ];
-      lookup.querySelector("output").textContent = found.map(([words]) => words).join(" ");
+      const hints = [
+        user.startsWith("User:") && `Brokers compare only the name: look up ${user.slice(5)}.`,
+        [user, client].some((name) => name !== name.trim()) && "A name begins or ends with a blank, which is a part of it.",
+      ].filter(Boolean);
+      lookup.querySelector("output").textContent = [...found.map(([words]) => words), ...hints].join(" ");
       const shown = document.getElementById("levels");
       shown.tabIndex = 0; // it scrolls sideways on a narrow screen
       shown.innerHTML = found.map(([, html]) => html).join("");
