@@ -42,7 +42,7 @@ def read_cluster(cluster: ClusterFolder, run_store: str | None) -> Found:
 def read_last_days(store: "RunStore") -> "FleetHistory":
     """Return the history of the last 30 days; empty, with a warning, if it cannot be read."""
     from quota_ops.model.fleet_history import FleetHistory
-    from quota_ops.sql.fleet_history import read_fleet_history
+    from quota_ops.sql.history import read_fleet_history
 
     try:
         return read_fleet_history(store, f"{datetime.now(UTC) - _LOOK_BACK:%Y-%m-%d}")

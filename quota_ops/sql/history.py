@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.fleet_history import FleetHistory
 from quota_ops.model.history import (
     DAYS,
     DRIFTS,
@@ -40,6 +41,7 @@ from quota_ops.store.history_summaries import (
     new_part,
     places_of,
     publish,
+    read_summaries,
     read_table,
 )
 from quota_ops.store.place import Place
@@ -179,6 +181,24 @@ def read_events(
     found = fold_history(rows, parquet.from_rows(QUOTAS, []), cluster, entity)
     ends = _to_rows(HISTORY, found["ends"])
     return Events(_to_rows(DRIFTS, found["drifts"]), ends, (*name_foreign(days), *troubles))
+
+
+def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
+    """Return the days from a date (`2026-11-01`) on, and the quotas that drifted since then.
+
+    Reads the newest summary, which ends with a past day: with hundreds of clusters, reading each
+    run of today would take longer than the overview. Raises InvalidInput if a summary is damaged.
+    """
+    from pyarrow import compute  # noqa: PLC0415 - only the drift DAG needs it
+
+    newest = next(read_summaries(store), None)
+    days = read_table(store, newest, DAYS).filter(compute.field("date") >= since)
+    drifted = (compute.field("drifts") > 0) & (compute.field("last_seen") >= since)
+    quotas = read_table(store, newest, QUOTAS).filter(drifted)
+    return FleetHistory(
+        sorted(parquet.read_rows(DAYS, days), key=lambda one: one.date),
+        list(parquet.read_rows(QUOTAS, quotas)),
+    )
 
 
 def _read_days(days: Sequence[Day], read: ReadDay) -> tuple[pa.Table, tuple[str, ...]]:
