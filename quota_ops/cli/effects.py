@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from heapq import nsmallest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,7 +47,8 @@ def effects(**typed: Any) -> None:
 
     The clients are those of an inventory. A line is one client and one quota key whose limit
     changes: the limit before and after, the quota that decides, and with observed rates what the
-    clients that share the limit use. Writes nothing to the cluster; keeps the plan as a run.
+    clients that share the limit use. Writes nothing to the cluster, and to the run store neither;
+    --out keeps the run.
     """
     from quota_ops.cli.stage_run import DIFFERENCES_EXIST, StageOptions, run_to_plan
     from quota_ops.sql.inventory import find_inventory
@@ -55,10 +57,15 @@ def effects(**typed: Any) -> None:
     given: Path | None = typed.pop("inventory")
     inventory = None if given is None else find_inventory(open_place(given))
     chosen = StageOptions(**typed)
-    folder = run_to_plan("effects", chosen)
+    is_kept = chosen.run_folder is not None or chosen.out is not None
     with TemporaryDirectory(prefix="quota-ops-") as scratch:
+        if not is_kept:
+            chosen = replace(chosen, out=str(Path(scratch) / "run"))
+        folder = run_to_plan("effects", chosen)
         found, rows = _find(folder, inventory, Path(scratch))
-        _show(folder, found, rows, chosen.output)
+        if not is_kept:
+            found = replace(found, attempt=None, computed_from=None)
+        _show(folder, found, rows, chosen.output, is_kept=is_kept)
     if chosen.detailed_exitcode and found.total.keys:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
 
@@ -84,6 +91,8 @@ def _show(
     found: "InventoryEffects",
     rows: "Iterator[ClientEffectRow]",
     output: str,
+    *,
+    is_kept: bool,
 ) -> None:
     from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.model.client_effects import CLIENT_EFFECTS
@@ -93,7 +102,7 @@ def _show(
     plan, digest = folder.plan()
     if output != TEXT:
         head = {
-            "run": str(folder.place),
+            "run": str(folder.place) if is_kept else None,
             "plan": digest,
             **found.as_json(),
             "total": found.total._asdict(),

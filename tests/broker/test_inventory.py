@@ -57,13 +57,14 @@ def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -
     ):
         admin.create_topics([NewTopic("inventory", 1, 1)])
         member = Consumer(
-            {"bootstrap.servers": server, "group.id": "inventory", "client.id": "bälance,1"}
+            {"bootstrap.servers": server, "group.id": "inventory", "client.id": "=bälance,1"}
         )
         try:
             member.subscribe(["inventory"])
             while not member.assignment():
                 member.poll(0.1)
             code, shown, error = call(tmp_path, secured_broker, "admin")
+            kept = call(tmp_path, secured_broker, "admin", "--out", "clients.jsonl")
             admin.create_acls([DESCRIBE])
             cluster = preflight(reader, secured_broker.config.cluster_id)
             wait_for(lambda: read_clients(reader, cluster)[1].skipped, None)
@@ -75,8 +76,10 @@ def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -
             admin.delete_topics(["inventory"])
 
     users = sorted(secured_broker.config.users)
-    lines = ['<unknown>,"bälance,1"', *(f"{user},<unknown>" for user in users)]
-    assert (code, shown, error) == (0, "\n".join(["user,client-id", *lines, ""]), "")
+    lines = ['<unknown>,"=bälance,1"', *(f"{user},<unknown>" for user in users)]
+    assert (code, shown) == (0, "\n".join(["user,client-id", *lines, ""]))
+    assert error.startswith("1 name would be a formula in a spreadsheet, such as =bälance,1: ")
+    assert kept == (0, "", f"clients.jsonl: {len(lines)} clients\n")
     assert [one.skipped for one in limited][:2] == [None, None]
     assert limited[2].skipped == "1 of 1 group: Broker: Group authorization failed"
     assert {user for user, _ in limited[1].clients} == {"reader", "writer"}
@@ -86,8 +89,14 @@ def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -
     assert refused[2].startswith(f"skipped the SCRAM users: {refusal}\nskipped the ACLs: ")
 
     (tmp_path / "first.csv").write_text(shown, "utf-8")
-    found = read_inventory(find_inventory(open_place(tmp_path / "first.csv")))
-    assert found.num_rows == len(lines)
+    found, same = (
+        read_inventory(find_inventory(open_place(tmp_path / name))).select(["user", "client-id"])
+        for name in ("first.csv", "clients.jsonl")
+    )
+    assert (found.num_rows, sorted(found.to_pylist(), key=str)) == (
+        len(lines),
+        sorted(same.to_pylist(), key=str),
+    )
 
 
 def test_a_cluster_without_clients(lab: Lab) -> None:

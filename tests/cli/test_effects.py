@@ -63,11 +63,15 @@ def test_a_table_for_people(folder: Path) -> None:
 
 
 def test_rows_for_programs(folder: Path) -> None:
-    """JSON has the run, the numbers and every row; the same run shows it again."""
+    """JSON has the numbers and every row; no run is kept, but with --out, which shows it again."""
     code, shown, _ = call(folder, "effects", "--format", "json", "--detailed-exitcode")
-    found = json.loads(shown)
+    unkept = json.loads(shown)
+    assert (code, unkept["run"], unkept["attempt"]) == (4, None, None)
+    assert not (folder.parents[1] / "store").exists()
 
-    assert (code, found["total"]["cut"], found["owners"][0]["owner"]) == (4, 1, "pay")
+    found = json.loads(call(folder, "effects", "--format", "json", "--out", "kept")[1])
+    assert found["clients"] == unkept["clients"]
+    assert (found["total"]["cut"], found["owners"][0]["owner"]) == (1, "pay")
     assert found["clients"] == [
         {
             "user": "alice",
