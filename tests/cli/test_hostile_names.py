@@ -82,7 +82,8 @@ class Tags(HTMLParser):
         """Record scripts, event handlers and addresses."""
         self._in_script = tag == "script" and ("type", "application/json") not in attrs
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
-        self.handlers += [str(value) for _, value in attrs if "javascript:" in str(value)]
+        addresses = (str(value) for name, value in attrs if name != "aria-label")
+        self.handlers += [one for one in addresses if "javascript:" in one]
 
     def handle_data(self, data: str) -> None:
         """Record the text, and the scripts; data that the page's script reads is text too."""
