@@ -150,8 +150,8 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
 
     lab.note({"user=gone": {KEY: 1.0}})
     why = ("--until", "1h", "--reason", "\udcff")
-    known = lab.cli("hold", "demo", "--names", "user=gone", *why)
-    held = lab.cli("hold", "demo", "--names", "user=alcie", *why)
+    known = lab.call("hold", "demo", "--names", "user=gone", *why)
+    held = lab.call("hold", "demo", "--names", "user=alcie", *why)
 
     nobody = "Neither Git nor the ledger has an entity of that name: check the spelling.\n"
     assert (nobody in known.stdout, held.stdout.endswith(nobody)) == (False, True)

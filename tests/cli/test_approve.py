@@ -53,7 +53,7 @@ def test_in_a_pipe(lab: Lab) -> None:
         ("deadbeef", f"the approval is for deadbeef, this plan is {digest[:8]}\n"),
         (digest[:31], f"{digest[:31]} is too short to approve a plan: name at least 32"),
     ):
-        refused = lab.cli(*unexplained[:-1], approved)
+        refused = lab.call(*unexplained[:-1], approved)
         assert (refused.returncode, lab.stored()) == (1, {})
         assert refused.stderr.startswith(why)
     command[-1] = "agreed in PLAT-12"
@@ -101,7 +101,7 @@ def test_what_a_guard_refuses(lab: Lab) -> None:
     assert (code, "to apply plan" in shown, lab.stored()) == (1, False, {})
     run = last_run(lab)
     named = ("--approve", run.read_json(PLAN)["digest"], "--reason", "agreed")
-    refused = lab.cli("reconcile", "--run", str(on_disk(run)), *named)
+    refused = lab.call("reconcile", "--run", str(on_disk(run)), *named)
     assert (refused.returncode, lab.stored()) == (1, {})
     assert refused.stderr.startswith(
         "cluster.yaml sets approval: never, so only --allow overrides guards: default_touched: "
@@ -126,7 +126,7 @@ def test_what_a_guard_refuses(lab: Lab) -> None:
 
 def test_an_approval_of_another_plan(lab: Lab) -> None:
     """A digest of another plan approves nothing."""
-    refused = lab.cli("reconcile", "demo", "--approve", "0" * 8, "--reason", "because")
+    refused = lab.call("reconcile", "demo", "--approve", "0" * 8, "--reason", "because")
     assert refused.returncode == 1
     assert refused.stderr.startswith("the approval is for 00000000, this plan is ")
     assert (lab.stored(), last_decisions(lab)) == ({}, ())
@@ -146,11 +146,11 @@ def test_an_approval_that_names_guards(lab: Lab) -> None:
     options = ("--approve", run.read_json(PLAN)["digest"], "--reason", "agreed")
     one, other = ("--allow", "default_touched"), ("--allow", "takeover")
 
-    refused = lab.cli("reconcile", "demo", *options)
+    refused = lab.call("reconcile", "demo", *options)
     assert "To override: --allow takeover --allow default_touched" in refused.stderr
     assert (refused.returncode, lab.stored(), last_decisions(lab)) == (1, before, ())
     for command in (("demo",), ("--run", str(on_disk(run)))):
-        refused = lab.cli("reconcile", *command, *options, *one)
+        refused = lab.call("reconcile", *command, *options, *one)
         assert refused.returncode == 1
         assert "To override: --allow takeover --reason TEXT" in refused.stderr
         overrides = {one.guards for one in last_decisions(lab)}

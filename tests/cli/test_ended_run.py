@@ -28,8 +28,8 @@ def _run(lab: Lab) -> RunFolder:
 
 def told(lab: Lab, run: RunFolder) -> tuple[str, str]:
     """Return the sentences of `runs` and `show` about a run."""
-    (listed,) = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
-    shown = json.loads(lab.cli("show", str(on_disk(run)), "--format", "json").stdout)
+    (listed,) = json.loads(lab.call("runs", "demo", "--format", "json").stdout)
+    shown = json.loads(lab.call("show", str(on_disk(run)), "--format", "json").stdout)
     return listed["sentence"], shown["answer"]["sentence"]
 
 
@@ -38,7 +38,7 @@ def test_a_run_that_wrote_is_not_begun_anew(stage: str, lab: Lab, run: RunFolder
     """The command is refused, nothing is set aside, and the run can be rolled back."""
     before = sorted(on_disk(run).iterdir())
 
-    ended = lab.cli(stage, "--run", str(on_disk(run)))
+    ended = lab.call(stage, "--run", str(on_disk(run)))
 
     assert ended.returncode == 2
     assert ended.stderr == (
@@ -46,7 +46,7 @@ def test_a_run_that_wrote_is_not_begun_anew(stage: str, lab: Lab, run: RunFolder
         f"rollback need\n  Make a new plan: quota-ops plan demo\n"
     )
     assert sorted(on_disk(run).iterdir()) == before
-    planned = lab.cli("rollback", str(on_disk(run)), "--reason", "INC-31")
+    planned = lab.call("rollback", str(on_disk(run)), "--reason", "INC-31")
     assert (planned.stderr, "2 to change of 2" in planned.stdout) == ("", True)
 
 
@@ -55,14 +55,14 @@ def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolde
     lost = lab.root / "lost.properties"
     lost.write_text("bootstrap.servers=127.0.0.1:1\n")
 
-    ended = lab.cli("verify", "--run", str(on_disk(run)), "--connection", str(lost))
+    ended = lab.call("verify", "--run", str(on_disk(run)), "--connection", str(lost))
 
     assert (ended.returncode, ended.stdout) == (3, "applied: 2 accepted\n")
     assert ended.stderr.startswith("cluster demo: ")
     listed, shown = told(lab, run)
     assert listed == shown
     assert "verify failed" in listed
-    again = lab.cli("verify", "--run", str(on_disk(run)))
+    again = lab.call("verify", "--run", str(on_disk(run)))
     assert again.stdout.endswith("broker 1 agrees\n2 of 2 quotas verified on every broker.\n")
     listed, shown = told(lab, run)
     assert listed == shown
@@ -73,7 +73,7 @@ def test_an_apply_after_verify_shows_no_earlier_one(lab: Lab, run: RunFolder) ->
     """After a second apply, no view shows values as read back that were read before it."""
     digest = run.read_json("plan.json")["digest"]
 
-    ended = lab.cli("apply", "--run", str(on_disk(run)), "--approve", digest)
+    ended = lab.call("apply", "--run", str(on_disk(run)), "--approve", digest)
 
     assert (ended.returncode, "agrees" in ended.stdout) == (0, False), ended.stderr
     listed, shown = told(lab, run)
@@ -85,7 +85,7 @@ def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> N
     """`runs` and `show` agree on a quota that changed since; each verify records one end."""
     lab.put({"user=alice": {KEY: 5.0}})
 
-    ended = lab.cli("verify", "--run", str(on_disk(run)))
+    ended = lab.call("verify", "--run", str(on_disk(run)))
 
     assert ended.returncode == 1
     listed, shown = told(lab, run)
@@ -106,7 +106,7 @@ def test_what_was_written_before_is_not_claimed_again(
     read_back = "1 of 1 broker agrees; " if command == "reconcile" else ""
 
     for _ in range(2):
-        ended = lab.cli(*again)
+        ended = lab.call(*again)
 
         assert (ended.returncode, ended.stderr) == (0, "")
         assert masked(ended.stdout, lab).endswith(
@@ -120,7 +120,7 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
     folder = lab.run("plan")
     lab.put(STATE)
 
-    ended = lab.cli("reconcile", "--run", str(on_disk(folder)), "--approve", folder.plan()[1])
+    ended = lab.call("reconcile", "--run", str(on_disk(folder)), "--approve", folder.plan()[1])
 
     assert (ended.returncode, ended.stderr) == (0, "")
     assert masked(ended.stdout, lab).endswith(
@@ -128,14 +128,14 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
         "no changes written in TIME; already stored: 2 keys on 2 entities; 1 of 1 broker agrees; "
         "report: ROOT/store/runs/demo/RUN/report.html\n"
     )
-    (listed,) = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
-    shown = json.loads(lab.cli("show", str(on_disk(folder)), "--format", "json").stdout)
+    (listed,) = json.loads(lab.call("runs", "demo", "--format", "json").stdout)
+    shown = json.loads(lab.call("show", str(on_disk(folder)), "--format", "json").stdout)
     counts = {name: number for name, number in shown["counts"].items() if number}
     assert (listed["changes"], counts) == (0, {"in_sync": 2, "found": 2})
     assert listed["sentence"].startswith(
         "demo matches the files, whose commit is unknown; 2 changes were already stored; "
     )
-    assert "Changed" not in lab.cli("show", str(on_disk(folder))).stdout
-    undone = lab.cli("rollback", str(on_disk(folder)), "--reason", "INC-31")
+    assert "Changed" not in lab.call("show", str(on_disk(folder))).stdout
+    undone = lab.call("rollback", str(on_disk(folder)), "--reason", "INC-31")
     assert (undone.returncode, undone.stdout) == (1, "")
     assert "wrote no changes of a plan, so there is nothing to roll back" in undone.stderr

@@ -22,8 +22,6 @@ STATE: State = {
     "ip=10.20.0.7": {"connection_creation_rate": 50.0},
     "ip=<default>": {"connection_creation_rate": 900.0},
 }
-KAFKA_PYTHON = {"PYTHONWARNINGS": "error,ignore::DeprecationWarning"}
-"""It reads its schemas by a function that Python 3.11 and 3.12 call deprecated."""
 ALICE_APP = ("--user", "alice", "--client-id", "app")
 
 
@@ -33,14 +31,14 @@ def _lab(broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Ite
     with open_lab(broker, tmp_path_factory.mktemp("resolve")) as lab:
         lab.desire({})
         lab.put(STATE)
-        snapshot = lab.cli("describe", "demo", "--format", "jsonl", environment=KAFKA_PYTHON)
+        snapshot = lab.call("describe", "demo", "--format", "jsonl")
         (lab.root / "snapshot.jsonl").write_text(snapshot.stdout, "utf-8")
         yield lab
 
 
 def resolve(lab: Lab, *arguments: str) -> str:
     """Return standard output of a resolve that succeeds without warnings."""
-    done = lab.cli("resolve", *arguments, environment=KAFKA_PYTHON)
+    done = lab.call("resolve", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -235,7 +233,7 @@ def test_what_cannot_be_resolved(lab: Lab, arguments: tuple[str, ...], message: 
     (lab.root / "broken.jsonl").write_text(row + '{"entity": {}}\n', "utf-8")
     (lab.root / "twice.jsonl").write_text(row + row, "utf-8")
 
-    done = lab.cli("resolve", *arguments)
+    done = lab.call("resolve", *arguments)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(message)
@@ -243,7 +241,7 @@ def test_what_cannot_be_resolved(lab: Lab, arguments: tuple[str, ...], message: 
 
 def test_the_place_of_a_file_that_is_not_there(lab: Lab, tmp_path: Path) -> None:
     """A missing snapshot is named."""
-    done = lab.cli("resolve", "--actual", str(tmp_path / "gone.jsonl"), "--user", "a")
+    done = lab.call("resolve", "--actual", str(tmp_path / "gone.jsonl"), "--user", "a")
 
     assert done.returncode == 2
     assert done.stderr == f"{tmp_path / 'gone.jsonl'} cannot be read: No such file or directory\n"

@@ -29,18 +29,18 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
     lab.desire({**STATE, "user=bob": {KEY: 10.0}})
     run = lab.run("plan")
     hold = ("hold", "demo", "--names", "user=alice", "--until", "1h", "--reason", "INC-31")
-    assert lab.cli(*hold).returncode == 0
+    assert lab.call(*hold).returncode == 0
     elsewhere = {ENVIRONMENT: str(lab.root / "elsewhere")}
     approved = ("reconcile", "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
 
-    refused = lab.cli(*approved, "--run-store", elsewhere[ENVIRONMENT])
+    refused = lab.call(*approved, "--run-store", elsewhere[ENVIRONMENT])
     assert refused.returncode == 2
     assert refused.stderr.startswith(f"{on_disk(run)} is in the run store {lab.store.root}, but ")
     assert lab.stored() == {}
 
-    lab.cli(*approved, environment=elsewhere)
+    lab.call(*approved, environment=elsewhere)
     assert lab.stored() == lab.known() == {"user=bob": {KEY: 10.0}}
-    lab.cli("rollback", str(on_disk(run)), "--reason", "INC-31", environment=elsewhere)
+    lab.call("rollback", str(on_disk(run)), "--reason", "INC-31", environment=elsewhere)
     assert len(lab.store.runs("demo")) == len(("plan", "rollback"))
     assert not (lab.root / "elsewhere").exists()
 
@@ -58,13 +58,13 @@ def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
         assert refused.stderr == f"--out {out} is inside {where}\n  Name a folder elsewhere.\n"
     digest = run.read_json(PLAN)["digest"]
 
-    assert lab.cli("show", copy).returncode == 0
+    assert lab.call("show", copy).returncode == 0
     for command in (
         ("reconcile", "--run", copy, "--approve", digest),
         ("rollback", copy, "--reason", "INC-31"),
         ("describe", "--run", copy),
     ):
-        refused = lab.cli(*command)
+        refused = lab.call(*command)
         assert refused.returncode == 2
         assert refused.stderr.startswith(f"{copy} is not in a run store, ")
     assert lab.stored() == {}

@@ -38,7 +38,7 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 def said(lab: Lab, *arguments: str, exit_code: int = 0) -> str:
     """Return standard output of a command without warnings."""
-    ended = lab.cli(*arguments)
+    ended = lab.call(*arguments)
     assert (ended.returncode, ended.stderr) == (exit_code, "")
     assert ESCAPE not in ended.stdout
     return ended.stdout
@@ -100,7 +100,7 @@ def test_a_guard_refuses(lab: Lab) -> None:
     )
     assert lab.stored() == {}
     both = ("--allow", "default_touched", "--allow", "removals", "--reason", "agreed")
-    ended = lab.cli("reconcile", "demo", *both)
+    ended = lab.call("reconcile", "demo", *both)
     assert (ended.returncode, ended.stderr) == (
         0,
         "--allow removals: that guard did not block anything, so no override is recorded\n",
@@ -108,7 +108,7 @@ def test_a_guard_refuses(lab: Lab) -> None:
     assert lab.stored() == {"user=<default>": {KEY: 10.0}}
     (decision,) = RunFolder(lab.store.runs("demo")[-1]).decisions()
     assert decision.guards == ("default_touched",)
-    as_json = lab.cli(
+    as_json = lab.call(
         "plan", "demo", "--allow", "removals", "--reason", "a test", "--format", "json"
     )
     assert (as_json.returncode, as_json.stderr) == (0, "")
@@ -144,7 +144,7 @@ def test_json(lab: Lab) -> None:
     assert read["verify"]["verified"] == 2
     assert read["reconcile"]["answer"]["word"] == "In sync"
 
-    failed = lab.cli("plan", "nowhere", "--format", "json")
+    failed = lab.call("plan", "nowhere", "--format", "json")
     assert failed.stdout == ""
     assert json.loads(failed.stderr) == {
         "error": f"there is no cluster 'nowhere' in {lab.folder.parent}",
