@@ -62,8 +62,13 @@ def test_the_dags_of_a_repository(repository: Repository) -> None:
 
 
 def test_the_order_of_reconcile(repository: Repository) -> None:
-    """The eight stages run in order, with the approval before the first that writes."""
-    assert shape(repository.dags()["reconcile_demo"]) == {
+    """The eight stages run in order, with the approval before the first that writes.
+
+    The diff is a Spark job, which the demo runs in this DAG.
+    """
+    dag = repository.dags()["reconcile_demo"]
+    assert dag.get_task("diff").task_type == "SparkDiff"
+    assert shape(dag) == {
         "check": ("all_success", ["describe"]),
         "describe": ("all_success", ["diff"]),
         "diff": ("all_success", ["plan"]),

@@ -27,20 +27,13 @@ def said(run: DagRun, stage: str) -> str:
     return str(run.folder().stage_result(stage).message)
 
 
-def test_done(demo: Repository, quotas: Quotas) -> None:
-    """A run makes the broker match Git, with a diff by a real spark-submit."""
-    run = demo.run("reconcile_demo")
-    assert (run.state, run.tasks) == ("success", DONE)
-    assert quotas.stored() == ALICE_HAS_1000
-    assert list((demo.store / "ledger").iterdir())
-
-
 def test_without_spark(demo: Repository, quotas: Quotas) -> None:
     """With `engine="embedded"` a run makes the broker match Git without starting Java."""
     without = replace(demo, dag_file=DAG_FILE.replace("notify=", 'engine="embedded", notify='))
     run = without.run("reconcile_demo")
     assert (run.state, run.tasks) == ("success", DONE)
     assert quotas.stored() == ALICE_HAS_1000
+    assert list((demo.store / "ledger").iterdir())
 
 
 @pytest.mark.usefixtures("embedded")

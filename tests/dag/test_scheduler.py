@@ -154,7 +154,7 @@ def answered(api: AirflowApi, run_id: str, option: str) -> str:
         if run_id in api.list_waiting_runs(RECONCILE):
             time.sleep(1)
             api.decide(RECONCILE, run_id, option, "agreed in PLAT-12")
-        time.sleep(0.2)
+        time.sleep(0.5)
     return state
 
 
@@ -197,7 +197,7 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
     waiting = api.trigger(RECONCILE)
     while api.list_waiting_runs(RECONCILE) != [waiting]:
         assert api.read_state(RECONCILE, waiting) in {"queued", "running"}
-        time.sleep(0.2)
+        time.sleep(0.5)
     following = api.trigger(RECONCILE)
     assert api.wait_for_run("drift", api.trigger("drift")) == "success"
     assert [api.read_state(RECONCILE, one) for one in (waiting, following)] == ["running", "queued"]

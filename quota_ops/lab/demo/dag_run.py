@@ -12,7 +12,7 @@ from quota_ops.model.text import counted
 from quota_ops.report.layout import Line, Span, Tone
 
 _ENDED = {"success", "failed"}
-_POLL_SECONDS = 0.3
+_POLL_SECONDS = 1.0
 _LONGEST = 300.0
 _TAIL_LINES = 12
 TASKS = ("task", "state", "  took")
