@@ -17,7 +17,14 @@ TOGETHER = (
 )
 """What shares costly brokers (three nodes, every listener, quick quotas), Airflow, Spark, S3."""
 
-FIRST = ("tests/dag/", "tests/engines/", "tests/cli/test_demo.py", "tests/docs/test_pages.py")
+FIRST = (
+    "tests/broker/test_kafka_",
+    "tests/cli/test_demo.py",
+    "tests/dag/",
+    "tests/docs/test_pages.py",
+    "tests/engines/",
+    "tests/objects/",
+)
 """What takes longest in one piece. Begun last, it would leave the other workers idle."""
 
 
