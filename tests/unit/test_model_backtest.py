@@ -3,7 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from quota_ops.model.backtest import count_stopped_then, count_unknown, judge_plans, list_plans
+from quota_ops.model.backtest import (
+    PastCut,
+    count_stopped_then,
+    count_unknown,
+    judge_plans,
+    list_plans,
+)
 from quota_ops.model.history import HistoryRow
 from quota_ops.model.policy import GuardThresholds, Policy
 from quota_ops.report.backtest import backtest_screen, blocked_json
@@ -111,3 +117,9 @@ def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:
     assert judge_plans(plans, replace(POLICY, guards=few)) == ()
     share = judge_plans(plans, replace(POLICY, guards=replace(few, blast_radius_share=29)))
     assert [(one.finding.guard, one.finding.share) for one in share] == [("blast_radius", 30.0)]
+
+
+def test_a_past_write_cut_a_limit_or_none() -> None:
+    """A write of the history cut a limit if the history has a share of a cut."""
+    cuts = [PastCut(percent) for percent in (0.0, 12.5)]
+    assert [one.may_cut("producer_byte_rate") for one in cuts] == [False, True]
