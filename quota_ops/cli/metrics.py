@@ -25,8 +25,9 @@ def metrics(clusters: tuple[str, ...], out: Path | None, run_store: str | None) 
     """Write the state of clusters as metrics for Prometheus.
 
     The file is for the textfile collector of the node exporter. Reads only the run store: the
-    newest run of each cluster that compared it with Git, or tried to. If that run failed, or a
-    cluster has none, quota_ops_cluster_compared is 0, and no counts are written for the cluster.
+    newest run of each cluster that compared it with Git, or tried to. If that run failed, if a
+    later one died while it wrote, or if there is none, quota_ops_cluster_compared is 0, and no
+    counts are written for the cluster.
     """
     from prometheus_client import write_to_textfile
 

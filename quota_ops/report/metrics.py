@@ -20,7 +20,10 @@ _COUNTS = {
     "declared": ("quotas_declared", "Quotas that Git declares."),
     "stored": ("quotas_stored", "Quotas that the cluster stores."),
     "in_sync": ("quotas_in_sync", "Quotas of Git that the cluster stores."),
-    "pending": ("quotas_pending", "Quotas to set or clear, because Git changed."),
+    "pending": (
+        "quotas_pending",
+        "Quotas to set or clear, because Git changed or unmanaged ones are cleared.",
+    ),
     "returned": ("quotas_returned", "Quotas that have the value of an earlier run again."),
     "held": ("quotas_held", "Quotas that are not changed, because a person holds them."),
     "unmanaged": ("quotas_unmanaged", "Quotas that quota-ops does not manage."),
@@ -29,7 +32,6 @@ _COUNTS = {
 """The counts of a cluster, each with its metric and what it counts."""
 _APPLYING = {"validate", "apply"}
 """The stages that only a run that applies Git, or tries to, begins."""
-_FAILED = {StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
 
 
 class ClusterState(NamedTuple):
@@ -39,9 +41,9 @@ class ClusterState(NamedTuple):
     reported: str | None = None
     """When the newest report was written."""
     succeeded: str | None = None
-    """The same of the newest run that compared the cluster and that no error stopped."""
+    """The same of the newest run that compared the cluster and that nothing stopped."""
     counts: Mapping[str, int] | None = None
-    """None if the newest run could not compare the cluster."""
+    """None if the newest run could not compare the cluster, or died while it wrote."""
     drifted: Mapping[str, int] = {}
     """How many quotas were changed outside Git, by kind."""
     drifted_since: str | None = None
@@ -70,14 +72,15 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
         "declared": plan["desired"],
         "stored": plan["actual"] + sum(map(_count_stored, rows)),
     }
+    succeeded = None if ends & STOPPED else report["finished"]
     return ClusterState(
         cluster,
         reported=report["finished"],
-        succeeded=None if ends & _FAILED else report["finished"],
+        succeeded=succeeded,
         counts={name: own[name] if name in own else counts[name] or 0 for name in _COUNTS},
         drifted={kind: kinds[kind] for kind in sorted(DRIFT_KINDS)},
         refused=sum(map(_is_refused, rows)) if began & _APPLYING else None,
-        applied=report["finished"] if "apply" in began and not ends & STOPPED else None,
+        applied=succeeded if "apply" in began else None,
     )
 
 
@@ -153,7 +156,7 @@ _TIMES: dict[str, tuple[str, Find]] = {
         lambda one: _seconds(one.reported),
     ),
     "last_success": (
-        "When the newest run that compared the cluster and did not fail ended; 0 without one.",
+        "When the newest run ended that compared and that nothing stopped; 0 without one.",
         lambda one: _seconds(one.succeeded),
     ),
     "last_apply": (

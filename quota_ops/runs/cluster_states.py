@@ -1,15 +1,17 @@
 """The state of clusters, from their newest reports and the history."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from quota_ops.model.history import HistoryRow, Mode
-from quota_ops.model.report import StageStatus
 from quota_ops.report.metrics import ClusterState, read_state
-from quota_ops.sql.history import read_events, read_history
+from quota_ops.sql.history import read_history
 from quota_ops.store.history import Day, list_days, read_day
 from quota_ops.store.newest_reports import read_newest_reports
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_marks import list_cut_off
+from quota_ops.store.run_names import read_number
+from quota_ops.store.run_store import RunStore, safe_name
 
 _LOOK_BACK = timedelta(days=30)
 
@@ -21,37 +23,58 @@ def read_cluster_states(store: RunStore, clusters: Sequence[str]) -> list[Cluste
     store cannot be listed.
     """
     reports = read_newest_reports(store, clusters)
-    states = {name: _add_history(store, read_state(name, reports[name])) for name in clusters}
-    _add_applies(store, states)
+    states = {name: read_state(name, reports[name]) for name in clusters}
+    for name in _find_cut_off(store, reports):
+        states[name] = ClusterState(name, states[name].reported)
+    states = {name: _add_drift(store, one) for name, one in states.items()}
+    _add_earlier_runs(store, states)
     return list(states.values())
 
 
-def _add_history(store: RunStore, state: ClusterState) -> ClusterState:
-    """Add what the report does not have; only clusters in trouble need the history."""
-    if any(state.drifted.values()):
-        quotas = read_history(store, state.cluster).quotas
-        since = min((one.drifted_since for one in quotas if one.drifted_since), default=None)
-        state = state._replace(drifted_since=since or state.reported)
-    if state.succeeded is None:
-        state = state._replace(succeeded=_find_success(store, state.cluster))
-    return state
+def _find_cut_off(store: RunStore, reports: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the clusters on which a run died while it wrote, and no run has compared since."""
+    names = {safe_name(one): one for one in reports}
+    for run in list_cut_off(store.root):
+        name = names.get(run.place.parent.name, "")
+        if report := reports.get(name):
+            compared = store.runs_of(name) / safe_name(report["run"])
+            if read_number(run.place) >= read_number(compared):
+                yield name
 
 
-def _add_applies(store: RunStore, states: dict[str, ClusterState]) -> None:
-    """Add what only an earlier run has that applied Git or tried to: drift runs do not."""
-    missing = {name for name, one in states.items() if one.applied is None}
+def _add_drift(store: RunStore, state: ClusterState) -> ClusterState:
+    """Add when a run first found the oldest drift."""
+    if not any(state.drifted.values()):
+        return state
+    quotas = read_history(store, state.cluster).quotas
+    since = min((one.drifted_since for one in quotas if one.drifted_since), default=None)
+    return state._replace(drifted_since=since or state.reported)
+
+
+def _add_earlier_runs(store: RunStore, states: dict[str, ClusterState]) -> None:
+    """Add what only an earlier run has: it was not stopped, or it applied Git or tried to."""
+    missing = {name for name, one in states.items() if None in (one.applied, one.succeeded)}
     for day in reversed(list_days(store) if missing else ()):
         if not missing or day.date < _first_day():
             return
         for row in _list_ends(day.of_clusters(missing)):
             if row.cluster not in missing:
                 continue
-            state = states[row.cluster]
-            if state.refused is None and (row.mode == Mode.APPLY or row.stopped_at == "validate"):
-                states[row.cluster] = state = state._replace(refused=row.refused or 0)
-            if row.mode == Mode.APPLY and row.stopped is None:
-                states[row.cluster] = state._replace(applied=row.ended)
+            state = states[row.cluster] = _add_run(states[row.cluster], row)
+            if state.applied and state.succeeded:
                 missing.remove(row.cluster)
+
+
+def _add_run(state: ClusterState, row: HistoryRow) -> ClusterState:
+    """Add what an earlier run has to the state of its cluster, if no later run had it."""
+    has_compared = row.mode in {Mode.LOOK, Mode.APPLY} and row.declared is not None
+    if state.refused is None and (row.mode == Mode.APPLY or row.stopped_at == "validate"):
+        state = state._replace(refused=row.refused or 0)
+    if has_compared and row.stopped is None:
+        state = state._replace(succeeded=state.succeeded or row.ended)
+        if row.mode == Mode.APPLY:
+            state = state._replace(applied=state.applied or row.ended)
+    return state
 
 
 def _list_ends(day: Day) -> list[HistoryRow]:
@@ -67,17 +90,3 @@ def _list_ends(day: Day) -> list[HistoryRow]:
 
 def _first_day() -> str:
     return f"{datetime.now(UTC) - _LOOK_BACK:%Y-%m-%d}"
-
-
-def _find_success(store: RunStore, cluster: str) -> str | None:
-    """Return when the newest run ended that compared the cluster and did not fail."""
-    return max(
-        (
-            row.ended
-            for row in read_events(store, cluster, _first_day()).rows
-            if row.declared is not None
-            and row.mode != Mode.ROLLBACK
-            and row.stopped in {None, StageStatus.REFUSED}
-        ),
-        default=None,
-    )

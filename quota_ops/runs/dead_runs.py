@@ -21,9 +21,11 @@ from quota_ops.store.run_marks import (
     Life,
     find_liveness,
     find_marked_runs,
+    is_cut_off,
     is_marked,
     is_overdue,
     is_unsettled,
+    is_writing,
     unmark,
 )
 from quota_ops.store.run_store import store_of
@@ -53,12 +55,9 @@ def settle_dead_runs(
 
 
 def _is_dead(run: RunFolder) -> bool:
-    alive = find_liveness(run.place)
-    return alive is not Life.RUNNING and (
-        (alive is Life.GONE and _has_not_ended(run))
-        or is_unsettled(run.place)
-        or is_overdue(run.place)
-    )
+    if is_unsettled(run.place):
+        return find_liveness(run.place) is not Life.RUNNING
+    return is_cut_off(run)
 
 
 def _claim_settlement(run: RunFolder, by: Place, runs: Place) -> bool:
@@ -85,16 +84,10 @@ def _settling_file(number: int) -> str:
     return f"settling-{number:04d}.json"
 
 
-def _has_not_ended(run: RunFolder) -> bool:
-    with suppress(InvalidInput):
-        return run.stage_result("apply").status is StageStatus.NOT_ENDED
-    return False
-
-
 def _settle(
     run: RunFolder, by: str, stored: Stored, find_audit: Callable[[str], Connection]
 ) -> None:
-    if _has_not_ended(run):
+    if is_writing(run):
         _write_settled(run, outcomes_so_far(run), stored, by)
         why = f"it ended without recording how; run {by} recorded its end"
         run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))

@@ -73,10 +73,11 @@ def latest_first(store: RunStore, paths: Sequence[Place]) -> Iterator[Place]:
     for run in islice(runs_latest_first(store.sequence), len(paths)):
         if run in left:
             yield left.pop(run)
-    yield from sorted(left.values(), key=lambda path: (_number(path), path.name), reverse=True)
+    yield from sorted(left.values(), key=lambda path: (read_number(path), path.name), reverse=True)
 
 
-def _number(path: Place) -> int:
+def read_number(path: Place) -> int:
+    """Return the number of a run; 0 if its run.json is damaged, or older than these numbers."""
     with suppress(InvalidInput):
         return RunFolder(path).about()["sequence"] or 0
     return 0

@@ -138,6 +138,13 @@ def test_a_look_does_not_hide_what_a_broker_rejected(lab: Lab) -> None:
     assert found[("changes_refused", "demo")] == 0
     assert found[("last_apply_timestamp_seconds", "demo")] > 0
 
+    lab.desire({})
+    blocked, _ = lab.refused("reconcile", allow={})  # everything would be removed
+    assert read_state("demo", blocked.read_json(REPORT)).succeeded is None
+    found = read_metrics(lab)
+    assert found[("quotas_pending", "demo")] == 1
+    assert found[("last_success_timestamp_seconds", "demo")] > 0
+
 
 def test_only_a_file_that_the_collector_reads_is_written(lab: Lab) -> None:
     """A name that the textfile collector ignores, and a folder that does not exist, are errors."""

@@ -14,6 +14,7 @@ from quota_ops.store.run_marks import at_work, unmark
 from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import outcomes
 from tests.broker.test_dead_runs import begin, kill, listed
+from tests.broker.test_metrics import read_metrics
 from tests.lab import Lab
 from tests.writing import settle
 
@@ -55,6 +56,23 @@ def test_two_runs_find_one_that_died(lab: Lab) -> None:
     lab.run("reconcile")
     assert (run.place / "end-0001.json").exists()
     assert listed(lab, run) == ("interrupted", 3)
+
+
+@pytest.mark.local_store
+def test_metrics_have_no_counts_after_a_run_died(lab: Lab) -> None:
+    """Counts from before the writes of a killed run are left out until a run compares again."""
+    begin(lab)
+    lab.call("report", "demo")
+    assert read_metrics(lab)[("quotas_in_sync", "demo")] == 0
+    kill(lab, partial(die_in_request, 2, before=False))
+
+    found = read_metrics(lab)
+    assert found.pop(("last_report_timestamp_seconds", "demo")) > 0
+    assert found.pop(("last_success_timestamp_seconds", "demo")) > 0
+    assert found == {("cluster_compared", "demo"): 0, ("last_apply_timestamp_seconds", "demo"): 0}
+
+    lab.call("report", "demo")
+    assert read_metrics(lab)[("quotas_in_sync", "demo")] == 6
 
 
 @dataclass
