@@ -17,18 +17,19 @@ from kafka.admin import (
 
 OPERATIONS = {
     "AlterConfigs": ACLOperation.ALTER_CONFIGS,
+    "Describe": ACLOperation.DESCRIBE,
     "DescribeConfigs": ACLOperation.DESCRIBE_CONFIGS,
 }
 
 
 def main() -> None:
-    """Grant an operation on the resource Cluster."""
+    """Grant operations on the resource Cluster."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--bootstrap-server", required=True)
     parser.add_argument("--command-config", required=True, type=Path)
     parser.add_argument("--add", required=True, action="store_true")
     parser.add_argument("--allow-principal", required=True)
-    parser.add_argument("--operation", required=True, choices=OPERATIONS)
+    parser.add_argument("--operation", required=True, action="append", choices=OPERATIONS)
     parser.add_argument("--cluster", required=True, action="store_true")
     given = parser.parse_args()
     login = dict(
@@ -41,14 +42,12 @@ def main() -> None:
         sasl_plain_username=login["sasl.username"],
         sasl_plain_password=login["sasl.password"],
     )
-    granted = ACL(
-        given.allow_principal,
-        "*",
-        OPERATIONS[given.operation],
-        ACLPermissionType.ALLOW,
-        ResourcePattern(ResourceType.CLUSTER, "kafka-cluster"),
-    )
-    if failed := admin.create_acls([granted])["failed"]:
+    cluster = ResourcePattern(ResourceType.CLUSTER, "kafka-cluster")
+    granted = [
+        ACL(given.allow_principal, "*", OPERATIONS[name], ACLPermissionType.ALLOW, cluster)
+        for name in given.operation
+    ]
+    if failed := admin.create_acls(granted)["failed"]:
         raise SystemExit(str(failed))
     admin.close()
 
