@@ -69,6 +69,13 @@ class ClusterReview:
     """The heading of the values before: those of the cluster, or those of the merge base."""
 
     @property
+    def earlier_name(self) -> str | None:
+        """The name of the cluster at the merge base, if the branch renames its folder."""
+        if self.base is None or self.is_removed or self.base.policy.cluster == self.cluster:
+            return None
+        return self.base.policy.cluster
+
+    @property
     def guards(self) -> tuple[GuardFinding, ...]:
         """The guards that block what this branch changes."""
         return self.report.plan.refused if self.report and self.report.plan else ()

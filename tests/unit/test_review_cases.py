@@ -154,6 +154,10 @@ def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
         f"main\n  Fetch the history: on GitHub {deep} --unshallow.\n",
         ("repository", "--base", "nosuch"): "this checkout has no commit named nosuch to compare "
         "with\n  Name the target of the branch with --base, for example origin/main.\n",
+        ("repository", "--desired-state", "gone"): "gone is not a folder, so there is no branch to "
+        "review\n  Run this in a checkout, or name the folder with --desired-state. If the branch "
+        "removes the last cluster: its quotas stay on the cluster, unmanaged. To see that in the "
+        "review, keep the folder, for example with a README.md in it.\n",
         ("repository", "--desired-state", "/usr/lib"): "/usr/lib is not in a Git checkout, so "
         "there is no branch to review\n"
         "  Run this in a checkout, or name the folder with --desired-state.\n",

@@ -23,6 +23,10 @@ _SHALLOW = (
     "Fetch the history: on GitHub fetch-depth: 0 in actions/checkout, on GitLab GIT_DEPTH: 0, "
     "elsewhere git fetch --unshallow."
 )
+_NO_CLUSTER = (
+    "If the branch removes the last cluster: its quotas stay on the cluster, unmanaged. To see "
+    "that in the review, keep the folder, for example with a README.md in it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,12 @@ class Branch:
         """
         repository = Repository.of_checkout(desired_state)
         if repository is None or not desired_state.is_dir():
-            what = "in a Git checkout" if desired_state.is_dir() else "a folder"
+            is_there = desired_state.is_dir()
+            what = "in a Git checkout" if is_there else "a folder"
+            remedy = "Run this in a checkout, or name the folder with --desired-state."
             raise InvalidInput(
                 f"{desired_state} is not {what}, so there is no branch to review",
-                "Run this in a checkout, or name the folder with --desired-state.",
+                remedy if is_there or repository is None else f"{remedy} {_NO_CLUSTER}",
             )
         head = repository.head()
         if head is None:

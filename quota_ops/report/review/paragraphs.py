@@ -83,8 +83,11 @@ def _notes(review: ClusterReview) -> Iterator[str]:
             "\nThe files of the merge base are invalid, so each difference from the cluster counts "
             f"as a change of this branch: {code(review.invalid_base)}"
         )
-    if review.base and not review.is_removed and review.base.policy.cluster != review.cluster:
-        yield f"\nThe folder of this cluster was {code(review.base.policy.cluster)} before."
+    if review.earlier_name:
+        yield (
+            f"\nThe folder of this cluster was {code(review.earlier_name)} before. Its DAG, runs, "
+            "history and metrics start over under the new name; its quotas and its ledger stay."
+        )
     yield from (f"\n{one}" for one in review.notes)
 
 

@@ -38,7 +38,8 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
 
 def is_shown(review: ClusterReview) -> bool:
     """Return whether a comment has more about a cluster than that its quotas do not change."""
-    return bool(review.own or review.error or review.is_removed or list_policy_changes(review))
+    changes = (review.own, review.is_removed, review.earlier_name, list_policy_changes(review))
+    return review.error is not None or any(changes)
 
 
 def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
@@ -49,6 +50,8 @@ def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
 def describe_verdict(review: ClusterReview, quoted: Callable[[str], str]) -> str:
     """Return what a branch changes on a cluster, and whether that is in order."""
     cluster = quoted(review.cluster)
+    if review.earlier_name:
+        cluster += f" (was {quoted(review.earlier_name)})"
     return _describe_uncompared(review, cluster) or _describe_changes(review, cluster)
 
 
