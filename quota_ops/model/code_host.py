@@ -24,6 +24,7 @@ _HOSTS = (GITLAB, GITHUB, GITEA, BITBUCKET)
 _ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`|]+")
 _LONGEST = 500
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_FRAGMENT = re.compile("#[^#{]*{line}$")
 _PLACEHOLDERS = ("{commit}", "{path}", "{line}")
 
 
@@ -62,13 +63,14 @@ class Repository:
 
     def find_line(self, commit: str, path: str, line: int | None) -> str:
         """Return the address of a line of a file in a commit; of the file without a line."""
-        known = self.line if line else self.line.partition("#")[0]
+        known = self.line if line else _FRAGMENT.sub("", self.line)
         values = {"commit": commit, "path": _quote(path), "line": str(line or 1)}
         return _fill(known, values)
 
     def find_start(self, commit: str, folder: str) -> str:
         """Return how the address of every file below a folder begins; `folder` ends with `/`."""
-        return _fill(self.line.partition("{path}")[0], {"commit": commit}) + _quote(folder)
+        start = re.split("{path}|{line}", self.line, maxsplit=1)[0]
+        return _fill(start, {"commit": commit}) + _quote(folder)
 
     def find_commit(self, commit: str | None) -> str:
         """Return the address of a commit; empty if it is none, or the address is not known."""

