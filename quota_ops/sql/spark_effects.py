@@ -25,8 +25,8 @@ _KEPT = ("_classes", "_class_effects", "_used")
 _NO_USAGE = (
     "SELECT '' AS key, '' AS shared_user, '' AS shared_id, CAST(NULL AS DOUBLE) AS used LIMIT 0"
 )
-SPLIT_BYTES = 16_000_000
-"""Bytes of an inventory that a task reads: a few hundred thousand clients."""
+_SPLIT_BYTES = {".csv": 16_000_000, ".jsonl": 32_000_000, ".parquet": 2_000_000}
+"""Bytes of an inventory that a task reads: a few hundred thousand clients, which it then sorts."""
 MOST_BROADCAST = 500_000
 """Rows of class_effects, about 100 MB, that each executor may keep in memory."""
 
@@ -50,9 +50,10 @@ class SparkEffects:
         several lines does that.
         """
         conf = self._spark.conf
-        conf.set("spark.sql.files.maxPartitionBytes", str(SPLIT_BYTES))
+        split = _SPLIT_BYTES[inventory.suffix]
+        conf.set("spark.sql.files.maxPartitionBytes", str(split))
         conf.set("spark.sql.autoBroadcastJoinThreshold", "10MB")  # which a diff switches off
-        needed = 2 + inventory.bytes // SPLIT_BYTES
+        needed = 2 + inventory.bytes // split
         if int(conf.get("spark.sql.shuffle.partitions") or 0) < needed:
             conf.set("spark.sql.shuffle.partitions", str(needed))
         try:
