@@ -52,3 +52,15 @@ def test_the_exit_code_is_that_of_the_worst_cluster() -> None:
     assert Review((REMOVED, BLOCKED), "b2").exit_code(fail_on_guards=False) == 0
     assert Review((BLOCKED, UNREACHABLE), "b2").exit_code() == far
     assert Review((BLOCKED,), "b2", problems=(PROBLEM,)).exit_code() == 2
+
+
+def test_a_renamed_folder_has_its_earlier_name() -> None:
+    """A folder that keeps its name, is new or is removed has none."""
+    base = BaseFiles(PLAN.policy, {}, (), FILE)
+    renamed = ClusterReview("orders", FILE, base=base)
+
+    assert renamed.earlier_name == PLAN.policy.cluster
+    kept = replace(renamed, cluster=PLAN.policy.cluster)
+    assert [one.earlier_name for one in (kept, replace(renamed, is_removed=True), REMOVED)] == [
+        None
+    ] * 3
