@@ -1,8 +1,6 @@
 """The process `quota-ops`: the command line. `python -m quota_ops` is the same."""
 
-import atexit
 import gc
-import os
 import sys
 
 from quota_ops.cli import main
@@ -15,17 +13,7 @@ _UNPRINTED = 120
 def run() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
     gc.disable()  # saves a fifth of plan and reconcile, as `make bench` measures them
-    code: str | int | None = None
-
-    def end_at_once() -> None:
-        # Python would free every module and object first: a seventh of the CPU time of a plan.
-        if isinstance(code, int):
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-
-    atexit.register(end_at_once)  # the first to be registered, so the last to be called
-    printed = open_streams()
+    printed, code = open_streams(), None
     try:
         main(prog_name="quota-ops")
     except SystemExit as ended:

@@ -75,20 +75,6 @@ def test_a_programming_error_still_ends_as_one() -> None:
     )
 
 
-def test_what_libraries_do_at_the_end_is_done() -> None:
-    """Exit handlers are called, and what they print is printed, before the process ends."""
-    late = "atexit.register(lambda: (print('freed'), print('closed', file=sys.stderr)))"
-    ending = (
-        f"import atexit, sys, quota_ops.__main__ as it; it.main = lambda **_: ({late}, exit(3))"
-    )
-
-    ended = subprocess.run(
-        [sys.executable, "-c", f"{ending}; it.run()"], capture_output=True, text=True, check=False
-    )
-
-    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "freed\n", "closed\n")
-
-
 def test_a_process_that_used_duckdb_ends_in_silence() -> None:
     """No library writes at the end of a plan: stderr has the output of quota-ops alone."""
     planned = "import duckdb, quota_ops.__main__ as it; it.main = lambda **_: duckdb.sql('')"

@@ -16,7 +16,6 @@ from kafka.admin import (
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
-from tests.docs.preloaded import preloaded
 from tests.docs.shell import Shell
 from tests.writing import empty
 
@@ -32,16 +31,9 @@ sasl.password={user}-secret
 """
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """The address of a server that runs quota-ops."""
-    with preloaded() as address:
-        yield address
-
-
 @pytest.fixture
 def shell(
-    tmp_path: Path, broker: RunningBroker, server: str, request: pytest.FixtureRequest
+    tmp_path: Path, broker: RunningBroker, request: pytest.FixtureRequest
 ) -> Iterator[Callable[[str], Shell]]:
     """Return a function that makes the shell of a page, with connections to its brokers."""
     used = [broker]
@@ -49,7 +41,7 @@ def shell(
     told = {DEMO: broker.bootstrap(), "/etc/kafka/ca.pem": str(home / "ca.pem")}
 
     def of_page(text: str) -> Shell:
-        shell = Shell(home, told, server)
+        shell = Shell(home, told)
         shell.prepare()
         shell.connection("demo", f"bootstrap.servers={broker.bootstrap()}\n")
         if SECURED in text:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from typing import NamedTuple
 from quota_ops.lab.kafka.jars import fetch_jars
 from quota_ops.sql.java import QUICK_START, find_java
 from tests.docs.markdown import ROOT
-from tests.docs.preloaded import CALL
 
 _BEFORE = "git init --quiet && git add . && git commit --quiet --message Quotas\n"
 _END = "\x1e"
@@ -34,14 +32,10 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs commands in bash; `told` maps texts of a page to their values in the test.
-
-    `server` is the address of one that runs quota-ops.
-    """
+    """Runs commands in bash; `told` maps texts of a page to their values in the test."""
 
     home: Path
     told: Mapping[str, str]
-    server: str
 
     @property
     def place(self) -> Path:
@@ -53,8 +47,7 @@ class Shell:
         for folder in ("desired_state", "docs/examples"):
             shutil.copytree(ROOT / folder, self.place / folder)
         (self.home / "ca.pem").touch()
-        call = shlex.join((sys.executable, "-I", "-S", str(CALL), self.server))
-        self._write_program("quota-ops", f'exec {call} "$@"')
+        self._program("quota-ops", "-m", "quota_ops")
         self._program("python")
         self._program("kafka-acls.sh", "-m", "tests.docs.kafka_acls")
         java = " ".join((find_java(), *QUICK_START, "-cp", f"'{fetch_jars()}/*'"))
