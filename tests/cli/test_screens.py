@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store.run_folder import RunFolder
 from tests.lab import Lab, open_lab
 from tests.places import on_disk
 from tests.signals import signals_taken
@@ -106,7 +105,7 @@ def test_a_guard_refuses(lab: Lab) -> None:
         "--allow removals: that guard did not block anything, so no override is recorded\n",
     )
     assert lab.stored() == {"user=<default>": {KEY: 10.0}}
-    (decision,) = RunFolder(lab.store.runs("demo")[-1]).decisions()
+    (decision,) = lab.runs[-1].decisions()
     assert decision.guards == ("default_touched",)
     as_json = lab.call(
         "plan", "demo", "--allow", "removals", "--reason", "a test", "--format", "json"
