@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-FIRST_RUN = """\
+_FIRST_RUN = """\
 A guard blocks the first run of the demo: give default_touched as a guard to override, and a
 reason."""
 
@@ -30,7 +30,7 @@ def up() -> None:
     clusters = [one.parent.name for one in Path("desired_state").glob("*/cluster.yaml")]
     is_demo = not clusters or "demo" in clusters
     cluster = "demo" if is_demo else clusters[0] if len(clusters) == 1 else "CLUSTER"
-    first = f"\n{FIRST_RUN}" if is_demo else ""
+    first = f"\n{_FIRST_RUN}" if is_demo else ""
     click.echo(
         f"""\
 {"started" if found.started else "running already"}; `quota-ops down` stops both

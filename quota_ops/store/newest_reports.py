@@ -63,15 +63,16 @@ def _read(folder: str, place: Place, *, compared: bool) -> dict[str, Json | None
         return {}
     try:
         report = run.read_json(REPORT)
-        if compared and report["plan"] is None:
-            return {}
-        return {folder: report} if run.read_as(REPORT, lambda _: _compares(report)) else {}
+        counts = run.read_as(REPORT, lambda _: _counts(report, compared=compared))
     except InvalidInput:
         return {folder: None}
+    return {folder: report} if counts else {}
 
 
-def _compares(report: Json) -> bool:
+def _counts(report: Json, *, compared: bool) -> bool:
     ends = {one["stage"]: one["status"] for one in report["stages"]}
     tried = any(ends.get(stage, "not run") != "not run" for stage in ("diff", "plan"))
     stopped = any(ends.get(stage, "done") not in {"done", "not run"} for stage in _TO_COMPARE)
+    if compared and report["plan"] is None:
+        return False
     return report["rollback"] is None and (tried or stopped)
