@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from quota_ops.model.entity import Entity
+from quota_ops.model.entity import DEFAULT_TEXT, Entity
 from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED
 from tests.writing import Limits
 
@@ -36,7 +36,7 @@ class _Digits(str):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes `_Digits` as they are."""
+    """Writes `_Digits` as they are, and in quotes a name that looks like Kafka's default."""
 
 
 def _as_they_are(dumper: yaml.SafeDumper, digits: _Digits) -> yaml.Node:
@@ -44,4 +44,10 @@ def _as_they_are(dumper: yaml.SafeDumper, digits: _Digits) -> yaml.Node:
     return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", digits)
 
 
+def _in_quotes(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    style = '"' if text == DEFAULT_TEXT else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _in_quotes)
 _Dumper.add_representer(_Digits, _as_they_are)

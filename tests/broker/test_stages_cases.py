@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quota_ops.lab.kafka.broker import RunningBroker
@@ -188,6 +188,7 @@ def test_the_broker_stores_the_others_differently() -> None:
     }
 
 
+LOOKS_LIKE_DEFAULT = Entity.of({"user": "<default>"}).text
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 PART = st.none() | NAMES
 ENTITIES = st.one_of(
@@ -213,6 +214,7 @@ def states(draw: st.DrawFn) -> tuple[State, ...]:
 
 
 @settings(max_examples=12, deadline=None)
+@example(sides=({LOOKS_LIKE_DEFAULT: {"producer_byte_rate": 1.0}}, {}, {}, {}))
 @given(sides=states())
 def test_after_a_run_nothing_is_left_to_do(sides: tuple[State, ...], broker: RunningBroker) -> None:
     """Whatever the sides were, after one run the cluster matches Git and the ledger is complete."""
