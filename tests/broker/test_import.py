@@ -29,11 +29,13 @@ RATES = st.integers(1, 2**53).map(float) | st.sampled_from([nan, 2.0**63, 1235.0
 SHARES = st.floats(min_value=1e-300, max_value=1e300) | st.just(2147483647.0)
 CONNECTIONS = st.integers(10_000, 2**31 - 1).map(float)
 """Not fewer: they hold for this test's own connections too, which the broker would hang up."""
+PERCENTAGES = st.floats(min_value=10_000, max_value=1e300) | st.just(2147483647.0)
+"""Not less: a default holds for this test's own requests too, which the broker would delay."""
 KEYS = {
     key.name: RATES if key.unit == "bytes/s" else SHARES
     for key in QUOTA_KEYS.values()
     if "user" in key.types
-}
+} | {"request_percentage": PERCENTAGES}
 QUOTAS = st.dictionaries(
     CLIENTS.map(Entity.of), st.fixed_dictionaries({}, optional=KEYS), max_size=6
 )
