@@ -12,40 +12,12 @@
 -- The ledger also remembers, one row for each value of a key, `superseded` writes, which may still
 -- arrive, and values that a run `cleared`. A memory never decides alone that a row is managed: when
 -- Git does not declare a row that has a remembered value, a guard blocks the plan.
-WITH recalled AS (
-  -- Among all memories of a key, the one that best explains its current value: a superseded write of
-  -- that value, then a clear of it, then the last clear of any value.
-  SELECT
-    m.*,
-    m.value IS NOT DISTINCT FROM a.value AS is_back,
-    ROW_NUMBER() OVER (
-      PARTITION BY m.cluster, m.entity, m.key
-      ORDER BY
-        CASE WHEN m.value IS NOT DISTINCT FROM a.value THEN 0 ELSE 1 END,
-        CASE WHEN m.state = 'superseded' THEN 0 ELSE 1 END,
-        m.at DESC,
-        m.run DESC,
-        m.value DESC
-    ) AS place
-  FROM ledger AS m
-  INNER JOIN clusters AS c ON m.cluster = c.cluster
-  LEFT JOIN actual AS a ON m.cluster = a.cluster AND m.entity = a.entity AND m.key = a.key
-  WHERE
-    (m.state = 'cleared' AND m.at >= c.cleared_from)
-    OR (
-      m.state = 'superseded'
-      AND m.at >= c.superseded_from
-      AND m.value IS NOT DISTINCT FROM a.value
-    )
-),
-
-sides AS (
+WITH differing AS (
   SELECT
     cluster, entity, key,
     d.value AS desired,
     a.value AS actual,
     v.value AS verified,
-    i.state IS NOT NULL AS unfinished,
     i.state IS NOT NULL AND i.value IS NOT DISTINCT FROM a.value AS arrived,
     d.owner, d.reason, d.file, d.line,
     v.owner AS verified_owner, i.owner AS intended_owner,
@@ -53,19 +25,52 @@ sides AS (
     v.commit AS verified_commit, i.commit AS intended_commit,
     v.run AS verified_run, i.run AS intended_run,
     v.at AS verified_at, i.at AS intended_at,
-    r.state AS recalled,
-    r.is_back,
-    r.owner AS recalled_owner, r.file AS recalled_file, r.commit AS recalled_commit,
-    r.run AS recalled_run, r.at AS recalled_at,
     a.in_scope,
-    a.hands_off,
-    h.held
+    a.hands_off
   FROM desired AS d
   FULL OUTER JOIN actual AS a USING (cluster, entity, key)
   FULL OUTER JOIN (SELECT * FROM ledger WHERE state = 'verified') AS v USING (cluster, entity, key)
   FULL OUTER JOIN (SELECT * FROM ledger WHERE state = 'intended') AS i USING (cluster, entity, key)
-  LEFT JOIN (SELECT * FROM recalled WHERE place = 1) AS r USING (cluster, entity, key)
-  LEFT JOIN holds AS h USING (cluster, entity)
+  -- What follows is computed only for these rows: for few, unless much differs.
+  WHERE
+    d.value IS NULL
+    OR d.value IS DISTINCT FROM a.value
+    OR d.value IS DISTINCT FROM v.value
+    OR i.state IS NOT NULL
+),
+
+memories AS (
+  SELECT m.*
+  FROM ledger AS m
+  INNER JOIN clusters AS c ON m.cluster = c.cluster
+  WHERE
+    m.state IN ('cleared', 'superseded') -- a condition of its own, so Spark reads no other rows
+    AND m.at >= CASE m.state WHEN 'cleared' THEN c.cleared_from ELSE c.superseded_from END
+),
+
+sides AS (
+  SELECT
+    d.*,
+    -- A superseded write of another value explains nothing.
+    CASE WHEN r.state = 'cleared' OR r.value IS NOT DISTINCT FROM d.actual THEN r.state END AS recalled,
+    r.value AS recalled_value,
+    r.owner AS recalled_owner, r.file AS recalled_file, r.commit AS recalled_commit,
+    r.run AS recalled_run, r.at AS recalled_at,
+    h.held,
+    -- Among all memories of a key, the one that best explains its current value: a superseded write
+    -- of that value, then a clear of it, then the last clear of any value.
+    ROW_NUMBER() OVER (
+      PARTITION BY d.cluster, d.entity, d.key
+      ORDER BY
+        CASE WHEN r.value IS NOT DISTINCT FROM d.actual THEN 0 WHEN r.state = 'cleared' THEN 1 ELSE 2 END,
+        CASE WHEN r.state = 'superseded' THEN 0 ELSE 1 END,
+        r.at DESC,
+        r.run DESC,
+        r.value DESC
+    ) AS place
+  FROM differing AS d
+  LEFT JOIN memories AS r ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
+  LEFT JOIN holds AS h ON d.cluster = h.cluster AND d.entity = h.entity
 ),
 
 kinds AS (
@@ -85,11 +90,12 @@ kinds AS (
         THEN 'cleared'
       WHEN actual IS NULL THEN 'gone'
       WHEN arrived OR actual = verified THEN 'removed'
-      WHEN is_back THEN 'returned'
+      WHEN actual = recalled_value THEN 'returned'
       WHEN verified IS NULL THEN 'unmanaged'
       ELSE 'changed_since'
     END AS kind
   FROM sides
+  WHERE place = 1
 ),
 
 -- The ledger row from which a difference takes its owner, file, commit, run and time.
@@ -160,8 +166,4 @@ SELECT
   CASE WHEN k.ledger_row = 'memory' THEN k.recalled END AS memory
 FROM sourced AS k
 INNER JOIN clusters AS c ON k.cluster = c.cluster
-WHERE
-  k.kind <> 'in_sync'
-  OR k.unfinished
-  OR k.desired IS DISTINCT FROM k.verified
 ORDER BY k.cluster, k.entity, k.key

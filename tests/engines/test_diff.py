@@ -1,18 +1,26 @@
 """The diff by both engines, case by case, and the input that it rejects."""
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import ACTUAL, DIFFERENCES
+from quota_ops.sql import text
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.engines.cases import Case, cases
 from tests.engines.runs import batches, differences, put
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from quota_ops.sql.spark import SparkEngine
 
 CASES = cases()
 
@@ -119,3 +127,15 @@ def test_differences_are_in_a_stable_order(engine: Engine, tmp_path: Path) -> No
 
     rows = [(row.entity, row.key) for row in RunFolder(open_place(folder)).differences()]
     assert rows == sorted(rows)
+
+
+def test_spark_reads_each_side_once(
+    session: "SparkSession", spark: "SparkEngine", tmp_path: Path
+) -> None:
+    """Spark reads Git and the cluster once, and each state of the ledger without other rows."""
+    diff_runs(spark, [open_place(put(tmp_path, "demo"))])
+
+    plan = session.sql(text.diff_text())._jdf.queryExecution().optimizedPlan().toString()  # noqa: SLF001 - Spark prints plans only to a screen
+    assert len(re.findall(r"\bRelation \[", plan)) == 5
+    for rows in ("= verified", "= intended", "IN (cleared,superseded)"):
+        assert rows in plan
