@@ -42,7 +42,7 @@ def history(
 
     store, named = find_run_store(run_store), entity and _find_name(entity)
     read = cache(read_day)  # the events of an entity are in the same days
-    found = read_history(store, cluster, read)
+    found = read_history(store, cluster, [named] if named else [], read)
     if not found.days:
         raise InvalidInput(
             f"the run store {store.root} has no history of a cluster {cluster!r}",

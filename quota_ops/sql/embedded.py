@@ -1,7 +1,7 @@
 """The engine inside the process, DuckDB, for the command line and pull requests."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from quota_ops.model.difference import DRIFT_KINDS
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import HISTORY, QUOTAS
 from quota_ops.model.moment import timed
@@ -98,21 +99,33 @@ def fold_history(
     history: pa.Table,
     quotas_before: pa.Table,
     cluster: str | None = None,
-    entity: str | None = None,
+    entities: Collection[str] | None = None,
+    *,
+    and_drifted: bool = False,
 ) -> dict[str, pa.Table]:
     """Return the tables of `text.HISTORY_VIEWS` by name, from HISTORY and earlier QUOTAS.
 
-    With a cluster, only of that cluster; with an entity, the rows of its quotas and of all runs.
+    With a cluster, only of that cluster; with entities, the rows of all runs and of their quotas,
+    and with `and_drifted` those of each entity that ever drifted.
     """
     with interruptible(), duckdb.connect() as db:
         db.execute("CREATE MACRO unix_seconds(moment) AS epoch(moment)")
-        for name, rows in (("history", history), ("quotas_before", quotas_before)):
-            db.register(f"every_{name}", rows)
+        db.register("every_history", history)
+        db.register("every_quotas_before", quotas_before)
+        named = [*(entities or ())]
+        db.execute("CREATE TABLE wanted AS SELECT UNNEST($1::TEXT[]) AS entity", [named])
+        if and_drifted:
+            db.execute(
+                "INSERT INTO wanted SELECT entity FROM every_quotas_before WHERE drifts > 0 UNION "
+                "SELECT entity FROM every_history WHERE kind IN (SELECT UNNEST($1))",
+                [[*DRIFT_KINDS]],
+            )
+        for name in ("history", "quotas_before"):
             db.execute(
                 f"CREATE TABLE {name} AS FROM every_{name} "
                 "WHERE ($cluster IS NULL OR cluster = $cluster) "
-                "AND ($entity IS NULL OR entity IS NULL OR entity = $entity)",
-                {"cluster": cluster, "entity": entity},
+                "AND ($every OR entity IS NULL OR entity IN (FROM wanted))",
+                {"cluster": cluster, "every": entities is None},
             )
         with timed(_log, logging.DEBUG, "the history in DuckDB"):
             for view in text.HISTORY_VIEWS:

@@ -1,6 +1,6 @@
 """The history of clusters: summarized by a job, and read for one cluster with what is newer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
@@ -141,9 +141,12 @@ def _check(day: Day) -> str | None:
     return None
 
 
-def read_history(store: RunStore, cluster: str, read: ReadDay = read_day) -> History:
+def read_history(
+    store: RunStore, cluster: str, entities: Collection[str] = (), read: ReadDay = read_day
+) -> History:
     """Return the history of a cluster by its name: the newest summary, and what is newer.
 
+    `quotas` are those of the entities, by their texts, and of all entities that ever drifted.
     `read` reads a day; a caller that also needs events passes a cached one to both. Raises
     InvalidInput if the history cannot be listed, or a summary is damaged.
     """
@@ -153,7 +156,8 @@ def read_history(store: RunStore, cluster: str, read: ReadDay = read_day) -> His
     start, late = find_start(store, days, read)
     new = [one for one in days if start is None or one.date > start.until]
     rows, troubles = _read_days(new, read)
-    found = fold_history(rows, read_table(store, start, QUOTAS), cluster)
+    before = read_table(store, start, QUOTAS)
+    found = fold_history(rows, before, cluster, entities, and_drifted=True)
     return History(
         _to_rows(QUOTAS, found["quotas"]),
         (*_of_cluster(store, start, DAYS, cluster), *_to_rows(DAYS, found["days"])),
@@ -178,7 +182,7 @@ def read_events(
 
     days = [one.of_cluster(cluster) for one in list_days(store) if one.date >= since]
     rows, troubles = _read_days(days, read)
-    found = fold_history(rows, parquet.from_rows(QUOTAS, []), cluster, entity)
+    found = fold_history(rows, parquet.from_rows(QUOTAS, []), cluster, entity and [entity])
     ends = _to_rows(HISTORY, found["ends"])
     return Events(_to_rows(DRIFTS, found["drifts"]), ends, (*name_foreign(days), *troubles))
 

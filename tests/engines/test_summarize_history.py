@@ -111,6 +111,34 @@ def test_a_late_end_is_counted(store: RunStore) -> None:
     assert summarize(store) == (None, ())
 
 
+def test_quotas_without_drift_are_read_on_demand(store: RunStore) -> None:
+    """A reader gets each quota that drifted, with its last write, and others if it names them."""
+    run: dict[str, Any] = {
+        "cluster": "demo",
+        "run": "apply",
+        "started": at(5, 12),
+        "ended": at(5, 12),
+    }
+    run |= {"revision": 1, "mode": "apply", "status": "In sync"}
+    wrote = NOTHING | run | {"outcome": "accepted"}
+    history.append(
+        store,
+        [
+            HistoryRow(**NOTHING | run | {"declared": 3}),
+            *(HistoryRow(**wrote | {"entity": f"user={name}", "key": "k"}) for name in "abc"),
+        ],
+    )
+
+    def read(*entities: str) -> list[tuple[str, int, str | None]]:
+        quotas = read_history(store, "demo", entities).quotas
+        return [(one.entity, one.drifts, one.set_run) for one in quotas]
+
+    for _ in range(2):
+        assert read() == [("user=a", 1, "apply")]
+        assert read("user=c", "user=d") == [("user=a", 1, "apply"), ("user=c", 0, "apply")]
+        assert summarize(store) in [("2026-11-05", ()), (None, ())]
+
+
 def test_a_damaged_end_is_named_and_left_out(store: RunStore) -> None:
     """Every reader and every summary names it; nothing else is missing."""
     (place,) = [

@@ -79,7 +79,7 @@ def _read_past(store: RunStore, report: Report) -> Past:
         dates = [one.date for one in days if one.date < report.finished[:10]]
         if all(newest and date <= newest.until for date in dates):
             return _read_days(store, newest, report.cluster)
-    found = read_history(store, report.cluster)
+    found = read_history(store, report.cluster, {row.entity for row in differences})
     past = select_past(found.quotas, found.days, differences, MOST_DAYS)
     if found.troubles:
         past = replace(past, trouble=f"The history is not complete: {'; '.join(found.troubles)}.")
