@@ -50,8 +50,9 @@ def refuse_incomplete(troubles: Iterable[str], output: str) -> None:
         for one in troubles:
             click.echo(f"not counted: {one}", err=True)
         click.echo(
-            "  The result may lack something. Restore a damaged file from a backup, or delete it "
-            "and the folder history/summary, which is made again.",
+            "  The result may lack something. If a file is damaged, restore it from a backup, or "
+            "delete it and the folder history/summary, which is made again from the days that are "
+            "there.",
             err=True,
         )
     raise click.exceptions.Exit(InvalidInput.exit_code)

@@ -102,9 +102,13 @@ def summarize_history(
     """
     last = last or f"{now - timedelta(days=1):%Y-%m-%d}"
     listed = [one for one in list_days(store) if one.date <= last]
-    troubles = (*name_foreign(listed), *compact(listed, now))
-    days = [one for one in list_days(store) if one.date <= last and one.newest]
-    start, late = find_start(store, days)
+    newest = next(read_summaries(store), None)
+    deleted = newest.find_deleted(listed) if newest else ()
+    kept = [one for one in listed if one.date not in deleted]
+    troubles = (*name_foreign(listed), *compact(kept, now))
+    listed = [one for one in list_days(store) if one.date <= last]
+    days = [one for one in listed if one.newest]
+    start, late = find_start(store, listed)
     new = [one for one in days if start is None or one.date > start.until]
     damaged = {one.date: trouble for one in new if (trouble := _check(one))}
     readable = [one for one in new if one.date not in damaged]

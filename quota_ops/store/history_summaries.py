@@ -26,6 +26,10 @@ TABLES: tuple[Table[Any], ...] = (QUOTAS, DAYS, OWNERS)
 KEPT = 30
 """How many summaries are kept: one that is older than a late end is continued instead."""
 _KIND = "json"
+_NOT_COUNTED = (
+    "an end was added after days were deleted, and is not counted; "
+    "delete this folder to accept that, but keep history/summary"
+)
 _FIELDS = ("until", "damaged", "files", "days")
 
 
@@ -42,9 +46,12 @@ class Summary(NamedTuple):
     damaged: Mapping[str, str]
     """Why a day is not counted, by date."""
 
-    def misses(self, days: Mapping[str, Day]) -> bool:
-        """Return whether it has days that were pruned, so that it cannot be made again."""
-        return any(date not in days for date in self.days)
+    def find_deleted(self, days: Iterable[Day]) -> set[str]:
+        """Return the dates of its days that were deleted since, so that they cannot be read again.
+
+        An end that was added after that does not make up for the day's compacted file.
+        """
+        return {*self.days}.difference(one.date for one in days if one.newest)
 
 
 def folder_of(store: RunStore) -> Place:
@@ -74,25 +81,28 @@ def find_start(
 ) -> tuple[Summary | None, tuple[str, ...]]:
     """Return the newest summary that can be continued, and what it therefore does not count.
 
-    That is the newest one whose days have no new end; None if all days have to be read.
+    That is the newest one whose days have no new end, if all later days can be read again; else
+    the newest one if it has days that were deleted; None if all days have to be read.
     """
-    known, read = {one.date: one for one in days}, cache(read)
-    newest: Summary | None = None
+    days, read = tuple(days), cache(read)
+    deleted: set[str] | None = None
+    fallback: tuple[Summary | None, tuple[str, ...]] = (None, ())
     for one in read_summaries(store):
-        before = [day for date, day in known.items() if date <= one.until]
+        before = [day for day in days if day.date <= one.until]
         # Ends of a summarized day are few: those of yesterday, until they are deleted, and damaged
         # ones.
         with_ends = {day.date: read(day) for day in before if day.ends}
         late = {date for date, rows in with_ends.items() if rows.newer}
         late |= {day.date for day in before if one.days.get(day.date) != day.newest}
-        newest = newest or one
-        if late and not (one is newest and one.misses(known)):
-            continue
-        words = "an end was added after earlier days were pruned, and is not counted"
         troubles = [trouble for rows in with_ends.values() for trouble in rows.troubles]
-        missed = [f"{known[date].folder}: {words}" for date in sorted(late)]
-        return one, (*one.damaged.values(), *troubles, *missed)
-    return None, ()
+        missed = [f"{day.folder}: {_NOT_COUNTED}" for day in before if day.date in late]
+        found = one, (*one.damaged.values(), *troubles, *missed)
+        if deleted is None:
+            deleted = one.find_deleted(days)
+            fallback = found if deleted else fallback
+        if not late and all(date <= one.until for date in deleted):
+            return found
+    return fallback
 
 
 def publish(store: RunStore, summary: Summary) -> None:

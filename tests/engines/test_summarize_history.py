@@ -1,5 +1,6 @@
 """The summary of a history in a run store: incremental, late ends included, damage named."""
 
+import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -137,6 +138,38 @@ def test_quotas_without_drift_are_read_on_demand(store: RunStore) -> None:
         assert read() == [("user=a", 1, "apply")]
         assert read("user=c", "user=d") == [("user=a", 1, "apply"), ("user=c", 0, "apply")]
         assert summarize(store) in [("2026-11-05", ()), (None, ())]
+
+
+def test_a_late_end_is_counted_after_a_deleted_day(store: RunStore) -> None:
+    """An earlier summary is continued if it has the deleted days but not that of the late end."""
+    summarize(store, datetime(2026, 11, 4, tzinfo=UTC))
+    summarize(store)
+    shutil.rmtree(on_disk(history.day_folder(store, "2026-11-01")))
+    history.append(store, end(at(4, 20), drifts=True))
+
+    late = read_history(store, "demo")
+    assert (len(late.days), late.troubles) == (5, ())
+    assert first_quota(late) == (2, 3, at(2), None, at(5))
+    assert summarize(store) == ("2026-11-05", ())
+    assert read_history(store, "demo") == late
+
+
+def test_a_late_end_of_a_deleted_day_is_named(store: RunStore) -> None:
+    """It lowers no count, and is named until its folder is deleted too."""
+    summarize(store)
+    before = read_history(store, "demo")
+    folder = history.day_folder(store, "2026-11-01")
+    shutil.rmtree(on_disk(folder))
+    history.append(store, end(at(1, 20), drifts=True))
+
+    for _ in range(2):
+        found = read_history(store, "demo")
+        assert found._replace(troubles=()) == before
+        (trouble,) = found.troubles
+        assert trouble.startswith(f"{folder}: an end was added after days were deleted")
+        assert summarize(store) == (None, (trouble,))
+    shutil.rmtree(on_disk(folder))
+    assert read_history(store, "demo") == before
 
 
 def test_a_damaged_end_is_named_and_left_out(store: RunStore) -> None:
