@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from quota_ops.precedence.changed_limits import Change
 from quota_ops.precedence.effects import MOST_GROUPS, find_effects
 from quota_ops.precedence.resolution import Limits
 from quota_ops.report.effects import format_effect
-from quota_ops.stages.plan.effects import EFFECTS, parse_effect, read_effects
+from quota_ops.stages.plan.effects import EFFECTS, effect_json, parse_effects, read_effects
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 
@@ -61,12 +62,10 @@ def test_the_words_of_an_effect(case: Any) -> None:
     }
     stored = [(entity, key, float(value)) for entity, value in case.get("stored", {}).items()]
     found = find_effects(stored, changes)
-    restored = {
-        one: parse_effect(json.loads(json.dumps(effect.as_json(key))))
-        for one, effect in found.items()
-    }
-
-    assert restored == found
+    as_objects = [{**one._asdict(), **effect.as_json(one.key)} for one, effect in found.items()]
+    written = [effect_json(*one, effect) for one, effect in found.items()]
+    for rows in (as_objects, written):  # versions before the first release wrote objects
+        assert parse_effects(json.loads(json.dumps(rows))) == found
     assert {
         entity: None
         if (effect := found.get(Key(entity, key))) is None or effect.is_evident(key)
@@ -98,6 +97,14 @@ def test_a_user_is_compared_with_the_largest_groups_of_defaults() -> None:
     assert format_effect(effect, "user=alice", KEY).endswith(
         "not examined: 10 more client ids with own defaults"
     )
+
+
+def test_a_stored_infinity_is_kept() -> None:
+    """A limit that JSON has no number for is read as it was written."""
+    found = find_effects([], {Key("user=alice", KEY): Change(inf, 5.0)})
+    written = [effect_json(*one, effect) for one, effect in found.items()]
+
+    assert parse_effects(json.loads(json.dumps(written, allow_nan=False))) == found
 
 
 @pytest.mark.parametrize(
