@@ -90,10 +90,12 @@ class ClusterReview:
         """The findings that are not silenced and that this branch adds.
 
         Of those that only a plan gives (without a column), these are the ones about its own
-        entities and about no entity.
+        entities and, if it declares an entity that the merge base lacks, about no entity.
         """
         known = {one[:3] for one in self.base.findings} if self.base else set()
-        own = {None, *(key.entity for key in self.own)}
+        own: set[str | None] = {key.entity for key in self.own}
+        if own - ({key.entity for key in self.base.rows} if self.base else set()):
+            own.add(None)
         return tuple(
             one
             for one in (self.report.findings if self.report else ())

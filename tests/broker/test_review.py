@@ -154,14 +154,14 @@ def test_a_job_that_may_only_describe_is_green(
     """Validation is skipped and reported, and the exit code is 0."""
     with rights(secured_broker), open_lab(secured_broker, tmp_path) as lab:
         begin(lab, alice=10)
-        change(lab, alice=20)
+        change(lab, alice=20, bob=20)
         lab.connection_file.write_text(properties_of(secured_broker, "reader"))
 
         code, comment = review(lab)
 
         assert (code, comment.partition("\n")[0]) == (
             0,
-            heading(lab, "✅ 1 change on `demo`").partition("\n")[0],
+            heading(lab, "✅ 2 changes on `demo`").partition("\n")[0],
         )
         assert "\nNot validated by the broker: the Kafka user of this job is not " in comment
         assert "**1 new finding**" in comment

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.finding import Finding, Location
+from quota_ops.model.review import BaseFiles
+from quota_ops.model.rows import DesiredRow
 from quota_ops.report.formats import escape_text
 from quota_ops.report.review.annotations import (
     Annotation,
@@ -45,7 +47,10 @@ def test_a_comment_is_harmless(name: str) -> None:
 
 
 def test_findings_of_others_are_not_new() -> None:
-    """What only the cluster reveals is the branch's doing where the branch changes the entity."""
+    """What only the cluster reveals is the branch's doing where the branch changes the entity.
+
+    That unknown users cannot be looked for concerns a branch that declares another entity.
+    """
     changed = large_review(1).clusters[0]
     (own,) = {key.entity for key in changed.own}
     assert changed.report
@@ -57,7 +62,14 @@ def test_findings_of_others_are_not_new() -> None:
     unchecked = Finding("QO204", None, None, "unchecked", "Grant it.")
     report = replace(changed.report, findings=(*found, added, unchecked))
 
-    assert replace(changed, report=report).findings == (found[0], added, unchecked)
+    reviewed = replace(changed, report=report)
+    plan = changed.report.plan
+    assert plan
+    declared = {key: DesiredRow("demo", *key, 1.0, None, None, "t.yaml", 1) for key in changed.own}
+    known = replace(reviewed, base=BaseFiles(plan.policy, declared, (), "demo"))
+
+    assert reviewed.findings == (found[0], added, unchecked)
+    assert known.findings == (found[0], added)
 
 
 @pytest.mark.parametrize("name", NAMES)
