@@ -119,6 +119,10 @@ class Effect(NamedTuple):
         clients = [one for one in self.classes if IP not in QUOTA_KEYS[key].types]
         return self.unexamined > 0 or any(one.change(key) in lost for one in clients)
 
+    def cuts(self, key: str) -> bool:
+        """Return whether it cuts the limit of a class."""
+        return any(one.change(key) is LimitChange.CUT for one in self.classes)
+
     def find_deepest_cut(self, key: str) -> float:
         """Return by how many percent the limit of a class is cut at most; 0 if none is cut.
 

@@ -9,6 +9,7 @@ from math import isfinite, nextafter
 from typing import Any
 
 from quota_ops.model.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
+from quota_ops.model.effect import Effect
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.hold import Hold
 from quota_ops.model.policy import GuardThresholds, Policy
@@ -110,20 +111,33 @@ def matches_digest(approved: str, wanted: str) -> bool:
     return len(typed) >= NAMED and wanted.startswith(typed)
 
 
-def rank_by_risk(row: Difference) -> tuple[int, float, str, str]:
-    """Return a sort key, the riskiest rows first: defaults, removals, cuts, raises, new."""
+def rank_by_risk(
+    row: Difference, effect: Effect | None = None
+) -> tuple[int, bool, float, str, str]:
+    """Return a sort key, the riskiest rows first: cuts, defaults, removals, raises, new.
+
+    Cuts include new and removed quotas that cut the limit of a client, as `effect` shows; those of
+    defaults come first, then the deepest.
+    """
     if row.action not in WRITES:
-        return (9, 0.0, row.entity, row.key)
-    if row.has_default:
+        return (9, False, 0.0, row.entity, row.key)
+    if cuts_a_client(row, effect):
         rank = 0
-    elif row.action is Action.CLEAR:
+    elif row.has_default:
         rank = 1
-    elif row.before is None:
-        rank = 4
+    elif row.action is Action.CLEAR:
+        rank = 2
     else:
-        rank = 2 if is_cut(row) else 3
+        rank = 4 if row.before is None else 3
     is_number = row.before is None or isfinite(row.before)
-    return (rank, change_share(row) if is_number else -100.0, row.entity, row.key)
+    share = abs(change_share(row)) if is_number else 100.0
+    deepest = effect.find_deepest_cut(row.key) if effect else 0.0
+    return (rank, not row.has_default, -max(share, deepest), row.entity, row.key)
+
+
+def cuts_a_client(row: Difference, effect: Effect | None) -> bool:
+    """Return whether the value falls, or the limit of a client, as `effect` shows."""
+    return is_cut(row) or (effect is not None and effect.cuts(row.key))
 
 
 def is_cut(row: Difference, beyond: float = 0.0) -> bool:

@@ -33,8 +33,6 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     the link to the report of the plan, or its place.
     """
     rows = [row for row in report_rows(report) if row.difference.action in WRITES]
-    # Those that a guard found are why somebody is asked.
-    riskiest = sorted(rows, key=lambda row: not row.guarded)[:MOST_ROWS]
     commit = commit_part(report.provenance)
     changes = counted(len(rows), "change")
     link = f"[{changes} in the report](<{page}>)" if "://" in page else f"The report: {code(page)}"
@@ -48,7 +46,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
         head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
     tail = ["", *_format_reasons(plan), "", *_format_choices(until)]
     # Airflow shows no HTML, so also no <br>.
-    table = table_lines(riskiest, (*head, *tail), line_break=" · ")
+    table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ")
     return "\n".join([*head, *table, *tail]) + "\n"
 
 

@@ -17,7 +17,7 @@ from quota_ops.model.effect import Effect
 from quota_ops.model.guard import Guard
 from quota_ops.model.guard_rules import is_blocked_by
 from quota_ops.model.outcome import DONE, Outcome, Status
-from quota_ops.model.plan import Plan
+from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.report import Origin, Report, StageStatus
 from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.strict_policy import build_unprotected_filter
@@ -121,7 +121,7 @@ def list_unread_rows(report: Report) -> tuple[ReportRow, ...]:
 # Every output needs the rows; if all of them differ, this takes a third of a reconcile.
 @lru_cache(maxsize=1)
 def report_rows(report: Report) -> tuple[ReportRow, ...]:
-    """Return every row that differs, from Git or on a broker, the riskiest first."""
+    """Return every row that differs, the riskiest first: those that a guard blocks."""
     verdicts = {one.id: one for one in report.verdicts}
     rows = _planned(report, report.plan, verdicts) if report.plan else []
     cluster, declared = report.cluster_id or "", report.declared
@@ -147,6 +147,8 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         )
         guarded |= blocks_unprotected and difference.action in WRITES and is_unprotected(difference)
         rows.append(ReportRow(difference, status, *results, guarded, origin=origin, effect=effect))
+    if blocking or report.effects:  # otherwise they are in order already
+        rows.sort(key=lambda row: (not row.guarded, rank_by_risk(row.difference, row.effect)))
     return rows
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.effect import ClassEffect, Effect, Limit
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.plan import Plan, change_share, digest, is_cut, matches_digest, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
@@ -153,24 +154,34 @@ def test_32_characters_name_a_digest(typed: str, *, approved: bool) -> None:
 
 
 def test_people_read_first_what_can_hurt_most() -> None:
-    """Defaults, removals, cuts, raises, new rows, and last the rows that are only reported."""
+    """Cuts, also by new quotas, defaults, removals, raises, new rows, and last unwritten rows."""
     ordered = [
         row("user=<default>", Action.SET, 100.0, 25.0),
-        row("client-id=<default>,user=a", Action.SET, None, 1.0),
-        row("user=a", Action.CLEAR, 5.0, None),
         row("user=inf", Action.SET, inf, 9.0),
         row("user=nan", Action.SET, nan, 9.0),
         row("user=b", Action.SET, 100.0, 1.0),
+        row("user=zz1", Action.SET, None, 2.0),
+        row("user=zz2", Action.CLEAR, 100.0, None),
         row("user=c", Action.SET, 100.0, 99.0),
-        row("user=d", Action.SET, 100.0, 101.0),
+        row("client-id=<default>,user=a", Action.SET, None, 1.0),
+        row("user=a", Action.CLEAR, 5.0, None),
         row("user=e", Action.SET, 100.0, 500.0),
+        row("user=d", Action.SET, 100.0, 101.0),
         row("user=f", Action.SET, None, 7.0),
         row("user=a", Action.RECORD, 1.0, 1.0),
         row("user=g", Action.REPORT, 1.0, None),
     ]
+    default = Limit(100.0, "user=<default>", ("user",))
+    lower, own = (Limit(2.0, f"user={name}", ("user",)) for name in ("<default>", "zz1"))
+    effects = {
+        "user=zz1": Effect((ClassEffect(default, own, "user=zz1"),)),
+        "user=zz2": Effect((ClassEffect(default, lower, "user=zz2"),)),
+        "user=f": Effect((ClassEffect(own, default, "user=f"),)),
+    }
     shuffled = ordered[::-1]
 
-    assert sorted(shuffled, key=rank_by_risk) == ordered
+    found = sorted(shuffled, key=lambda one: rank_by_risk(one, effects.get(one.entity)))
+    assert found == ordered
 
 
 @given(rows, st.floats(0, 100))

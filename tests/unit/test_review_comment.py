@@ -3,14 +3,19 @@
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quota_ops.model.difference import Kind
+from quota_ops.model.effect import ClassEffect, Effect, Limit
 from quota_ops.model.finding import Finding, Location
-from quota_ops.model.review import BaseFiles
+from quota_ops.model.guard import GuardFinding
+from quota_ops.model.review import BaseFiles, ClusterReview, Review
 from quota_ops.model.rows import DesiredRow
+from quota_ops.report.approval_form import format_body
 from quota_ops.report.formats import escape_text
 from quota_ops.report.review.annotations import (
     Annotation,
@@ -20,6 +25,7 @@ from quota_ops.report.review.annotations import (
 )
 from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
 from quota_ops.report.review.comment import GITHUB_LIMIT, MARKER, as_comment
+from tests.unit.report_sample import ALICE_RAISED, PLAN, PLANNED
 from tests.unit.review_sample import CODE_HOST, large_review, review_of
 from tests.unit.test_report_hostile import NAMES, tokens
 
@@ -134,3 +140,26 @@ def test_many_changes_are_counted_by_owner() -> None:
     ]
     assert "| `team-0` | 3 | 0 | 0 | 3 | 0 |" in lines
     assert "<details><summary><code>team-0</code>: 3 changes</summary>" in lines
+
+
+def test_a_new_quota_that_cuts_is_among_the_riskiest() -> None:
+    """Of 31 new quotas, the only one that a guard blocks comes first, and counts as cut."""
+    new = ALICE_RAISED._replace(before=None, kind=Kind.PENDING, owner="search")
+    rows = tuple(new._replace(entity=f"user=a{at}") for at in range(10, 40))
+    cut = new._replace(entity="user=zz1", after=17_000.0)
+    default = Limit(8e6, "user=<default>", ("user",))
+    effects = {
+        row.id: Effect((ClassEffect(default, Limit(float(row.after or 0), row.entity, ("user",))),))
+        for row in (*rows, cut)
+    }
+    plan = replace(PLAN, differences=(*rows, cut), guards=(GuardFinding("cut", "one"),))
+    report = replace(PLANNED, plan=plan, validated=(), effects=effects)
+    found = ClusterReview("demo", "desired_state/demo", report, frozenset(effects))
+
+    lines = as_comment(Review((found,), "b" * 40)).splitlines()
+
+    assert "| `search` | 31 | 0 | 1 | 0 | 30 |" in lines
+    riskiest = lines.index("The 10 riskiest of 31 changes:")
+    assert lines[riskiest + 4].startswith("| ⚠ | user `zz1` |")
+    form = format_body(report, plan, datetime(2026, 11, 21, tzinfo=UTC), "report.html").splitlines()
+    assert next(line for line in form if "user `" in line).startswith("| ⚠ | user `zz1` |")

@@ -6,7 +6,7 @@ from html import escape
 
 from quota_ops.model.difference import Action, Kind
 from quota_ops.model.entity import Entity
-from quota_ops.model.plan import is_cut
+from quota_ops.model.plan import cuts_a_client
 from quota_ops.model.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.review import ClusterReview, Links
 from quota_ops.model.text import counted
@@ -129,7 +129,9 @@ def _count_as(row: ReportRow) -> str:
         return "removed"
     if difference.target is None:
         return ""
-    return "new" if difference.before is None else "cut" if is_cut(difference) else "raised"
+    if cuts_a_client(difference, row.effect):
+        return "cut"
+    return "new" if difference.before is None else "raised"
 
 
 def as_html_code(text: str) -> str:
