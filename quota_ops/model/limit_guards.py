@@ -7,6 +7,7 @@ from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.difference import Difference
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.plan import is_cut, is_raise, is_small
+from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import Key
 from quota_ops.model.strict_policy import Thresholds
@@ -52,6 +53,13 @@ def judge_values(
     small = [row for row in writes if is_small(row, thresholds.strict.guards)]
     if small:
         yield make_finding(Guard.SMALL_LIMIT, ", and ".join(_small_words(small, thresholds)), small)
+
+
+def judge_alteration(writes: Sequence[Difference], policy: Policy) -> Findings:
+    """Yield the findings of the guards that check a one-off change; the others check plans."""
+    for one in judge_values(writes, Thresholds(policy, None), {}):
+        if one.guard in {Guard.RAISE, Guard.SMALL_LIMIT}:
+            yield one
 
 
 def cuts_a_limit(row: Difference, effect: EffectOnLimits | None, beyond: float) -> bool:

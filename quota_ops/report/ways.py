@@ -1,17 +1,24 @@
 """The ways out of drift: what reverts it, and the commands that accept or hold it."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from shlex import quote
 from typing import NamedTuple
 
 from quota_ops.desired.cron import next_start
+from quota_ops.model.approval import approval_source, needs_approval
 from quota_ops.model.difference import Action, Kind
 from quota_ops.model.entity import Entity
-from quota_ops.model.policy import DriftPolicy
+from quota_ops.model.guard import GuardFinding, format_override
+from quota_ops.model.limit_guards import judge_alteration
+from quota_ops.model.plan import Plan
+from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.report import Report
 from quota_ops.model.specification import format_flags
+from quota_ops.model.text import counted, plural
 from quota_ops.report.row_status import ReportRow, RowStatus
+from quota_ops.report.sentences import is_accepted
 
 
 class Ways(NamedTuple):
@@ -47,7 +54,7 @@ def format_accept_key(row: ReportRow) -> str:
 
 
 def format_revert(row: ReportRow, report: Report) -> str:
-    """Return the command that reverts a drifted row; empty if none does.
+    """Return the command that reverts a drifted row, overriding guards; empty if none does.
 
     A run does not revert what it only reports, but an alter can.
     """
@@ -56,12 +63,15 @@ def format_revert(row: ReportRow, report: Report) -> str:
         return ""
     cluster = quote(report.cluster)
     if difference.action is not Action.REPORT:
-        return f"quota-ops reconcile {cluster}"
+        override = f" {format_override(*_name(plan.guards))}" if plan.guards else ""
+        return "" if _find_obstacle(report) else f"quota-ops reconcile {cluster}{override}"
     if difference.after is None:
         change = f"--delete {quote(difference.key)}"
     else:
         change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"
-    return f"quota-ops alter {cluster} {names} {change} --reason TEXT"
+    guards = judge_alteration((difference._replace(action=Action.SET),), plan.policy)
+    override = format_override(*_name(guards)).strip()
+    return f"quota-ops alter {cluster} {names} {change} {override}"
 
 
 def explain_revert(row: ReportRow, report: Report) -> str:
@@ -75,12 +85,43 @@ def explain_revert(row: ReportRow, report: Report) -> str:
         return "No run reverts it: cluster.yaml protects it."
     if row.difference.action is Action.REPORT:
         return "No run reverts it: cluster.yaml sets drift: report."
-    if row.guarded or plan.policy.drift is DriftPolicy.ASK:
-        return "A guard blocks the run that reverts it, until somebody approves or overrides it."
+    if waits := _find_obstacle(report) or _list_decisions(plan):
+        return f"{waits}."
     clears = row.difference.kind is not Kind.DRIFTED and row.difference.after is None
     did = "clears" if clears else "reverts"
     also = ", with all other changes" if len(plan.writes) > 1 else ""
     return f"The next reconcile {did} it{also}{_say_when(plan.policy.schedule, report.finished)}."
+
+
+def _find_obstacle(report: Report) -> str:
+    """Return why no run applies the plan, whoever approves it; empty if nothing prevents that."""
+    if failure := report.provenance.failure:
+        return f"No run changes anything until this is fixed: {failure}"
+    if not is_accepted(report):
+        return "No run changes anything while the broker rejects a change of the plan"
+    return ""
+
+
+def _list_decisions(plan: Plan) -> str:
+    """Return whose decision the next run waits for; empty if it needs none.
+
+    A guard that was overridden blocks again: an override is valid for its own run.
+    """
+    if number := len(_name(plan.guards)):
+        blocks, them = plural(number, "blocks", "block"), plural(number, "it", "them")
+        is_never = plan.policy.approval is ApprovalPolicy.NEVER
+        approves = "" if is_never else ", or approves the plan in Airflow"
+        return (
+            f"{counted(number, 'guard')} {blocks} the whole plan: the next run changes nothing "
+            f"until somebody overrides {them}{approves}"
+        )
+    if needs_approval(plan):
+        return f"{approval_source(plan)}: the next run changes nothing until its plan is approved"
+    return ""
+
+
+def _name(guards: Iterable[GuardFinding]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.guard for one in guards))
 
 
 @lru_cache(maxsize=8)

@@ -18,14 +18,13 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
-from quota_ops.model.guard import Guard, GuardFinding, format_blocking, read_guards
-from quota_ops.model.limit_guards import judge_values
+from quota_ops.model.guard import GuardFinding, format_blocking, read_guards
+from quota_ops.model.limit_guards import judge_alteration
 from quota_ops.model.memory import forget_values, ledger_key
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import Batches, BatchRow, Key, Stored
-from quota_ops.model.strict_policy import Thresholds
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
 from quota_ops.precedence.changed_limits import Change
@@ -42,9 +41,6 @@ from quota_ops.store.parquet import from_rows, read_rows
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
 from quota_ops.store.run_marks import at_work
-
-GUARDS = (Guard.RAISE, Guard.SMALL_LIMIT)
-"""The guards that check a one-off change; the others check plans."""
 
 
 class Altered(NamedTuple):
@@ -152,8 +148,7 @@ def record_and_validate(
         )
         guards = [
             asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
-            for one in judge_values(writes, Thresholds(policy, None), {})
-            if one.guard in GUARDS
+            for one in judge_alteration(writes, policy)
         ]
         rows = [_row_json(row) for some in batches.values() for row in some]
         content = {"allow": list(allow), "guards": guards, "changes": rows}
