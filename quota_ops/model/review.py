@@ -47,6 +47,8 @@ class ClusterReview:
     folder: str
     report: Report | None = None
     own: frozenset[Key] = frozenset()
+    declared: frozenset[Key] = frozenset()
+    """Those of the own rows that the branch declares."""
     base: BaseFiles | None = None
     target: BaseFiles | None = None
     """The files of the target branch, if it has commits that the branch does not have."""

@@ -113,7 +113,7 @@ def _compare(run: Run, found: ClusterReview, rows: Mapping[Key, DesiredRow]) -> 
         before = _find_writes(_diff_base(run, base)) if is_base_known else {}
         own = _list_own(folder.differences(), changed, before, everything=not is_base_known)
         _limit_writes(folder, own)
-    found = replace(found, own=own)
+    found = replace(found, own=own, declared=own & rows.keys())
     owners = Counter(row.owner for row in declared.values())
     policy = base.policy if base else None
     earlier = EarlierRuns(len(declared), owners, policy, commits=())

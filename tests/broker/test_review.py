@@ -129,6 +129,27 @@ def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
     assert f"\nAlready absent from the cluster: `user=bob {RATE}`.\n" in comment
 
 
+def test_what_the_cluster_has_already_is_no_change(lab: Lab) -> None:
+    """A removed quota that somebody deleted is absent, and what the branch applied is stored."""
+    begin(lab, alice=10, bob=20)
+    lab.run("reconcile")
+    lab.put({"user=bob": {RATE: None}})
+    change(lab, alice=12, carol=9)
+
+    _, before = review(lab)
+    lab.run("reconcile")
+    _, after = review(lab)
+
+    absent = f"\nAlready absent from the cluster: `user=bob {RATE}`.\n"
+    assert before.startswith("**quota-ops · ✅ 2 changes on `demo`**")
+    assert absent in before
+    assert "⚠" not in before
+    assert after.partition("\n")[2].startswith(
+        f"\nAlready on the cluster: `user=alice {RATE}`, `user=carol {RATE}`.\n{absent}"
+    )
+    assert after.startswith("**quota-ops · ✅ no change on `demo`**")
+
+
 def test_what_was_merged_since_is_not_reverted(lab: Lab) -> None:
     """A branch that is behind main shows neither main's new quotas as removed nor its raises."""
     begin(lab, alice=10, bob=20)

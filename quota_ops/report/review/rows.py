@@ -9,6 +9,9 @@ from quota_ops.model.review import ClusterReview
 from quota_ops.model.rows import Key
 from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
 
+_DONE = frozenset({Action.RECORD, Action.FORGET})
+"""Actions on rows that the cluster has as the branch declares them."""
+
 
 class ReviewRows(NamedTuple):
     """The rows of one cluster, the riskiest first.
@@ -32,22 +35,20 @@ def split_rows(review: ClusterReview) -> ReviewRows:
     """Return the rows of a cluster's review."""
     rows = report_rows(review.report) if review.report else ()
     own = [row for row in rows if row.difference.id in review.own]
-    recorded = [row.difference for row in own if row.difference.action is Action.RECORD]
-    same = {one.id for one in recorded}
-    stored = {one.id for one in recorded if one.after is not None}
-    listed = {row.difference.id for row in own}
+    done = {row.difference.id for row in own if row.difference.action in _DONE}
+    done |= review.own - {row.difference.id for row in own}  # in sync, and so not listed
     others = [row for row in rows if row.difference.id not in review.own and _differs(row)]
     return ReviewRows(
         tuple(row for row in own if row.difference.action in WRITES),
         tuple(
             row
             for row in own
-            if row.difference.action not in WRITES and row.difference.id not in same
+            if row.difference.action not in WRITES and row.difference.id not in done
         ),
         tuple(row for row in others if not _is_merged(review, row)),
         tuple(row for row in others if _is_merged(review, row)),
-        tuple(sorted(stored)),
-        tuple(sorted((same - stored) | (review.own - listed))),
+        tuple(sorted(done & review.declared)),
+        tuple(sorted(done - review.declared)),
     )
 
 
