@@ -51,9 +51,11 @@ def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
     known, is_new = past.quotas.get(row.difference.id), past.is_new(row.difference)
     words = [] if is_new is None else [_drift_words(known, now, is_new=is_new)]
     if (altered := past.find_alter(row.difference)) and not row.origin:
+        by = f" by {altered.altered_by}" if altered.altered_by else ""
+        why = f": {altered.altered_reason}" if altered.altered_reason else ""
         words.append(
-            f"Changed by {altered.altered_by} with alter on {moment(altered.altered_at)}: "
-            f"{altered.altered_reason} (run {altered.altered_run})."
+            f"Changed{by} with alter on {moment(altered.altered_at)}{why} "
+            f"(run {altered.altered_run})."
         )
     if known and known.set_at:
         commit = f", commit {short_commit(known.set_commit)}" if known.set_commit else ""

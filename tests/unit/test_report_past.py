@@ -75,6 +75,17 @@ def test_the_past_of_a_row() -> None:
     ]
 
 
+def test_an_alter_without_a_reason() -> None:
+    """A row names what is known of the alter that changed it: an alter needs no reason."""
+    silent = ALTERED._replace(altered_reason=None)
+    nameless = silent._replace(altered_by=None)
+
+    assert [words_of(report_of(one))[0][1] for one in (silent, nameless)] == [
+        "Changed by anna with alter on 2026-11-21 09:00 UTC (run r7).",
+        "Changed with alter on 2026-11-21 09:00 UTC (run r7).",
+    ]
+
+
 def test_an_alter_that_was_replaced_explains_nothing() -> None:
     """An alter of another value, or before the last run that set the quota, is not named."""
     other = ALTERED._replace(altered_value=1.0)
