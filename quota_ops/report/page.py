@@ -13,7 +13,7 @@ from quota_ops.model.guard import format_override
 from quota_ops.model.report import Report
 from quota_ops.report.brokers import broker_id, broker_words, format_broker_result
 from quota_ops.report.client_effects import inventory_words
-from quota_ops.report.ending import count_ending, mark_holds
+from quota_ops.report.ending import count_ending, list_holds
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.formats import (
     duration,
@@ -110,7 +110,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         notes=[*_waiting(waits_until), *_notes(report)],
         changes_title=changes_title,
         sentences=list(_sentences(report)),
-        holds=list(mark_holds(report)),
+        holds=list_holds(report),
         details=[*summary.details, *filter(None, (count_ending(report),))],
         verified=verified_words(report),
         broker_id=broker_id,

@@ -8,7 +8,7 @@ from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Status
 from quota_ops.model.specification import parse_exactly
 from quota_ops.report import fleet_page
-from quota_ops.report.ending import mark_holds
+from quota_ops.report.ending import list_holds
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.row_status import RowStatus, count_statuses
@@ -74,8 +74,11 @@ def test_the_answer() -> None:
     assert [count_statuses(one)[RowStatus.HELD] for one in (HELD, since)] == [1, 1]
 
 
-def test_holds_that_end_soon_are_marked() -> None:
-    """The page shows first what ends within a week, and in how long; the overview counts it."""
+def test_holds_that_end_soon() -> None:
+    """The page lists the first to end first, and both pages show when: it is true when read later.
+
+    They count those that end within a week.
+    """
     until = {"carol": timedelta(hours=5), "etl": timedelta(days=12), "spark": timedelta(days=2)}
     now = datetime.fromisoformat(HELD.finished)
     holds = tuple(
@@ -84,11 +87,14 @@ def test_holds_that_end_soon_are_marked() -> None:
     )
     report = replace(HELD, plan=replace(PLAN, holds=holds))
 
-    marked = [(words.split()[0], ends) for words, ends in mark_holds(report)]
-    assert marked == [
-        ("user=carol", "ends in 5 hours"),
-        ("user=spark", "ends in 2 days"),
-        ("user=etl", ""),
+    one = replace(report, plan=replace(PLAN, holds=holds[:2]))
+    assert [words.split()[0] for words in list_holds(report)] == [
+        "user=carol",
+        "user=spark",
+        "user=etl",
     ]
-    assert " · 2 holds end within 7 days" in as_html(report)
-    assert "; 2 holds end within 7 days" in fleet_page.as_html([("demo", report)])
+    assert " · 2 holds end, the first at 2026-11-21 15:15 UTC" in as_html(report)
+    assert "; 2 holds end, the first at 2026-11-21 15:15 UTC" in fleet_page.as_html(
+        [("demo", report)]
+    )
+    assert " · 1 hold ends at 2026-11-21 15:15 UTC" in as_html(one)
