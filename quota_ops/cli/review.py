@@ -183,19 +183,20 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
     there = folders & {*names}
     bases, invalid = branch.read_commit(branch.base, names, shared.file_cache)
     targets: Mapping[str, BaseFiles] = {}
-    if branch.count_missing():
+    if is_behind := bool(branch.count_missing()):
         targets, _ = branch.read_commit(branch.target, names, shared.file_cache)
     by_id = {one.policy.cluster_id: one for one in bases.values()}
     followed: set[str] = set()
     for name in sorted(there):
         base = _find_renamed(branch.desired_state / name, by_id) or bases.get(name)
         followed |= {base.folder} if base else set()
-        folder = f"{branch.prefix}{name}"
+        target = targets.get(base.folder if base else name)
         found = ClusterReview(
             name,
-            folder,
+            f"{branch.prefix}{name}",
             base=base,
-            target=targets.get(name),
+            target=target,
+            has_target_changed=is_behind and target != base,
             invalid_base=invalid.get(name),
             repository=shared.repository,
         )

@@ -52,6 +52,8 @@ class ClusterReview:
     base: BaseFiles | None = None
     target: BaseFiles | None = None
     """The files of the target branch, if it has commits that the branch does not have."""
+    has_target_changed: bool = False
+    """Whether the target branch has changed the cluster's files since the merge base."""
     problems: tuple[Problem, ...] = ()
     unlisted: int = 0
     """How many further problems there are."""

@@ -150,6 +150,26 @@ def test_what_the_cluster_has_already_is_no_change(lab: Lab) -> None:
     assert after.startswith("**quota-ops · ✅ no change on `demo`**")
 
 
+def test_a_digest_is_promised_only_if_nothing_else_is_merged(lab: Lab) -> None:
+    """What main has merged and no run has applied is in the plan after the merge as well."""
+    begin(lab, alice=10, bob=20)
+    lab.run("reconcile")
+    change(lab, alice=20, bob=20)
+    root = lab.folder.parent
+    git(root, "checkout", "--quiet", "main")
+    (root / "README.md").write_text("quotas")
+    commit_all(root)
+    git(root, "checkout", "--quiet", "branch")
+
+    _, alone = review(lab)
+    git(root, "checkout", "--quiet", "main")
+    change(lab, alice=10, bob=30)
+    git(root, "checkout", "--quiet", "branch")
+    _, behind = review(lab)
+
+    assert ["The plan after the merge has" in one for one in (alone, behind)] == [True, False]
+
+
 def test_what_was_merged_since_is_not_reverted(lab: Lab) -> None:
     """A branch that is behind main shows neither main's new quotas as removed nor its raises."""
     begin(lab, alice=10, bob=20)

@@ -154,7 +154,8 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         yield f"\n{words}"
     if words := callback_words(report.facts, code):
         yield f"\n⚠️ {words}"
-    if plan.writes and plan.ledger and not rows.others and not rows.merged:
+    is_alone = not (rows.others or rows.merged or review.has_target_changed)
+    if plan.writes and plan.ledger and is_alone:
         yield (
             f"\nPlan {code(plan.digest[:SHORT])}. The plan after the merge has the same digest if "
             "nothing else changes."
