@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,8 @@ def test_a_failed_review_replaces_the_comment_on_an_earlier_commit(tmp_path: Pat
     assert api.comments[0] == (
         f"{MARKER}\n**quota-ops · ❌ the review failed** · commit `{head(root)[:7]}`\n\n"
         "`this checkout has no commit named nowhere to compare with`<br>"
-        "`Name the target of the branch with --base, for example origin/main.`\n\n"
+        "`Run git fetch origin '+refs/heads/*:refs/remotes/origin/*', or name another commit with "
+        "--base.`\n\n"
         "Nothing is known about the changes of this commit.\n"
     )
     with pytest.raises(InvalidInput) as down:  # the server has ended
@@ -146,14 +148,23 @@ def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
     """A shallow clone, an unknown target and a folder outside Git are errors with a remedy."""
     root, home = tmp_path / "repository", {"HOME": str(tmp_path)}
     make_branch(root, {"demo/cluster.yaml": "a"}, {"demo/cluster.yaml": "b"})
-    git(tmp_path, "clone", "--quiet", "--depth", "1", root.as_uri(), "shallow")
+    git(root, "checkout", "--quiet", "main")  # as on a host, where HEAD is the usual branch
+    for name in ("shallow", "one-branch"):
+        git(tmp_path, "clone", "-q", "--depth", "1", "--branch", "branch", root.as_uri(), name)
     git(tmp_path / "shallow", "fetch", "--quiet", "--depth", "1", "origin", "main:main")
-    deep = "fetch-depth: 0 in actions/checkout, on GitLab GIT_DEPTH: 0, elsewhere git fetch"
+    every = "origin '+refs/heads/*:refs/remotes/origin/*'"
+    deep = (
+        "on GitHub fetch-depth: 0 in actions/checkout, on GitLab GIT_DEPTH: 0, elsewhere git fetch "
+        f"--unshallow {every}"
+    )
     errors = {
         ("shallow", "--base", "main"): "this clone is shallow: it lacks the merge base of HEAD and "
-        f"main\n  Fetch the history: on GitHub {deep} --unshallow.\n",
+        f"main\n  Fetch the history: {deep}.\n",
+        ("one-branch",): "this checkout has no commit named origin/HEAD or origin/main or "
+        "origin/master or main or master to compare with\n"
+        f"  Fetch the history: {deep}, or name another commit with --base.\n",
         ("repository", "--base", "nosuch"): "this checkout has no commit named nosuch to compare "
-        "with\n  Name the target of the branch with --base, for example origin/main.\n",
+        f"with\n  Run git fetch {every}, or name another commit with --base.\n",
         ("repository", "--desired-state", "gone"): "gone is not a folder, so there is no branch to "
         "review\n  Run this in a checkout, or name the folder with --desired-state. If the branch "
         "removes the last cluster: its quotas stay on the cluster, unmanaged. To see that in the "
@@ -167,3 +178,7 @@ def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
 
     assert {one: run.stderr for one, run in ended.items()} == errors
     assert {run.returncode for run in ended.values()} == {2}
+    for name in ("shallow", "one-branch"):
+        git(tmp_path / name, "fetch", "--quiet", "--unshallow", *shlex.split(every))
+        fetched = call_cli(["review", "--files-only"], home, tmp_path / name)
+        assert fetched.stdout.startswith("**quota-ops · ❌ ")  # compared: its YAML is invalid

@@ -19,9 +19,11 @@ from quota_ops.model.review import BaseFiles
 
 USUAL_TARGETS = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 """The branches that a branch is compared with if no target is named, the first that exists."""
+_ALL_BRANCHES = "origin '+refs/heads/*:refs/remotes/origin/*'"
+"""What `git fetch` fetches so that a clone of one branch has the target too."""
 _SHALLOW = (
     "Fetch the history: on GitHub fetch-depth: 0 in actions/checkout, on GitLab GIT_DEPTH: 0, "
-    "elsewhere git fetch --unshallow."
+    f"elsewhere git fetch --unshallow {_ALL_BRANCHES}"
 )
 _NO_CLUSTER = (
     "If the branch removes the last cluster: its quotas stay on the cluster, unmanaged. To see "
@@ -67,17 +69,20 @@ class Branch:
             if (bases := repository.merge_bases(target)) is not None:
                 break
         else:
-            shallow = f" {_SHALLOW}" if repository.is_shallow() else ""
+            fetch = _SHALLOW if repository.is_shallow() else f"Run git fetch {_ALL_BRANCHES}"
             raise InvalidInput(
                 f"this checkout has no commit named {' or '.join(targets)} to compare with",
-                f"Name the target of the branch with --base, for example origin/main.{shallow}",
+                f"{fetch}, or name another commit with --base.",
+            )
+        if not bases and repository.is_shallow():
+            raise InvalidInput(
+                f"this clone is shallow: it lacks the merge base of HEAD and {target}",
+                f"{_SHALLOW}.",
             )
         if not bases:
-            shallow = "this clone is shallow: it lacks " if repository.is_shallow() else ""
             raise InvalidInput(
-                f"{shallow or 'there is no '}{'the' if shallow else ''} merge base of HEAD and "
-                f"{target}".replace("  ", " "),
-                _SHALLOW if shallow else "Name a commit that the branch began from with --base.",
+                f"there is no merge base of HEAD and {target}",
+                "Name a commit that the branch began from with --base.",
             )
         return cls(repository, desired_state, repository.prefix(), head, bases[0], target)
 
