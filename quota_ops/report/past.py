@@ -28,10 +28,16 @@ def find_news(row: ReportRow, past: Past | None) -> str:
     return "" if is_new is None else NEW if is_new else KNOWN
 
 
+def list_drift(report: Report) -> list[ReportRow]:
+    """Return the rows that were changed outside Git and still are, held ones included."""
+    states = {RowStatus.DRIFTED, RowStatus.HELD}
+    return [row for row in report_rows(report) if row.status in states and row.difference.is_drift]
+
+
 def news_words(report: Report) -> str:
     """Return how much of the drift is new, for the summary; empty if that is not known."""
     past = report.past
-    drifted = [row for row in report_rows(report) if row.status is RowStatus.DRIFTED]
+    drifted = list_drift(report)
     news = [find_news(row, past) for row in drifted]
     if past is None or not drifted or "" in news:
         return ""

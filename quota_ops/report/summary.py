@@ -11,7 +11,7 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.brokers import brokers_words
 from quota_ops.report.cells import trouble_word
 from quota_ops.report.formats import escape_text
-from quota_ops.report.past import news_words
+from quota_ops.report.past import list_drift, news_words
 from quota_ops.report.row_status import (
     ReportRow,
     RowStatus,
@@ -68,7 +68,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
         status = SyncStatus.UNKNOWN if troubles.keys() <= _UNKNOWN else SyncStatus.ATTENTION
         reason, *parts = _trouble_words(cluster, troubles)
         return Summary(status, reason, (*parts, *more))
-    if moved := _drift_words(cluster, count):
+    if moved := _drift_words(cluster, report, count):
         return Summary(SyncStatus.ATTENTION, moved, (*filter(None, (news_words(report),)), *more))
     if not has_not_ended(report.stages) and (waits := _pending_words(cluster, count)):
         return Summary(SyncStatus.PENDING, waits, more)
@@ -103,11 +103,17 @@ def _count_skipped(report: Report) -> int:
     return max((one.left for one in report.brokers), default=0)
 
 
-def _drift_words(cluster: str, count: Mapping[RowStatus, int]) -> str:
-    """Return how many quotas changed outside Git, or went back to an earlier run's value."""
-    if number := count[RowStatus.DRIFTED]:
+def _drift_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
+    """Return how many quotas changed outside Git, or went back to an earlier run's value.
+
+    Held quotas that were changed outside Git are counted too, but alone they are no reason.
+    """
+    if drifted := count[RowStatus.DRIFTED]:
+        number = len(list_drift(report))
+        held = number - drifted
         changed = f"{plural(number, 'was', 'were')} changed outside Git"
-        return f"{counted(number, 'quota')} on {cluster} {changed}"
+        also = f", {held:,} of which {_is(held)} held" if held else ""
+        return f"{counted(number, 'quota')} on {cluster} {changed}{also}"
     number = count[RowStatus.RETURNED]
     again = f"{plural(number, 'has', 'have')} the value of an earlier run again"
     return f"{counted(number, 'quota')} on {cluster} {again}" if number else ""

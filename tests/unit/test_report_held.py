@@ -14,7 +14,15 @@ from quota_ops.report.page import as_html
 from quota_ops.report.row_status import RowStatus, count_statuses
 from quota_ops.report.summary import summarize
 from quota_ops.report.text_report import as_text
-from tests.unit.report_sample import ALICE_RAISED, MIB, PLAN, PLANNED, answered, difference
+from tests.unit.report_sample import (
+    ALICE_RAISED,
+    DEFAULT_RAISED,
+    MIB,
+    PLAN,
+    PLANNED,
+    answered,
+    difference,
+)
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
 WHO = parse_exactly(["user=bob"], [], [])
@@ -72,6 +80,15 @@ def test_the_answer() -> None:
     assert summarize(HELD).sentence.startswith("1 quota on demo is held; 411 of 412 ")
     assert summarize(since).sentence.startswith("1 quota on demo is held; 411 of 412 ")
     assert [count_statuses(one)[RowStatus.HELD] for one in (HELD, since)] == [1, 1]
+
+
+def test_held_drift_is_drift() -> None:
+    """The quotas that were changed outside Git are counted with those that are held."""
+    plan = replace(PLAN, differences=(DEFAULT_RAISED, BOB), holds=(HOLD,))
+
+    assert summarize(replace(PLANNED, plan=plan)).sentence.startswith(
+        "2 quotas on demo were changed outside Git, 1 of which is held; 1 held; 410 of 412 "
+    )
 
 
 def test_holds_that_end_soon() -> None:
