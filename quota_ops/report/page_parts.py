@@ -7,7 +7,7 @@ from quota_ops.model.report import Report
 from quota_ops.report import cells
 from quota_ops.report.effects import effect
 from quota_ops.report.page_links import PageLinks
-from quota_ops.report.past import find_news, past_words
+from quota_ops.report.past import find_news, find_since, past_words
 from quota_ops.report.row_status import ReportRow, RowStatus
 from quota_ops.report.ways import (
     explain_revert,
@@ -115,7 +115,7 @@ def page_row(row: ReportRow, report: Report, links: PageLinks) -> PageRow:
         current=cells.current(row),
         desired=cells.desired(row),
         change=cells.change(row).replace("-", MINUS),
-        since=" ".join(cells.since(row)),
+        since=find_since(row, past),
         owner=difference.owner or "",
         source=cells.source(row),
         link=links.find_line(row),

@@ -6,6 +6,7 @@ from quota_ops.model.history import QuotaHistory
 from quota_ops.model.past import Past
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted
+from quota_ops.report import cells
 from quota_ops.report.formats import escape_text, moment, short_commit
 from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
 
@@ -50,13 +51,24 @@ def news_words(report: Report) -> str:
     return f"known since {moment(first)}"
 
 
+def find_since(row: ReportRow, past: Past | None) -> str:
+    """Return since when the cluster has the value of a row: of the alter that set it, if known."""
+    altered = _find_alter(row, past)
+    return moment(altered.altered_at) if altered else " ".join(cells.since(row))
+
+
+def _find_alter(row: ReportRow, past: Past | None) -> QuotaHistory | None:
+    """Return the history of a row that an alter changed, unless its origin names that."""
+    return past.find_alter(row.difference) if past and not row.origin else None
+
+
 def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
     """Return the past of a row in sentences: first seen, changed by whom, set by which run."""
     if past is None:
         return []
     known, is_new = past.quotas.get(row.difference.id), past.is_new(row.difference)
     words = [] if is_new is None else [_drift_words(known, now, is_new=is_new)]
-    if (altered := past.find_alter(row.difference)) and not row.origin:
+    if altered := _find_alter(row, past):
         by = f" by {altered.altered_by}" if altered.altered_by else ""
         why = f": {altered.altered_reason}" if altered.altered_reason else ""
         words.append(

@@ -16,7 +16,7 @@ from quota_ops.model.report import Origin, Report
 from quota_ops.model.rows import Key
 from quota_ops.report.cells import change
 from quota_ops.report.page_past import add_run
-from quota_ops.report.past import past_words
+from quota_ops.report.past import find_since, past_words
 from quota_ops.report.row_status import report_rows
 from quota_ops.report.summary import summarize
 from quota_ops.report.ways import explain_revert, format_revert
@@ -73,6 +73,15 @@ def test_the_past_of_a_row() -> None:
             "Set last by run r1 on 2026-11-01 08:00 UTC, commit a1b2c3d.",
         ],
     ]
+
+
+def test_since_when_a_row_has_its_value() -> None:
+    """An alter tells when it set the value; otherwise the ledger knows a time before that."""
+    row = report_rows(report_of())[0]
+    row = row._replace(difference=RAISED._replace(since="2026-11-21T08:00:00Z"))
+
+    found = [find_since(row, report_of(*known).past) for known in ((ALTERED,), ())]
+    assert found == ["2026-11-21 09:00 UTC", "after 2026-11-21 08:00 UTC"]
 
 
 def test_an_alter_without_a_reason() -> None:
