@@ -27,8 +27,8 @@ def history(
 
     Reads only the run store. Days are in UTC. A quota has drifted from the first run that finds it
     changed outside Git until a run finds it in sync; a drift that ends before any run sees it is
-    unknown. If a file of the history cannot be read, the result does not count it, stderr names it,
-    and the exit code is 2.
+    unknown. stderr names each run that has not recorded its end. If a file of the history cannot be
+    read, the result does not count it, stderr names it, and the exit code is 2.
     """
     import json
     from functools import cache
@@ -38,10 +38,18 @@ def history(
     from quota_ops.report.history import cluster_screen, entity_screen, list_events, list_json
     from quota_ops.sql.history import read_events, read_history
     from quota_ops.store.history import read_day
+    from quota_ops.store.run_marks import find_unrecorded_runs
     from quota_ops.store.run_store import find_run_store
 
     store, named = find_run_store(run_store), entity and _find_name(entity)
     read = cache(read_day)  # the events of an entity are in the same days
+    unrecorded = [one.name for one in find_unrecorded_runs(store.runs_of(cluster))]
+    for run in unrecorded if output == TEXT else ():
+        click.echo(
+            f"run {run} has not recorded its end: it is running or was killed, and the history "
+            f"may lack what it wrote. See quota-ops show {cluster}/{run}",
+            err=True,
+        )
     found = read_history(store, cluster, [named] if named else [], read)
     if not found.days:
         raise InvalidInput(
@@ -69,7 +77,7 @@ def history(
         show_screen(screen)
     else:
         head = {"cluster": cluster, "since": first, "quotas": list_json(quotas)}
-        shown = {**head, **values, "not_counted": list(troubles)}
+        shown = {**head, **values, "unrecorded": unrecorded, "not_counted": list(troubles)}
         click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
     refuse_incomplete(troubles, output)
 

@@ -91,10 +91,10 @@ def record_run(
 
     Raises InvalidInput if the end of a run that writes cannot be recorded in the run store.
     """
+    _warn_missed(record_run_history(folder, report))
     if writes:
         find_audit = partial(find_audit_connection, file=connection_file)
         _warn_missed(record_end(folder, partial(audit_record, report), find_audit))
-    _warn_missed(record_run_history(folder, report))
 
 
 def record_command(folder: RunFolder, verb: Verb, connection_file: Path | None) -> None:

@@ -92,7 +92,7 @@ def entity_screen(
 ) -> Screen:
     """Return a sentence for each quota of an entity, and what happened to it, the newest first."""
     rows = tuple(Row(_event_cells(one)) for one in reversed(events))
-    nothing = line(f"No run changed {entity} or found it drifted since {since}.")
+    nothing = line(f"The history has no change or drift of {entity} since {since}.")
     return (
         *(line(_describe_quota(one)) for one in quotas),
         *((line(), Table(_EVENT_HEADINGS, rows)) if rows else (nothing,)),

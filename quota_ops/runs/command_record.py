@@ -65,6 +65,6 @@ def record_command_end(
         folder.decisions(),
     )
     record = partial(format_command_end, end)
+    forgotten = record_command_history(folder, record(1))  # first, as in write_reports
     missed = record_end(folder, record, find_audit)
-    forgotten = record_command_history(folder, record(1))
     return "; ".join(filter(None, (missed, forgotten))) or None

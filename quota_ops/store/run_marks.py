@@ -76,6 +76,11 @@ def find_marked_runs(runs: Place) -> list[Place]:
     return [one for one in (runs / name for name in names) if (one / ABOUT).exists()]
 
 
+def find_unrecorded_runs(runs: Place) -> list[Place]:
+    """Return the runs in a cluster's folder that write, or died before they recorded their end."""
+    return [one for one in find_marked_runs(runs) if not is_unsettled(one)]
+
+
 def find_liveness(run: Place) -> Life:
     """Return whether the process that marked a run is alive, if this machine can find out.
 

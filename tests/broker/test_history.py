@@ -2,12 +2,15 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from quota_ops.model.history import HISTORY, HistoryRow
 from quota_ops.store import history, parquet
+from tests.broker.killing import die_in_file
+from tests.broker.test_dead_runs import begin, kill
 from tests.lab import Lab
 from tests.places import on_disk
 
@@ -142,3 +145,30 @@ def test_a_blocked_plan_and_a_failed_look_are_recorded(lab: Lab) -> None:
     )
     assert (failed.declared, failed.stopped_at, failed.stopped) == (None, "check", "failed")
     assert "team.yaml" in str(failed.failure)
+
+
+def read_of_killed(lab: Lab) -> tuple[list[str], set[str], str]:
+    """Return the runs that a history names as unrecorded, those of its events, and its warning."""
+    command = ("history", "demo", "--entity", "user=a1")
+    found = json.loads(lab.call(*command, "--format", "json").stdout)
+    return found["unrecorded"], {one["run"] for one in found["events"]}, lab.call(*command).stderr
+
+
+@pytest.mark.local_store
+def test_killed_before_its_end_is_recorded(lab: Lab) -> None:
+    """Its writes are in the history once, and it is named until a later run records its end."""
+    begin(lab)
+    run = kill(lab, partial(die_in_file, "end-0001.json"))
+    name = run.place.name
+    warning = (
+        f"run {name} has not recorded its end: it is running or was killed, and the history may "
+        f"lack what it wrote. See quota-ops show demo/{name}\n"
+    )
+    assert read_of_killed(lab) == ([name], {name}, warning)
+    mark = lab.store.root / "at_work" / "demo" / name
+    mark.replace(json.dumps({"since": "2020-01-01T00:00:00+00:00"}).encode())
+
+    lab.run("reconcile")
+
+    assert (run.place / "end-0001.json").exists()
+    assert read_of_killed(lab) == ([], {name}, "")

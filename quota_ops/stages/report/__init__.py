@@ -37,8 +37,8 @@ def write_reports(
     `find_audit` looks up the connection to the audit topic by its name.
     """
     read = add_past(folder, read_run(folder))
+    forgotten = record_run_history(folder, read)  # first: nobody settles a run that has ended
     missed = record_end(folder, partial(audit_record, read), find_audit)
-    forgotten = record_run_history(folder, read)
     if (missed, forgotten) == (read.audit, None):
         report = read
     else:
