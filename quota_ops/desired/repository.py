@@ -7,9 +7,9 @@ from quota_ops.model.code_host import Repository
 
 EXAMPLE = "https://github.com/acme/quotas"
 _REMEDY = (
-    f"Write it as a browser shows it, for example {EXAMPLE}. For a host whose name does not "
-    "contain github, gitlab, gitea, forgejo, codeberg or bitbucket as a part between dots, write "
-    "the address of a line, for example "
+    f"Write the address of its first page, for example {EXAMPLE}. For Bitbucket Server, and a host "
+    "whose name does not contain github, gitlab, gitea, forgejo, codeberg or bitbucket as a part "
+    "between dots, write the address of a line, for example "
     "https://code.example/acme/quotas/src/commit/{commit}/{path}#L{line}."
 )
 

@@ -23,6 +23,10 @@ BITBUCKET = Host(("bitbucket",), "/commits/{commit}", "/src/{commit}/{path}#line
 _HOSTS = (GITLAB, GITHUB, GITEA, BITBUCKET)
 _ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`|]+")
 _LONGEST = 500
+_PARTS = 2
+"""A repository's address is that of the host, an owner and a name; on GitLab, groups are nested."""
+_BELOW_GITLAB = frozenset({"-", "blob", "tree"})
+"""Names that GitLab reserves for pages below that of a repository."""
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _FRAGMENT = re.compile("#[^#{]*{line}$")
 _PLACEHOLDERS = ("{commit}", "{path}", "{line}")
@@ -59,6 +63,7 @@ class Repository:
         host = next((one for one in _HOSTS if not {*one.names}.isdisjoint(labels)), None)
         if host is None:
             raise ValueError(f"The name of {name} does not show which kind of code host it is.")
+        _check_first_page(host, address)
         return cls.on(host, address)
 
     def find_line(self, commit: str, path: str, line: int | None) -> str:
@@ -107,6 +112,17 @@ def _check_address(address: str) -> str:
     if "{" not in address and (parts.query or parts.fragment):
         raise ValueError("This is not the web address of a repository: it has a '?' or a '#'.")
     return name
+
+
+def _check_first_page(host: Host, address: str) -> None:
+    """Raise ValueError for a page above or below that of a repository, where links lead nowhere."""
+    parts = urlsplit(address).path.split("/")[1:]
+    is_number_right = len(parts) >= _PARTS if host is GITLAB else len(parts) == _PARTS
+    if not is_number_right or not all(parts) or not _BELOW_GITLAB.isdisjoint(parts[_PARTS:]):
+        known = f"{'GROUP' if host is GITLAB else 'OWNER'}/REPOSITORY"
+        raise ValueError(
+            f"This is not the web address of a repository, which ends with /{known} on this host."
+        )
 
 
 def _check_placeholders(address: str) -> None:
