@@ -164,7 +164,7 @@ def _find_absent(
 def _read_names(typed: dict[str, Any]) -> dict[str, str]:
     """Return the names by type, from --user, --client-id, --ip and --names."""
     from quota_ops.model.specification import parse_names, require_carried, require_text
-    from quota_ops.precedence.resolution import normalize_address
+    from quota_ops.precedence.addresses import read_address
 
     names = {
         kind: typed[option]
@@ -182,8 +182,9 @@ def _read_names(typed: dict[str, Any]) -> dict[str, str]:
     if names.get(USER) == "":
         raise InvalidInput("--user is empty.", "Leave it out for a client without authentication.")
     if IP in names:
-        if (read := normalize_address(names[IP])) is None:
-            raise InvalidInput(f"--ip {names[IP]} is not an IP address.", "Give one as digits.")
+        if (read := read_address(names[IP])) is None:
+            remedy = "Write it in digits, without leading zeros, brackets or a zone."
+            raise InvalidInput(f"--ip {names[IP]} is not an IP address.", remedy)
         names[IP] = read
     return names
 

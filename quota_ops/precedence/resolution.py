@@ -4,14 +4,13 @@ Source: DefaultQuotaCallback in org.apache.kafka.server.quota.ClientQuotaManager
 quotaLimit) and ConnectionQuotas for addresses; the order of the levels is KIP-248's QuotaSource.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import StoredQuota
+from quota_ops.precedence.addresses import normalize_address
 
 ANONYMOUS = "ANONYMOUS"
 """The user name of a client without authentication."""
@@ -211,34 +210,3 @@ def _may_match(kind: str, name: str | None, names: Mapping[str, str]) -> bool:
     if own is None:
         return kind not in _KNOWN_TYPES
     return name is None or (own.startswith(name) if kind.endswith(_PREFIX) else own == name)
-
-
-_DECIMALS = re.compile(r"[0-9]{1,99}(?:\.[0-9]{1,99}){0,3}")
-_BYTE = 256
-
-
-def normalize_address(name: str) -> str | None:
-    """Return the shortest spelling of an IP address; None for a host name or an empty name.
-
-    `10` is 0.0.0.10, `010.0.0.1` is 10.0.0.1, `[::1]` is ::1, `::ffff:10.0.0.1` is 10.0.0.1, and a
-    zone is ignored. Source: java.net.InetAddress.getByName and Inet6Address.equals.
-    """
-    if _DECIMALS.fullmatch(name):
-        return _parse_decimals(name)
-    is_bracketed = name.startswith("[") and name.endswith("]")
-    try:
-        read = ip_address(name[1:-1] if is_bracketed else name)
-    except ValueError:
-        return None
-    if not isinstance(read, IPv6Address):  # an IPv4 address in brackets
-        return None
-    return str(read.ipv4_mapped or IPv6Address(int(read)))
-
-
-def _parse_decimals(name: str) -> str | None:
-    """Parse numbers as bytes; the last number fills the rest of the address."""
-    *first, last = map(int, name.split("."))
-    room = 4 - len(first)
-    if any(one >= _BYTE for one in first) or last >= _BYTE**room:
-        return None
-    return ".".join(map(str, (*first, *last.to_bytes(room, "big"))))

@@ -8,12 +8,12 @@ from typing import Any
 
 from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, IP, USER, Entity
 from quota_ops.model.quota import format_limit
+from quota_ops.precedence.addresses import normalize_address
 from quota_ops.precedence.resolution import (
     ANONYMOUS,
     CLIENT_KEYS,
     IP_KEYS,
     LEVELS,
-    normalize_address,
 )
 from quota_ops.report.formats import escape_text
 from quota_ops.report.resolution import WHO_SHARES

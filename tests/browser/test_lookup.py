@@ -10,13 +10,13 @@ from playwright.sync_api import Browser, expect
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import StoredQuota
+from quota_ops.precedence.addresses import normalize_address
 from quota_ops.precedence.resolution import (
     CLIENT_KEYS,
     IP_KEYS,
     LEVELS,
     Limits,
     Resolution,
-    normalize_address,
 )
 from quota_ops.report.page import as_html
 from quota_ops.report.resolution import notes
@@ -132,6 +132,6 @@ def test_addresses_agree_with_the_resolver(browser: Browser, tmp_path: Path) -> 
         assert found.applied == (found.rungs[0] if own else found.rungs[-1])
     tab.get_by_label("Address", exact=True).fill("010.0.0.1")
     tab.get_by_role("button", name="Look up").click()
-    tab.get_by_text("010.0.0.1 is not an IP address in plain digits.").wait_for()
+    tab.get_by_text("010.0.0.1 is not an IP address: write it in digits").wait_for()
     assert list_violations(tab) == []
     tab.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.precedence.resolution import normalize_address
+from quota_ops.precedence.addresses import normalize_address
 
 
 @pytest.mark.parametrize(

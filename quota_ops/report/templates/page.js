@@ -277,7 +277,7 @@
   };
   const showAddress = (limits, { addresses, named }, typed) => {
     const address = normalize(typed);
-    if (address === null) return [`${typed} is not an IP address in plain digits.`, ""];
+    if (address === null) return [`${typed} is not an IP address: write it in digits, without leading zeros, brackets or a zone.`, ""];
     const own = addresses.get(address), anyone = addresses.get("");
     const fate = own && own.length > 1 ? "one of these applies: they are spellings of one address" : "applies";
     const rows = [["address", own ? [own.toSorted().join(" or "), fate] : ["none", ""]],

@@ -1,0 +1,47 @@
+"""IP addresses as brokers read them, and as people type them."""
+
+import re
+from ipaddress import IPv6Address, ip_address
+
+_DECIMALS = re.compile(r"[0-9]{1,99}(?:\.[0-9]{1,99}){0,3}")
+_BYTE = 256
+
+
+def normalize_address(name: str) -> str | None:
+    """Return the shortest spelling of an IP address; None for a host name or an empty name.
+
+    `10` is 0.0.0.10, `010.0.0.1` is 10.0.0.1, `[::1]` is ::1, `::ffff:10.0.0.1` is 10.0.0.1, and a
+    zone is ignored. Source: java.net.InetAddress.getByName and Inet6Address.equals.
+    """
+    if _DECIMALS.fullmatch(name):
+        return _parse_decimals(name)
+    is_bracketed = name.startswith("[") and name.endswith("]")
+    try:
+        read = ip_address(name[1:-1] if is_bracketed else name)
+    except ValueError:
+        return None
+    if not isinstance(read, IPv6Address):  # an IPv4 address in brackets
+        return None
+    return str(read.ipv4_mapped or IPv6Address(int(read)))
+
+
+def read_address(typed: str) -> str | None:
+    """Return the shortest spelling of an IP address that a person typed; None for other text.
+
+    As in YAML, and unlike a broker, it reads neither `010.0.0.1`, which is 8.0.0.1 in some
+    programs, nor `10`, nor brackets, nor a zone.
+    """
+    try:
+        ip_address(typed)
+    except ValueError:
+        return None
+    return None if "%" in typed else normalize_address(typed)
+
+
+def _parse_decimals(name: str) -> str | None:
+    """Parse numbers as bytes; the last number fills the rest of the address."""
+    *first, last = map(int, name.split("."))
+    room = 4 - len(first)
+    if any(one >= _BYTE for one in first) or last >= _BYTE**room:
+        return None
+    return ".".join(map(str, (*first, *last.to_bytes(room, "big"))))
