@@ -12,7 +12,8 @@ from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line, 
 
 MOST, FEW = 100, 10
 """The most findings that a report lists, and that a mixed screen lists; JSON has all of them."""
-EXPLAINED = "quota-ops findings CODE explains a code, and how to silence it."
+EXPLAIN = "quota-ops findings CODE"
+EXPLAINED = f"{EXPLAIN} explains a code, and how to silence it."
 
 _TONES = {Severity.WARNING: Tone.CHANGE, Severity.NOTICE: Tone.CONTEXT}
 

@@ -18,7 +18,7 @@ from quota_ops.report import cells
 from quota_ops.report.brokers import broker_words
 from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.effects import effect
-from quota_ops.report.findings import EXPLAINED, FEW, more_words
+from quota_ops.report.findings import EXPLAIN, FEW, more_words
 from quota_ops.report.formats import (
     escape_text,
     shortened,
@@ -102,6 +102,11 @@ def commit_part(provenance: Provenance) -> str:
     return f" · commit {code(short(provenance.commit))}{stated_words(provenance)}"
 
 
+def findings_heading(number: str) -> str:
+    """Return the heading of a list of findings, with the command that explains their codes."""
+    return f"\n**{number}** ({code(EXPLAIN)} explains a code, and how to silence it)\n"
+
+
 def code(text: str) -> str:
     """Return the text in a code span whose fence is longer than any backticks inside."""
     text = shortened(escape_text(text), LONGEST) or " "
@@ -182,7 +187,7 @@ def _approval(report: Report) -> Iterator[str]:
 def _findings(report: Report) -> Iterator[str]:
     found = list_unsilenced(report.findings)
     if found:
-        yield f"\n**{counted(len(found), 'finding')}** ({code(EXPLAINED)})\n"
+        yield findings_heading(counted(len(found), "finding"))
     for one in found[:FEW]:
         yield f"- {one.code} {code(one.where)}: {code(one.message)} {code(one.remedy)}"
     if more := more_words(found, FEW):

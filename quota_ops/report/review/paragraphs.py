@@ -11,8 +11,8 @@ from quota_ops.model.review import ClusterReview, Links
 from quota_ops.model.rows import Key
 from quota_ops.model.text import counted, plural
 from quota_ops.report.client_effects import inventory_words
-from quota_ops.report.findings import EXPLAINED, FEW
-from quota_ops.report.markdown import code
+from quota_ops.report.findings import FEW
+from quota_ops.report.markdown import code, findings_heading
 from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import ReviewRows, count_rejected, split_rows
 from quota_ops.report.sentences import (
@@ -165,7 +165,7 @@ def _needs(review: ClusterReview) -> Iterator[str]:
 def _findings(review: ClusterReview, links: Links | None) -> Iterator[str]:
     found = review.findings
     if found:
-        yield f"\n**{counted(len(found), 'new finding')}** ({code(EXPLAINED)})\n"
+        yield findings_heading(counted(len(found), "new finding"))
     for one in found[:FEW]:
         where = code(one.where)
         if links and one.place:
