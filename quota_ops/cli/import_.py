@@ -48,6 +48,7 @@ Then:
 )
 @click.option(
     "--into",
+    metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False),
     help="The folder to write.  [default: the cluster's own, under --desired-state]",
 )

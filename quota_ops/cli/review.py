@@ -62,6 +62,7 @@ Examples:
 )
 @click.option(
     "--out",
+    metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False),
     help="Write comment.md, review.json, annotations and a report for each cluster to this new "
     "FOLDER.",
