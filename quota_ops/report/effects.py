@@ -1,6 +1,6 @@
 """The effect of a changed quota in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from quota_ops.model.effect import ClassEffect, Effect, Limit, LimitChange
 from quota_ops.model.entity import CLIENT_ID, IP, USER
@@ -14,7 +14,8 @@ _ANY_USER = "every user without a limit of their own"
 _SENDS = {True: "clients with a client id", False: "clients without a client id"}
 _CLEAR = {LimitChange.NEWLY_LIMITED, LimitChange.NO_LONGER_LIMITED}
 """Changes that need no words about who shares the limit: the values say enough."""
-_SHARED = {
+Sharing = Mapping[tuple[str, ...], str]
+_SHARED: Sharing = {
     (USER,): "for all client ids of a user together",
     (CLIENT_ID,): "for all users of a client id together",
     (CLIENT_ID, USER): "for each client id of a user",
@@ -65,24 +66,29 @@ def _name(part: str) -> str:
 def _format_limits(one: ClassEffect, change: LimitChange, entity: str, key: str) -> str:
     """Return the limits; empty if they are the row's own values, which stand beside it."""
     if change is LimitChange.SAME:
-        return f", at {_format_limit(one.after or one.before, entity, key)}"
+        return f", at {_format_limit(one.after or one.before, entity, key, {})}"
     if all(limit.entity == entity for limit in (one.before, one.after) if limit):
         return ""
-    is_shared = one.is_shared_differently() and change not in _CLEAR
+    shared = _list_sharing(one) if one.is_shared_differently() and change not in _CLEAR else {}
     before, after = (
-        limit and _format_limit(limit, entity, key, is_shared=is_shared)
-        for limit in (one.before, one.after)
+        limit and _format_limit(limit, entity, key, shared) for limit in (one.before, one.after)
     )
     words = [f"from {before}"] if before else []
     words += [f"to {after}"] if after else []
     return f", {' '.join(words)}"
 
 
-def _format_limit(limit: Limit | None, entity: str, key: str, *, is_shared: bool = False) -> str:
+def _list_sharing(one: ClassEffect) -> Sharing:
+    if one.user is None or one.client_ids != 1:
+        return _SHARED
+    return {**_SHARED, (CLIENT_ID, USER): "for this client id alone"}
+
+
+def _format_limit(limit: Limit | None, entity: str, key: str, shared: Sharing) -> str:
     value = format_limit(key, limit and limit.value)
     if limit is None:
         return value
-    words = f"{value} {_SHARED[limit.types]}" if is_shared else value
+    words = f"{value} {shared[limit.types]}" if shared else value
     return words if limit.entity == entity else f"{words} ({limit.entity})"
 
 
