@@ -11,7 +11,7 @@ from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_comma
     WRITING,
     examples="""\
   quota-ops apply demo --approve DIGEST
-  quota-ops apply --run FOLDER --approve DIGEST    resumes where it stopped""",
+  quota-ops apply --run RUN --approve DIGEST    resumes where it stopped""",
 )
 def apply(**typed: Any) -> None:
     """Write the changes of a plan, batch by batch.

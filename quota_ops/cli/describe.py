@@ -23,7 +23,7 @@ Examples:
   quota-ops describe demo --format jsonl > snapshot.jsonl
   quota-ops describe --actual snapshot.jsonl --names client-id=app
   quota-ops describe demo --connection ./staging.properties
-  quota-ops describe --run FOLDER"""
+  quota-ops describe --run RUN"""
 )
 @click.argument("cluster", required=False)
 @refuse_idle(
@@ -139,9 +139,9 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
 
 
 def describe_run(
-    path: str, run_store: str | None, connection_file: Path | None
+    named: str, run_store: str | None, connection_file: Path | None
 ) -> tuple[tuple[StoredQuota, ...], str, str]:
-    """Describe a cluster into an earlier run's folder; return the rows, the path and the id."""
+    """Describe a cluster into an earlier run's folder; return the rows, its folder and the id."""
     from quota_ops.cli.earlier_run import open_unwritten_run
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.entity import Entity
@@ -151,10 +151,10 @@ def describe_run(
     from quota_ops.store.parquet import to_rows
     from quota_ops.store.run_store import store_of
 
-    folder = open_unwritten_run(path, "describe")
+    folder = open_unwritten_run(named, run_store, "describe")
     store = store_of(folder.place, run_store)
     with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
     stored = tuple(StoredQuota(Entity.parse(one), key, value) for one, key, value in rows)
-    return stored, str(path), folder.policy().cluster_id
+    return stored, str(folder.place), folder.policy().cluster_id

@@ -7,26 +7,24 @@ from quota_ops.cli.approval import ApprovalOptions
 from quota_ops.model.errors import InvalidInput
 from quota_ops.runs.chain import RESUMED
 from quota_ops.store.retention import refuse_pruned
-from quota_ops.store.run_folder import ABOUT, APPLIED, PLAN, REPORT, RunFolder, batch_file
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run_folder import APPLIED, PLAN, REPORT, RunFolder, batch_file
+from quota_ops.store.run_names import find_run
+from quota_ops.store.run_store import find_run_store
 
 
-def open_run(path: str) -> RunFolder:
-    """Return the run folder at a path; InvalidInput if the path is not a run folder."""
-    folder = RunFolder(open_place(path))
-    if not folder.has(ABOUT):
-        raise InvalidInput(f"{path} is not a run folder: it has no {ABOUT}")
+def open_run(named: str, run_store: str | None) -> RunFolder:
+    """Return the run that a person names, as `find_run`; InvalidInput if it was pruned."""
+    folder = find_run(find_run_store(run_store), named)
     refuse_pruned(folder)
     return folder
 
 
-def open_unwritten_run(path: str, stage: str) -> RunFolder:
-    """Return the run folder at a path, for a stage that starts the run over.
+def open_unwritten_run(named: str, run_store: str | None, stage: str) -> RunFolder:
+    """Return the run that a person names, for a stage that starts the run over.
 
-    InvalidInput if it is not a run folder, or if the run wrote: its report and rollback need the
-    files.
+    InvalidInput as `open_run`, or if the run wrote: its report and rollback need the files.
     """
-    folder = open_run(path)
+    folder = open_run(named, run_store)
     refuse_written(folder, stage)
     return folder
 

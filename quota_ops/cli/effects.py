@@ -39,7 +39,7 @@ MOST = 200
     examples="""\
   quota-ops effects demo
   quota-ops effects demo --inventory clients.csv
-  quota-ops effects --run FOLDER --format json
+  quota-ops effects --run RUN --format json
   quota-ops effects demo --actual snapshot.jsonl    without the cluster""",
 )
 def effects(**typed: Any) -> None:

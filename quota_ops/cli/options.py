@@ -141,12 +141,12 @@ by = click.option(
 
 
 def on_run(what: str) -> Callable[[Command], Command]:
-    """Return the option --run; its help states what is done in an earlier command's run folder."""
+    """Return the option --run; its help states what is done in an earlier run."""
     return click.option(
         "--run",
         "run_folder",
-        metavar="FOLDER",
-        help=f"{what} for the run folder of an earlier command.",
+        metavar="RUN",
+        help=f"{what}, for an earlier run: its name as `runs` lists it, its folder, or `last`.",
     )
 
 

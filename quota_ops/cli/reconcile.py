@@ -13,7 +13,7 @@ from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_comma
     examples="""\
   quota-ops reconcile demo
   quota-ops reconcile demo --approve DIGEST
-  quota-ops reconcile --run FOLDER --approve DIGEST
+  quota-ops reconcile --run RUN --approve DIGEST
   quota-ops reconcile demo --allow default_touched --reason 'agreed in TEAM-12'""",
     run=options.on_run("Apply, verify and report"),
 )

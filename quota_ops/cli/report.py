@@ -13,7 +13,7 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, 
     examples="""\
   quota-ops report demo
   quota-ops report demo --out ./report    a job that may not write to the run store
-  quota-ops report --run FOLDER""",
+  quota-ops report --run RUN""",
 )
 def report(**typed: Any) -> None:
     """Write the report of a run, or of a cluster's current drift.

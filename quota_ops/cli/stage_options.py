@@ -39,7 +39,7 @@ WRITING: Decorators = (
         help="Write only if the plan has this digest, printed by `plan`.",
     ),
 )
-_OVERRIDE_IN_PLAN = "Override in plan: quota-ops plan --run FOLDER --allow GUARD --reason TEXT."
+_OVERRIDE_IN_PLAN = "Override in plan: quota-ops plan --run RUN --allow GUARD --reason TEXT."
 _IDLE_ON_RUN = {
     "--allow": (("plan", "apply", "reconcile"), _OVERRIDE_IN_PLAN),
     "--reason": (("plan", "apply", "reconcile"), _OVERRIDE_IN_PLAN),

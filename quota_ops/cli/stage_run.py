@@ -130,7 +130,7 @@ def run_to_plan(name: str, typed: StageOptions) -> RunFolder:
     if (typed.cluster is None) == (typed.run_folder is None):
         raise InvalidInput(f"{name} needs a CLUSTER or --run", f"See quota-ops {name} --help.")
     if typed.run_folder is not None:
-        folder = open_run(typed.run_folder).with_cache()
+        folder = open_run(typed.run_folder, typed.run_store).with_cache()
         if not folder.has(PLAN):
             raise InvalidInput(f"{typed.run_folder} has no plan", "Make one: quota-ops plan.")
         return folder
@@ -143,10 +143,8 @@ def run_to_plan(name: str, typed: StageOptions) -> RunFolder:
 
 def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     if typed.run_folder is not None:
-        folder, store = (
-            open_run(typed.run_folder),
-            store_of(open_place(typed.run_folder), typed.run_store),
-        )
+        folder = open_run(typed.run_folder, typed.run_store)
+        store = store_of(folder.place, typed.run_store)
         store.prepare()
         return _Begun(folder.with_cache(), store, Path(), choose_resumed(name, folder, approval))
     store = find_run_store(typed.run_store)

@@ -12,7 +12,7 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, 
     OUTSIDE,
     examples="""\
   quota-ops validate demo
-  quota-ops validate --run FOLDER""",
+  quota-ops validate --run RUN""",
 )
 def validate(**typed: Any) -> None:
     """Let the broker validate every change.

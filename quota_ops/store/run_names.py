@@ -1,5 +1,6 @@
 """Find a run by the name that a person gives, and order runs."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -13,6 +14,8 @@ from quota_ops.store.run_numbers import runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 
 LAST = "last"
+_ADDRESS = re.compile(r"/|~|\.\.?/|s3://")
+_LIST = "List the runs: quota-ops runs"
 _MAY_HAVE_WRITTEN = {Status.ACCEPTED, Status.UNKNOWN}
 
 
@@ -25,6 +28,8 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
     with suppress(InvalidInput):  # a text may be too long for a path
         if (named := RunFolder(open_place(wanted))).has(ABOUT):
             return named
+    if _ADDRESS.match(wanted):
+        raise InvalidInput(f"{wanted} is not a run folder: it has no {ABOUT}", _LIST)
     cluster, _, name = wanted.strip("/").rpartition("/")
     paths = store.runs(cluster or None)
     if name == LAST and paths:
@@ -52,7 +57,7 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
         )
     raise InvalidInput(
         f"there is no run {wanted!r} in the run store {store.root}",
-        "List the runs: quota-ops runs",
+        _LIST,
     )
 
 

@@ -209,7 +209,8 @@ def store_of(run: Place, named: str | None = None) -> RunStore:
     if runs.name != "runs":
         raise InvalidInput(
             f"{run} is not in a run store, which has the ledger, approvals and holds of a run",
-            "Name the run as `quota-ops runs` lists it; quota-ops show can read a copy.",
+            "quota-ops show reads it. For other commands, make a plan without --out, or name a run "
+            "that quota-ops runs lists.",
         )
     store = _open_store(runs.parent)
     if named and (other := find_run_store(named)).root.resolved() != store.root.resolved():

@@ -45,6 +45,23 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
     assert not (lab.root / "elsewhere").exists()
 
 
+def test_a_run_has_the_same_names_for_each_command(lab: Lab) -> None:
+    """Its name, CLUSTER/NAME, `last` and its folder name the same run."""
+    run = lab.run("plan")
+    name = run.place.name
+    for named in (name, f"demo/{name}", "last", str(on_disk(run))):
+        for command in (("report", "--run", named), ("show", named)):
+            result = lab.call(*command)
+            assert (result.returncode, name in result.stdout) == (0, True), result.stderr
+    for stage in ("verify", "effects", "reconcile", "describe"):
+        unknown = lab.call(stage, "--run", "nosuch")
+        assert unknown.stderr.startswith("there is no run 'nosuch' in the run store ")
+    digest = run.read_json(PLAN)["digest"]
+    assert lab.call("reconcile", "--run", f"demo/{name}", "--approve", digest).returncode == 0
+    assert lab.stored() == STATE
+    assert lab.call("verify", "--run", name).returncode == 0
+
+
 def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
     """A copy has no ledger: it can be shown, and nothing else; no plan is written beside it."""
     run = lab.run("plan")

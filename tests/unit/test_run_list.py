@@ -182,7 +182,7 @@ def test_a_run_is_found(wanted: str, found: str, tmp_path: Path) -> None:
         ("xyz", "there is no run 'xyz' in the run store ROOT"),
         ("x" * 5000, f"there is no run '{'x' * 5000}' in the run store ROOT"),
         ("nowhere/last", "the run store ROOT has no run of a cluster 'nowhere'"),
-        ("../demo/last", "the run store ROOT has no run of a cluster '../demo'"),
+        ("../demo/last", "../demo/last is not a run folder: it has no run.json"),
     ],
 )
 def test_a_run_that_is_not_found(wanted: str, message: str, tmp_path: Path) -> None:
