@@ -66,6 +66,7 @@ def accept(
     from quota_ops.cli.ownership import parse_wanted
     from quota_ops.cli.session import Session
     from quota_ops.desired.export.accept import accept_rows
+    from quota_ops.model.tables import DIFFERENCES
     from quota_ops.report.layout import Tone, line
     from quota_ops.store.run_names import find_run
 
@@ -77,6 +78,12 @@ def accept(
     who = parse_wanted(names, defaults, anyone, everything=everything)
     session = Session.start(cluster, desired_state, run_store)
     folder = find_run(session.store, run if "/" in run else f"{session.policy.cluster}/{run}")
+    if not folder.has(DIFFERENCES.file):
+        raise InvalidInput(
+            f"run {folder.place.name} stopped before it compared Git with the cluster",
+            f"Compare again: quota-ops report {quote(session.policy.cluster)}. Or name an earlier "
+            "run with --run.",
+        )
     if folder.policy().cluster_id != session.policy.cluster_id:
         raise InvalidInput(
             f"run {folder.place.name} is of another cluster than {session.heading}",

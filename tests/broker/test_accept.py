@@ -54,7 +54,7 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
 
 
 def test_all_does_not_lose_a_change_in_git(lab: Lab) -> None:
-    """A limit that changed on both sides is accepted only by name."""
+    """A limit that changed on both sides is accepted by name; a run without a diff has none."""
     lab.desire({ALICE: {KEY: 10.0}})
     lab.run("reconcile")
     lab.desire({ALICE: {KEY: 20.0}})
@@ -68,3 +68,10 @@ def test_all_does_not_lose_a_change_in_git(lab: Lab) -> None:
     assert "it changed in Git too, which would be lost: name it with --names" in left.stdout
     assert lab.call("accept", "demo", "--names", ALICE).returncode == 0
     assert file.read_text() == before.replace("20.0", "40")
+
+    lab.start()
+    stopped = lab.call("accept", "demo", "--all")
+    name = lab.runs[-1].place.name
+    why = f"run {name} stopped before it compared Git with the cluster\n  Compare again: "
+    remedy = "quota-ops report demo. Or name an earlier run with --run.\n"
+    assert (stopped.returncode, stopped.stderr) == (2, why + remedy)
