@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import Report
-from quota_ops.model.text import counted
+from quota_ops.model.text import counted, plural
 from quota_ops.report.formats import escape_text, moment
 from quota_ops.report.sentences import holds_words
 
@@ -22,7 +22,7 @@ def count_ending(report: Report) -> str:
     if not ends:
         return ""
     number, first = len(ends), moment(iso_utc(min(ends)))
-    return f"{counted(number, 'hold')} {'ends' if number == 1 else 'end, the first'} at {first}"
+    return f"{counted(number, 'hold')} {plural(number, 'ends', 'end, the first')} at {first}"
 
 
 def list_holds(report: Report) -> list[str]:

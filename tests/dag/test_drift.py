@@ -19,7 +19,7 @@ from tests.broker.rights import rights
 from tests.dag.asset_events import list_events
 from tests.dag.recording import SUBMIT, record_command, set_connection
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
-from tests.engines.test_summarize_history import end
+from tests.engines.five_days import end
 from tests.places import on_disk
 
 KEY = "producer_byte_rate"

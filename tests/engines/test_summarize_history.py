@@ -1,6 +1,5 @@
 """The summary of a history in a run store: incremental, late ends included, damage named."""
 
-import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -14,62 +13,25 @@ from quota_ops.model.history import HISTORY, HistoryRow
 from quota_ops.sql import daily_summary, history_engines
 from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.history import History, read_events, read_history, summarize_history
+from quota_ops.sql.history import read_events, read_history, summarize_history
 from quota_ops.sql.history_engines import EngineBySize
 from quota_ops.sql.job import EngineFailed
 from quota_ops.store import history
 from quota_ops.store.history_summaries import read_summaries
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore, open_place
+from tests.engines.five_days import NOTHING, NOW, at, files, first_quota, make_store, summarize
 from tests.engines.runs import SPARK_IN_MATRIX
 from tests.places import on_disk
 
 if TYPE_CHECKING:
     from tests.engines.runs import AnyEngine
 
-NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
-NOW = datetime(2026, 11, 6, 12, tzinfo=UTC)
-
-
-def at(day: int, hour: int = 10) -> str:
-    """Return a time in November 2026."""
-    return f"2026-11-{day:02}T{hour:02}:00:00Z"
-
-
-def end(ended: str, *, drifts: bool = False, cluster: str = "demo") -> list[HistoryRow]:
-    """Return the rows of a look that found the cluster in sync, or one drifted quota."""
-    run = {"cluster": cluster, "run": f"look {ended}", "started": ended, "ended": ended}
-    look = NOTHING | run | {"revision": 1, "mode": "look", "status": "In sync", "declared": 3}
-    quota = {"entity": "user=a", "key": "k", "kind": "drifted", "state": "drifted", "owner": "team"}
-    rows = [HistoryRow(**look | {"in_sync": 3 - drifts, "drifted": int(drifts)})]
-    return [*rows, *([HistoryRow(**look | {"declared": None} | quota)] if drifts else [])]
-
 
 @pytest.fixture
 def store(tmp_path: Path) -> RunStore:
-    """Return a store with five days of two clusters; `demo` drifts on the second and third."""
-    found = RunStore(open_place(tmp_path))
-    for day in range(1, 6):
-        history.append(found, end(at(day), drifts=day in {2, 3}))
-        history.append(found, end(at(day, 11), cluster="other"))
-    return found
-
-
-def summarize(store: RunStore, now: datetime = NOW) -> tuple[str | None, tuple[str, ...]]:
-    """Summarize with DuckDB."""
-    return summarize_history(EmbeddedEngine(), store, now)
-
-
-def files(store: RunStore) -> dict[str, bytes]:
-    """Return the bytes of each file of the history."""
-    walked = store.history.walk()
-    return {one.path: store.history.below(one.path).read() for one in walked if not one.is_folder}
-
-
-def first_quota(found: History) -> tuple[Any, ...]:
-    """Return how often the first quota drifted, in how many looks, when first, and since when."""
-    one = found.quotas[0]
-    return one.drifts, one.times_seen, one.first_seen, one.drifted_since, one.repaired
+    """Return a store with five days of two clusters."""
+    return make_store(tmp_path)
 
 
 def test_the_summary_and_the_files_say_the_same(store: RunStore) -> None:
@@ -100,18 +62,6 @@ def test_a_second_summary_of_the_same_writes_nothing(store: RunStore) -> None:
     assert files(store) == before
 
 
-def test_a_late_end_is_counted(store: RunStore) -> None:
-    """An end that is added to a summarized day is counted at once, and in the next summary."""
-    summarize(store)
-    history.append(store, end(at(2, 20), drifts=True))
-    late = read_history(store, "demo")
-    assert first_quota(late) == (1, 3, at(2), None, at(4))
-
-    assert summarize(store) == ("2026-11-05", ())
-    assert read_history(store, "demo") == late
-    assert summarize(store) == (None, ())
-
-
 def test_quotas_without_drift_are_read_on_demand(store: RunStore) -> None:
     """A reader gets each quota that drifted, with its last write, and others if it names them."""
     run: dict[str, Any] = {
@@ -138,56 +88,6 @@ def test_quotas_without_drift_are_read_on_demand(store: RunStore) -> None:
         assert read() == [("user=a", 1, "apply")]
         assert read("user=c", "user=d") == [("user=a", 1, "apply"), ("user=c", 0, "apply")]
         assert summarize(store) in [("2026-11-05", ()), (None, ())]
-
-
-def test_a_late_end_is_counted_after_a_deleted_day(store: RunStore) -> None:
-    """An earlier summary is continued if it has the deleted days but not that of the late end."""
-    summarize(store, datetime(2026, 11, 4, tzinfo=UTC))
-    summarize(store)
-    shutil.rmtree(on_disk(history.day_folder(store, "2026-11-01")))
-    history.append(store, end(at(4, 20), drifts=True))
-
-    late = read_history(store, "demo")
-    assert (len(late.days), late.troubles) == (5, ())
-    assert first_quota(late) == (2, 3, at(2), None, at(5))
-    assert summarize(store) == ("2026-11-05", ())
-    assert read_history(store, "demo") == late
-
-
-def test_a_late_end_of_a_deleted_day_is_named(store: RunStore) -> None:
-    """It lowers no count, and is named until its folder is deleted too."""
-    summarize(store)
-    before = read_history(store, "demo")
-    folder = history.day_folder(store, "2026-11-01")
-    shutil.rmtree(on_disk(folder))
-    history.append(store, end(at(1, 20), drifts=True))
-
-    for _ in range(2):
-        found = read_history(store, "demo")
-        assert found._replace(troubles=()) == before
-        (trouble,) = found.troubles
-        assert trouble.startswith(f"{folder}: an end was added after days were deleted")
-        assert summarize(store) == (None, (trouble,))
-    shutil.rmtree(on_disk(folder))
-    assert read_history(store, "demo") == before
-
-
-def test_a_damaged_end_is_named_and_left_out(store: RunStore) -> None:
-    """Every reader and every summary names it; nothing else is missing."""
-    (place,) = [
-        one.folder / name
-        for one in history.list_days(store)
-        for name in one.ends
-        if one.date == "2026-11-03" and name.startswith("demo@")
-    ]
-    on_disk(place).write_bytes(on_disk(place).read_bytes()[:-20])
-
-    for _ in range(2):
-        found = read_history(store, "demo")
-        assert [trouble for trouble in found.troubles if str(place) in trouble] == [*found.troubles]
-        assert (len(found.troubles), first_quota(found)) == (1, (1, 1, at(2), None, at(4)))
-        assert str(place) in summarize(store)[1][0]
-    assert read_history(store, "other").troubles == ()
 
 
 @SPARK_IN_MATRIX

@@ -10,7 +10,7 @@ from quota_ops.sql.history import read_history
 from quota_ops.store import history
 from quota_ops.store.history_summaries import read_summaries
 from quota_ops.store.run_store import RunStore, open_place
-from tests.engines.test_summarize_history import at, end
+from tests.engines.five_days import at, end
 
 
 @pytest.mark.each_bucket

@@ -1,0 +1,54 @@
+"""Five days of two clusters' history, and what a reader finds in it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from quota_ops.model.history import HistoryRow
+from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.history import History, summarize_history
+from quota_ops.store import history
+from quota_ops.store.run_store import RunStore, open_place
+
+NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
+NOW = datetime(2026, 11, 6, 12, tzinfo=UTC)
+
+
+def at(day: int, hour: int = 10) -> str:
+    """Return a time in November 2026."""
+    return f"2026-11-{day:02}T{hour:02}:00:00Z"
+
+
+def end(ended: str, *, drifts: bool = False, cluster: str = "demo") -> list[HistoryRow]:
+    """Return the rows of a look that found the cluster in sync, or one drifted quota."""
+    run = {"cluster": cluster, "run": f"look {ended}", "started": ended, "ended": ended}
+    look = NOTHING | run | {"revision": 1, "mode": "look", "status": "In sync", "declared": 3}
+    quota = {"entity": "user=a", "key": "k", "kind": "drifted", "state": "drifted", "owner": "team"}
+    rows = [HistoryRow(**look | {"in_sync": 3 - drifts, "drifted": int(drifts)})]
+    return [*rows, *([HistoryRow(**look | {"declared": None} | quota)] if drifts else [])]
+
+
+def make_store(folder: Path) -> RunStore:
+    """Return a store with five days of two clusters; `demo` drifts on the second and third."""
+    found = RunStore(open_place(folder))
+    for day in range(1, 6):
+        history.append(found, end(at(day), drifts=day in {2, 3}))
+        history.append(found, end(at(day, 11), cluster="other"))
+    return found
+
+
+def summarize(store: RunStore, now: datetime = NOW) -> tuple[str | None, tuple[str, ...]]:
+    """Summarize with DuckDB."""
+    return summarize_history(EmbeddedEngine(), store, now)
+
+
+def files(store: RunStore) -> dict[str, bytes]:
+    """Return the bytes of each file of the history."""
+    walked = store.history.walk()
+    return {one.path: store.history.below(one.path).read() for one in walked if not one.is_folder}
+
+
+def first_quota(found: History) -> tuple[Any, ...]:
+    """Return how often the first quota drifted, in how many looks, when first, and since when."""
+    one = found.quotas[0]
+    return one.drifts, one.times_seen, one.first_seen, one.drifted_since, one.repaired
