@@ -10,6 +10,7 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
@@ -33,7 +34,14 @@ Then:
 @options.defaults
 @options.anyone
 @click.option("--all", "everything", is_flag=True, help="Every quota that drifted.")
-@click.option("--key", "keys", multiple=True, metavar="KEY", help="Only this key; repeatable.")
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="KEY",
+    type=click.Choice([*QUOTA_KEYS]),
+    help="Only this key; repeatable.",
+)
 @click.option(
     "--run", default="last", metavar="RUN", help="The run that found the drift.  [default: last]"
 )
@@ -95,7 +103,7 @@ def accept(
         others = f"; {counted(len(rows), 'difference')} of another kind" if rows else ""
         raise InvalidInput(
             f"run {folder.place.name} found no drift among these quotas{others}",
-            "quota-ops show lists what it found; quota-ops report looks again.",
+            f"What it found: quota-ops show {quote(session.policy.cluster)}/{folder.place.name}",
         )
     found = accept_rows(session.folder, drifted, conflicts=not everything, dry_run=dry_run)
     if output == TEXT:

@@ -62,7 +62,7 @@ def inventory(
             click.echo(escape_text(f"skipped the {one.name}: {one.skipped}"), err=True)
     clients = sorted(set[tuple[str, str]]().union(*(one.clients for one in sources)))
     if not clients:
-        empty = ", ".join(one.name for one in sources if one.skipped is None)
+        empty = " and no ".join(one.name for one in sources if one.skipped is None)
         is_refused = any(one.skipped not in {None, NO_AUTHORIZER} for one in sources)
         raise (NotAuthorized if is_refused else InvalidInput)(
             f"cluster {policy.cluster} shows no client" + (f": it has no {empty}" if empty else ""),

@@ -29,5 +29,5 @@ def parse_since(text: str) -> str:
                 raise InvalidInput(f"--since {text} is in the future", _EXAMPLES)
             return day.isoformat()
         return f"{now - parse_duration(text):%Y-%m-%d}"
-    except (OverflowError, ValueError) as error:
-        raise InvalidInput(f"--since {error}", _EXAMPLES) from None
+    except (OverflowError, ValueError):
+        raise InvalidInput(f"--since {text} is not a time in the past", _EXAMPLES) from None

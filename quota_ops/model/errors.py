@@ -193,3 +193,12 @@ class InvalidDesiredState(InvalidInput):
             unlisted=self.unlisted,
             files_with_problems=self.files_with_problems + new,
         )
+
+
+def describe_damage(error: Exception) -> str:
+    """Return what is wrong with the values of a file, by the error of the code that parses them."""
+    if isinstance(error, KeyError):
+        return f"the field {error} is missing"
+    if isinstance(error, ValueError):
+        return str(error)
+    return "its values do not have the expected form"

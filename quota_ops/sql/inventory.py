@@ -134,7 +134,7 @@ def explain_no_client(inventory: Inventory) -> InvalidInput:
     """Return the error for an inventory that has columns only, as a failed export writes it."""
     return InvalidInput(
         f"the inventory {inventory.place} lists no client",
-        "If an export failed, repeat it; or remove `inventory` from cluster.yaml.",
+        "If an export failed, repeat it; or name no inventory.",
     )
 
 

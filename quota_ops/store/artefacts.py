@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, describe_damage
 from quota_ops.model.tables import Row, Table
 from quota_ops.store import parquet
 from quota_ops.store.json_text import head, json_text
@@ -97,7 +97,9 @@ class ArtefactFolder:
         try:
             return parse(value)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise InvalidInput(f"{self.place / name} is damaged: {error!r}") from error
+            raise InvalidInput(
+                f"{self.place / name} is damaged: {describe_damage(error)}"
+            ) from error
 
     def write_text(self, name: str, text: str) -> None:
         """Write text as UTF-8; half a surrogate pair becomes its escape, as in JSON."""

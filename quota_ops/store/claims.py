@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, describe_damage
 from quota_ops.model.plan import exact
 from quota_ops.store.numbered_files import file_name, numbers, read_file
 from quota_ops.store.place import Place
@@ -55,7 +55,7 @@ def read(ledger_folder: Place, number: int) -> Claim:
         return Claim(str(kept["run"]), kept["commit"], str(kept["values"]))
     except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{place} is damaged: {error!r}",
+            f"{place} is damaged: {describe_damage(error)}",
             "Nothing was written. Move the file elsewhere and plan again.",
         ) from error
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import takewhile
 
 from quota_ops.model.approval import Author, Decision, DecisionKind, select_valid_decisions
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, describe_damage
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
@@ -92,7 +92,7 @@ def _decision(file: Place) -> Decision:
         return _dated(Decision.from_json(json.loads(read_file(file))))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{file} is damaged: {error!r}",
+            f"{file} is damaged: {describe_damage(error)}",
             "Move the file elsewhere. The plan then needs approval again.",
         ) from error
 

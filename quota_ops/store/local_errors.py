@@ -21,7 +21,9 @@ def remedy(error: OSError) -> str | None:
             return (
                 "Free some space there (quota-ops prune removes old runs), or move the run store."
             )
-        case errno.EACCES | errno.EROFS:
+        case errno.EROFS:
+            return "Make its file system writable again, or move the run store."
+        case errno.EACCES:
             return "Give the user of this process permission to read and write there."
         case errno.EEXIST | errno.ENOTDIR | errno.EISDIR | errno.ELOOP:
             return _explain_obstacle(Path(error.filename2 or error.filename))

@@ -107,7 +107,7 @@ def test_a_cluster_without_clients(lab: Lab) -> None:
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
         "skipped the ACLs: the cluster has no authorizer\n"
-        "cluster demo shows no client: it has no SCRAM users, members of consumer groups\n"
+        "cluster demo shows no client: it has no SCRAM users and no members of consumer groups\n"
         "  Nothing was written. Write the inventory by hand, or export the clients from where they "
         "are registered.\n"
     )

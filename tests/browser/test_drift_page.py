@@ -1,16 +1,17 @@
 """The page of a cluster with much drift, in a real browser."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from quota_ops.report.page import as_html
 from quota_ops.report.page_table import FIRST
 from tests.browser.accessibility import list_violations
 from tests.browser.chromium import EXECUTABLE
-from tests.browser.drift_sample import KEY, drifted_report
+from tests.browser.drift_sample import DRIFT, KEY, drifted_report
 from tests.browser.watching import CONTRAST, entities, listened
 from tests.unit.report_sample import PLANNED
 
@@ -62,6 +63,40 @@ def test_a_page_of_many_rows(drift: Page, heard: list[str]) -> None:
     drift.reload()
     expect(drift.locator("output")).to_have_text("11 of 700 rows")
     assert len(set(heard)) == 1
+
+
+def test_links_in_a_frame(browser: Browser) -> None:
+    """In a frame that may not open other sites, as Airflow's, a link shows its address to copy."""
+    frame = '<iframe src="/report" sandbox="allow-scripts allow-same-origin"></iframe>'
+    bodies = {"/airflow": frame, "/report": as_html(DRIFT)}
+    context = browser.new_context()
+    for path, body in bodies.items():
+        context.route(f"http://quotas.example{path}", partial(fulfill, body))
+    tab = context.new_page()
+    tab.goto("http://quotas.example/airflow")
+    page = tab.frame_locator("iframe")
+    link = page.locator("a[href^='https://github.com/']").first
+    address = str(link.get_attribute("href"))
+
+    link.click()
+    link.click()
+
+    expect(page.locator("a + .command")).to_have_text(address)
+    expect(page.get_by_role("button", name=f"Copy: {address}")).to_be_visible()
+    context.close()
+
+
+def fulfill(body: str, route: Route) -> None:
+    """Answer a request with a page."""
+    route.fulfill(body=body, content_type="text/html; charset=utf-8")
+
+
+def test_a_filter_that_no_row_has(drift: Page) -> None:
+    """A link with an owner who has no row shows no row, not all."""
+    drift.evaluate("location.hash = 'owner=nobody'")
+
+    expect(drift.locator("output")).to_have_text("0 of 700 rows")
+    expect(drift.locator("select[name=owner]")).to_have_value("nobody")
 
 
 def test_ways_out_of_drift(drift: Page) -> None:

@@ -87,7 +87,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     [
         (errno.ENOSPC, "Free some space there (quota-ops prune removes old runs), or move the run"),
         (errno.EACCES, "Give the user of this process permission to read and write there."),
-        (errno.EROFS, "Give the user of this process permission to read and write there."),
+        (errno.EROFS, "Make its file system writable again, or move the run store."),
         (errno.EISDIR, "/store/x is in the way: move it elsewhere."),
         (errno.EPERM, "A run store needs hard links and fsync: move it to a file system with"),
         (errno.EIO, "None"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.precedence.addresses import normalize_address
+from quota_ops.precedence.addresses import normalize_address, read_address
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,21 @@ from quota_ops.precedence.addresses import normalize_address
 def test_a_name_is_the_address_that_brokers_take_it_for(name: str, expected: str | None) -> None:
     """Old and long spellings are parsed; host names, ranges and mistakes are rejected."""
     assert normalize_address(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("10.0.0.7", "10.0.0.7"),
+        ("2001:0DB8::7", "2001:db8::7"),
+        ("::ffff:10.0.0.7", "10.0.0.7"),
+        ("010.0.0.7", None),
+        ("10", None),
+        ("[::1]", None),
+        ("fe80::1%1", None),
+        ("localhost", None),
+    ],
+)
+def test_what_a_person_types_has_one_meaning(typed: str, expected: str | None) -> None:
+    """What some programs read as another address, or that leads to one interface, is rejected."""
+    assert read_address(typed) == expected

@@ -12,6 +12,7 @@ from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.effect import Effect
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
+from quota_ops.model.limit_guards import judge_alteration
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.rows import Key
 from quota_ops.precedence.changed_limits import Change
@@ -151,3 +152,15 @@ def test_the_error_of_guards_names_each_override() -> None:
 
     assert found == "cut: a; drift: b"
     assert remedy == "Nothing was written. To override: --allow cut --allow drift --reason TEXT"
+
+
+def test_a_one_off_change_is_judged_by_its_values() -> None:
+    """Of the guards, those of a raise and of a small limit check it; the others check plans."""
+    row = {"who": "alice", "kind": "pending", "before": 1000, "after": 1}
+    small = difference(row)
+    raised = difference(row | {"who": "bob", "before": 1, "after": 1_000_000})
+    policy = policy_of({"guards": {"small_byte_rate": 10.0}})
+
+    found = [one.guard for one in judge_alteration((small, raised), policy)]
+
+    assert found == [Guard.RAISE, Guard.SMALL_LIMIT]

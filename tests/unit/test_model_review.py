@@ -7,6 +7,7 @@ from quota_ops.model.errors import Unreachable
 from quota_ops.model.finding import Finding, Location, Problem
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.review import BaseFiles, ClusterReview, Links, Review
+from quota_ops.model.rows import DesiredRow, Key
 from tests.unit.report_sample import PLAN, PLANNED
 
 FILE = "desired_state/demo"
@@ -41,6 +42,21 @@ def test_only_new_findings_are_the_doing_of_a_branch() -> None:
     report = replace(PLANNED, findings=(moved, new, silenced))
     base = BaseFiles(PLAN.policy, {}, (old,), FILE)
     assert ClusterReview("demo", FILE, report, base=base).findings == (new,)
+
+
+def test_what_was_not_checked_concerns_another_entity() -> None:
+    """A finding about no entity is new where the branch declares one that the merge base lacks."""
+    unchecked = Finding("QO204", None, None, "unchecked", "")
+    report, alice = replace(PLANNED, findings=(unchecked,)), Key("user=alice", "k")
+    declared = {alice: DesiredRow("demo", *alice, 1.0, None, None, "a.yaml", 1)}
+
+    def findings(*own: Key, base: BaseFiles | None) -> tuple[Finding, ...]:
+        return ClusterReview("demo", FILE, report, frozenset(own), base=base).findings
+
+    base = BaseFiles(PLAN.policy, declared, (), FILE)
+    assert findings(alice, base=base) == ()
+    assert findings(alice, alice._replace(entity="user=bob"), base=base) == (unchecked,)
+    assert findings(alice, base=None) == (unchecked,)
 
 
 def test_the_exit_code_is_that_of_the_worst_cluster() -> None:

@@ -21,7 +21,10 @@ def test_the_first_day() -> None:
     ("text", "message"),
     [
         ("2199-01-01", "--since 2199-01-01 is in the future"),
-        ("yesterday", "--since 'yesterday' is"),
+        ("yesterday", "--since yesterday is not a time in the past"),
+        ("2026-11-31", "--since 2026-11-31 is not a time in the past"),
+        ("0d", "--since 0d is not a time in the past"),
+        ("99999999d", "--since 99999999d is not a time in the past"),
     ],
 )
 def test_what_is_no_day_in_the_past(text: str, message: str) -> None:

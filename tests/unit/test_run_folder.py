@@ -85,7 +85,7 @@ def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
         (b"{", "is not valid JSON: "),
         (b"\xff\xfe\xfd", "is not valid JSON: "),
         (b"[]", "is not a JSON object"),
-        (b"{}", "is damaged: KeyError("),
+        (b"{}", "is damaged: the field "),
         (b'{"cluster": 1, "drift": "maybe"}', "is damaged: "),
     ],
 )

@@ -147,7 +147,11 @@
   };
   const recall = () => {
     const names = new URLSearchParams(location.hash.slice(1));
-    for (const one of form.elements) if (one.name) one.value = names.get(one.name) ?? "";
+    for (const one of form.elements) {
+      const wanted = names.get(one.name) ?? "";
+      if (one.options && ![...one.options].some((option) => option.value === wanted)) one.add(new Option(wanted));
+      if (one.name) one.value = wanted;
+    }
     const sort = names.get("sort") ?? "";
     state.down = sort.startsWith("-");
     state.sort = COLUMNS.includes(sort.replace("-", "")) ? sort.replace("-", "") : "";
@@ -199,6 +203,14 @@
     }
     target.textContent = said.textContent = copied ? "Copied" : "Selected: press Ctrl+C";
     setTimeout(() => { target.textContent = "Copy"; said.textContent = ""; }, 3000);
+  });
+
+  // Airflow shows the page in a frame that may not open other sites: a link shows its address there.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (window.top === window || !link || link.origin === location.origin) return;
+    event.preventDefault();
+    if (!link.nextElementSibling?.matches(".command")) link.insertAdjacentHTML("afterend", ` ${command(escaped(link.href))}`);
   });
 
   let soon;

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, describe_damage
 from quota_ops.model.guard_rules import EarlierRuns
 from quota_ops.model.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.policy import Policy
@@ -46,7 +46,7 @@ def _parse_policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"the last applied policy in the ledger of run {folder.place} cannot be read by this "
-            f"version of quota-ops: {error!r}",
+            f"version of quota-ops: {describe_damage(error)}",
             "Install the version that applied it, or a newer one.",
         ) from error
 
