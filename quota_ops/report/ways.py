@@ -94,7 +94,7 @@ def explain_revert(row: ReportRow, report: Report) -> str:
 
 
 def _find_obstacle(report: Report) -> str:
-    """Return why no run applies the plan, whoever approves it; empty if nothing prevents that."""
+    """Return why no run can apply the plan, even if it is approved; empty if one can."""
     if failure := report.provenance.failure:
         return f"No run changes anything until this is fixed: {failure}"
     if not is_accepted(report):

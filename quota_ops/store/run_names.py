@@ -14,7 +14,7 @@ from quota_ops.store.run_numbers import runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 
 LAST = "last"
-_ADDRESS = re.compile(r"/|~|\.\.?/|s3://")
+_ADDRESS = re.compile(r"/|~|\.\.?/|[a-z0-9]+://")
 _LIST = "List the runs: quota-ops runs"
 _MAY_HAVE_WRITTEN = {Status.ACCEPTED, Status.UNKNOWN}
 
