@@ -114,6 +114,7 @@ class Shell:
 _VOLATILE = (
     (r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\dZ(-[0-9a-f]{4})?", "TIME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME"),
+    (r"\b\d{4}-\d\d-\d\d\b", "DAY"),
     (r'"asked": \d+', '"asked": TIMES'),
     (r'"attempt": "[0-9a-f]{32}"', '"attempt": ATTEMPT'),
     (r'"applied": "[0-9a-f]{64}"', '"applied": DIGEST'),
