@@ -85,14 +85,21 @@ def explain_revert(row: ReportRow, report: Report) -> str:
         return "No run reverts it: cluster.yaml protects it."
     if row.difference.action is Action.REPORT:
         return "No run reverts it: cluster.yaml sets drift: report."
-    if waits := _find_obstacle(report) or _list_decisions(plan):
-        return f"{waits}."
+    if reason := _find_wait(report):
+        return f"{reason}."
     clears = row.difference.kind is not Kind.DRIFTED and row.difference.after is None
     did = "clears" if clears else "reverts"
     also = ", with all other changes" if len(plan.writes) > 1 else ""
     return f"The next reconcile {did} it{also}{_say_when(plan.policy.schedule, report.finished)}."
 
 
+@lru_cache(maxsize=1)
+def _find_wait(report: Report) -> str:
+    """Return what the next run waits for before it reverts anything; empty if for nothing."""
+    return _find_obstacle(report) or ("" if report.plan is None else _list_decisions(report.plan))
+
+
+@lru_cache(maxsize=1)  # it reads all outcomes, and a page has a row for each of them
 def _find_obstacle(report: Report) -> str:
     """Return why no run can apply the plan, even if it is approved; empty if one can."""
     if failure := report.provenance.failure:

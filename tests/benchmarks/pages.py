@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from playwright.sync_api import Page, expect
 
+from quota_ops.model.outcome import Outcome, Status
 from quota_ops.report.page import as_html
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.measure import Spread
@@ -20,8 +22,13 @@ def pages(bench: Bench) -> Iterator[Row]:
     """Measure a page on which all quotas differ, and on which any client can be looked up."""
     stored = [(f"user=user-{at}", KEY, float(at)) for at in range(ROWS)]
     path = bench.home / "report.html"
+    report = drifted_report(ROWS)
+    accepted = [
+        Outcome(at, row.entity, (row.key,), Status.ACCEPTED)
+        for at, row in enumerate(report.plan.differences if report.plan else ())
+    ]
     began = time.process_time()
-    path.write_text(as_html(drifted_report(ROWS), stored), encoding="utf-8")
+    path.write_text(as_html(replace(report, validated=tuple(accepted)), stored), encoding="utf-8")
     seconds, size = time.process_time() - began, path.stat().st_size / 1e6
     what = f"page with {ROWS:,} drifted quotas"
     yield Row(what, f"{size:.1f} MB", "under 25 MB", size < 25)
