@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from quota_ops.store.place import Place
+from quota_ops.store.run_files import find_pruned
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import RunStore
 
 
 def on_disk(kept: RunFolder | Place) -> Path:
@@ -21,3 +23,9 @@ def copy_all(folder: Place, to: Place) -> None:
     """Copy every file below a folder of a run store to another, which has none of them."""
     for file in folder.walk():
         assert to.below(file.path).create(folder.below(file.path).read())
+
+
+def list_undeclared_files(store: RunStore) -> list[str]:
+    """Return the paths below the folders of runs that no run is declared to write."""
+    leaves = (leaf for run in store.runs() for leaf in run.walk() if not leaf.is_folder)
+    return [leaf.path for leaf in leaves if not find_pruned(leaf.path)]

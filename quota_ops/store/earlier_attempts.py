@@ -3,25 +3,19 @@
 from itertools import count
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.tables import DESIRED, DIFFERENCES
+from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ABOUT, CHECKED, POLICY, ROLLBACK, RunFolder, stage_file
-from quota_ops.store.succession import BEGAN, note_beginning
-
-_STARTED = frozenset({ABOUT, BEGAN, ROLLBACK})
-_KEPT = {
-    "check": _STARTED,
-    "describe": _STARTED | {POLICY, CHECKED, DESIRED.file, stage_file("check")},
-}
-"""The files that each stage that may start over needs to find in the folder."""
+from quota_ops.store.run_files import stays_on_restart
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.succession import note_beginning
 
 
 def move_attempt(folder: RunFolder, stage: str) -> None:
     """Move the files of an earlier attempt, from this stage on, to attempt-0001, or the next.
 
     Otherwise its outcomes would count as those of the new attempt. Nothing is moved if it compared
-    nothing; the records of how the run ended (`end-0001.json`) stay. Each file is copied before it
-    is deleted. Raises InvalidInput if that fails.
+    nothing; `run_files` declares which files stay. Each file is copied before it is deleted. Raises
+    InvalidInput if that fails.
     """
     if not folder.has(DIFFERENCES.file):
         return
@@ -29,7 +23,7 @@ def move_attempt(folder: RunFolder, stage: str) -> None:
     free = next(place for place in places if not (place / DIFFERENCES.file).exists())
     try:
         files = (one.name for one in folder.place.entries() if not one.is_folder)
-        left = [one for one in files if one not in _KEPT[stage] and not one.startswith("end-")]
+        left = [name for name in files if not stays_on_restart(name, stage)]
         # differences.parquet is last: if the process is killed, the next attempt continues here.
         for name in sorted(left, key=DIFFERENCES.file.__eq__):
             file = folder.place / name

@@ -5,7 +5,6 @@ without an error, the last verified run of each cluster, each run whose writes a
 the newest hundred files of each ledger and of its claims, and every file that no run recorded.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from quota_ops.store import claims, ledger
 from quota_ops.store.ledger_end import KIND
 from quota_ops.store.numbered_files import is_file_name
 from quota_ops.store.place import Place
+from quota_ops.store.run_files import Prune, find_pruned, is_run_folder
 from quota_ops.store.run_folder import (
     ABOUT,
     ADOPTED,
@@ -27,7 +27,6 @@ from quota_ops.store.run_folder import (
     APPLIED,
     APPROVAL,
     PLAN,
-    POLICY,
     RELEASED,
     REPORT,
     ROLLBACK,
@@ -63,21 +62,8 @@ ENDS = ("came_to", "sentence", "digest", "changes")
 """The fields of pruned.json about how a run ended."""
 
 _RUN_RECORDS = frozenset({APPROVAL, ROLLBACK, ALTER, ADOPTED, RELEASED})
-_RECORDS = _RUN_RECORDS | {ABOUT, PRUNED}
 _READ_ENDS = frozenset({StageStatus.DONE, StageStatus.NOT_RUN, StageStatus.REFUSED})
 """How the stages of a plan end; guards refuse one."""
-_END = "end-"
-_RECORDED = re.compile(
-    r"((run|began|policy|checked|described|facts|metadata|findings|plan|validated|approval|applied"
-    r"|verification|report|past|audit|origins|effects|rollback|alter|adopted|released|pruned"
-    r"|stage-[a-z]+|(batch|end|settling)-\d{4,})\.json"
-    r"|report\.(html|md|txt)"
-    r"|(desired|actual|ledger|clusters|holds|differences|batches)\.parquet)"
-    r"(\.[0-9a-f]{32}\.part)?"
-)
-"""The names of the files that runs write to their folders, and of unfinished drafts."""
-_ATTEMPT = re.compile(r"attempt-\d{4,}")
-"""The folder of an earlier attempt of a run."""
 
 
 def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
@@ -111,11 +97,6 @@ def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
     return tuple(failures)
 
 
-def is_recorded(name: str) -> bool:
-    """Return whether runs write files of this name to their folders."""
-    return bool(_RECORDED.fullmatch(name))
-
-
 def refuse_pruned(folder: RunFolder) -> None:
     """Raise InvalidInput if `prune` has left only the records of how a run ended."""
     if folder.has(PRUNED):
@@ -145,7 +126,8 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
 def _only_read(folder: RunFolder) -> bool:
     """Return whether a run compared or planned without an error, and left no record of its own."""
     names = set(folder.place.list())
-    if names & {*_RUN_RECORDS, APPLIED} or any(name.startswith((_END, "batch-")) for name in names):
+    wrote = any(name.startswith(("end-", "batch-")) for name in names)
+    if wrote or names & {*_RUN_RECORDS, APPLIED}:
         return False
     try:
         ends = {folder.stage_result(stage).status for stage in STAGES}
@@ -158,9 +140,8 @@ def _expired_folder(what: str, cluster: str, place: Place, *, stays: bool) -> It
     """Yield the folder, unless nothing in it is removed; it stays if it has unknown files."""
     recorded, unknown = _split_files(place)
     stays = stays or bool(unknown)
-    kept = {*_RECORDS, *((APPLIED, POLICY) if ALTER in recorded else ())} if stays else set()
-    kept.update(one for one in recorded if stays and one.startswith(_END))
-    removed = {path: size for path, size in recorded.items() if path not in kept}
+    keeps = {Prune.RECORD, *((Prune.ALTER_RECORD,) if ALTER in recorded else ())} if stays else ()
+    removed = {path: size for path, size in recorded.items() if find_pruned(path) not in keeps}
     if size := sum(removed.values()):
         files = map(place.below, sorted(removed, key=ABOUT.__eq__))
         others = tuple(map(place.below, unknown))
@@ -170,16 +151,13 @@ def _expired_folder(what: str, cluster: str, place: Place, *, stays: bool) -> It
 def _split_files(folder: Place) -> tuple[dict[str, int], list[str]]:
     """Return the sizes of the files that runs recorded in a folder, and the paths of all others.
 
-    An empty folder of an attempt is neither.
+    An empty folder that runs make is neither.
     """
     recorded, unknown = dict[str, int](), list[str]()
     for leaf in folder.walk():
-        *above, name = leaf.path.split("/")
-        if not all(map(_ATTEMPT.fullmatch, above)):
-            unknown.append(leaf.path)
-        elif leaf.is_own and not leaf.is_folder and is_recorded(name):
+        if leaf.is_own and not leaf.is_folder and find_pruned(leaf.path):
             recorded[leaf.path] = leaf.size
-        elif not (leaf.is_folder and _ATTEMPT.fullmatch(name)):
+        elif not (leaf.is_folder and is_run_folder(leaf.path)):
             unknown.append(leaf.path)
     return recorded, unknown
 
@@ -238,13 +216,20 @@ def _began_before(folder: RunFolder, moment: datetime) -> bool:
         return False
 
 
-def _remove(one: Expired) -> None:
-    for file in one.files:
+def _remove(expired: Expired) -> None:
+    for file in expired.files:
         file.delete()
-    if one.what in {"run", "overview"}:
-        for attempt in one.place.folders():
-            if _ATTEMPT.fullmatch(attempt.name):
-                with suppress(OSError):  # a person's file is in it
-                    attempt.delete_folder()
-        if not one.stays:
-            one.place.delete_folder()
+    if expired.what in {"run", "overview"}:
+        for folder in expired.place.folders():
+            if is_run_folder(folder.name):
+                _remove_empty_folders(folder)
+        if not expired.stays:
+            expired.place.delete_folder()
+
+
+def _remove_empty_folders(folder: Place) -> None:
+    """Remove a folder and those below it, unless a person's file is in them."""
+    for below in folder.folders():
+        _remove_empty_folders(below)
+    with suppress(OSError):
+        folder.delete_folder()

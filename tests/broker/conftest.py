@@ -24,6 +24,7 @@ from tests.broker.token_endpoint import AUDIENCE, TokenEndpoint
 from tests.broker.working_clients import fill
 from tests.certificates import make_certificates
 from tests.lab import Lab, open_lab
+from tests.places import list_undeclared_files
 
 USER, PASSWORD = "svc-quota", "s3cr3t"
 LISTENERS = {
@@ -158,11 +159,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def lab(broker: RunningBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """Open a lab on the shared broker, and clear the broker after the test."""
+    """Open a lab on the shared broker, and clear the broker after the test.
+
+    Every file that the runs of the test left must be declared, or prune would never remove it.
+    """
     is_local = getattr(request, "param", "folder") == "folder"
     address = None if is_local else request.getfixturevalue("address")
     with open_lab(broker, tmp_path) as opened:
-        yield replace(opened, address=address)
+        lab = replace(opened, address=address)
+        yield lab
+        assert list_undeclared_files(lab.store) == []
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import pytest
 
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.sql.client_effects import read_client_effects
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import APPLIED, PLAN, VERIFICATION, RunFolder
 from tests.broker.stage_runs import KEY, outcomes
@@ -49,14 +50,21 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
 
 @pytest.mark.local_store
 def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
-    """Each attempt that compared anything keeps its artefacts, in the order of attempts."""
+    """Each attempt that compared anything keeps its artifacts, in the order of attempts.
+
+    What check wrote stays for an attempt that starts at describe: the clients of the inventory too.
+    """
     run = reconciled(lab, "c1", FIRST)
+    (lab.folder / "clients.csv").write_text("user,client-id\nalice,app\n")
+    lab.desire(FIRST, inventory="clients.csv")
     run_stages(lab.resume(run), CHAINS["reconcile"])
+    lab.put({"user=alice": {KEY: 20e6}})
     run_stages(lab.resume(run), CHAINS["reconcile"][1:])  # from describe on
 
     attempts = [RunFolder(run.place / f"attempt-000{number}") for number in (1, 2)]
     written = [len(outcomes(one)) for one in (*attempts, run)]
-    assert written == [2, 0, 0]
+    assert written == [2, 0, 1]
+    assert read_client_effects(run).total.clients == 1
     assert all(one.has(PLAN) and one.has("report.html") for one in attempts)
     assert [on_disk(one).stat().st_mode & 0o777 for one in attempts] == [0o700, 0o700]
     assert [one.has("policy.json") for one in attempts] == [True, False], "describe needs it"

@@ -10,6 +10,7 @@ import pytest
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import ComparedRun
 from quota_ops.store.place import Place
+from quota_ops.store.run_files import find_pruned
 from quota_ops.store.run_store import open_place
 from tests.engines.publishing import CLUSTER, STEPS, read_entities, write_results
 from tests.engines.submitting import ROOT
@@ -50,5 +51,8 @@ def test_a_kill_before_each_step(step: int, folder: Place) -> None:
     assert killed.returncode == -signal.SIGKILL
     assert read_entities(folder) == AFTER[step]
     assert folder.list().count("diff-0002.json") == (step > 0)
+    left = [leaf.path for leaf in folder.walk() if not leaf.is_folder]
+    assert [path for path in left if not find_pruned(path)] == []
+    assert any(path.startswith("spark-") for path in left)
     publish(folder, "next")
     assert read_entities(folder) == ["next", "next"]

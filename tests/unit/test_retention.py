@@ -16,6 +16,7 @@ from quota_ops.model.tables import Table
 from quota_ops.store import claims, ledger, retention
 from quota_ops.store.place import Place
 from quota_ops.store.retention import LEDGER_FILES, find_expired, remove
+from quota_ops.store.run_files import FILES, find_run_file
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_list import summarize_run
 from quota_ops.store.run_store import RunStore, open_place
@@ -138,19 +139,45 @@ def test_what_no_run_recorded_stays(store: RunStore) -> None:
     assert names(store.overviews / "drift") == ["run.json", "why.md"]
 
 
+def test_a_run_of_spark_with_an_inventory_goes_entirely(store: RunStore) -> None:
+    """Its manifest, its clients, what a killed attempt left, and the empty folders go too."""
+    path = leave(store, "old", OLD, 1, plan={"digest": "abc"}, diff_0001={})
+    for name in ("inventory.parquet", "client_effects.json"):
+        (path / name).replace(b"recorded")
+    attempt = "0123456789abcdef" * 2
+    for name in (f"client_effects/{attempt}/part-0.parquet", f"spark-{attempt}/differences/_x.crc"):
+        path.below(name).replace(b"recorded")
+    on_disk(path / f"spark-{attempt}" / "batches" / "_temporary").mkdir(parents=True)
+
+    prune(store)
+
+    assert names(store.root / "runs" / "demo") == []
+
+
 def test_every_file_that_a_run_leaves_is_known() -> None:
-    """Prune removes or keeps each artefact name in the code."""
+    """Prune removes or keeps each artifact name in the code."""
     rooms = [Path(retention.__file__).parents[1] / name for name in ("store", "stages", "runs")]
-    places = [place for room in rooms for place in room.rglob("*.py")]
+    places = [place for room in rooms for place in room.rglob("*.py") if place.stem != "run_files"]
     found = {
         name.replace("{number:04d}", "0001").replace("{end:04d}", "0001").replace("{stage}", "plan")
         for place in places
         for name in re.findall(r'"((?!\{)[a-z{}:04\-]+\.(?:json|html|md|txt))"', place.read_text())
     }
-    tables = {one.file for one in vars(tables_module).values() if isinstance(one, Table)}
+    tables = {table.file for table in vars(tables_module).values() if isinstance(table, Table)}
 
     assert len(found) > 25
-    assert {one for one in found | tables if not retention.is_recorded(one)} == set()
+    assert {name for name in found | tables if not find_run_file(name)} == set()
+
+
+def test_the_docs_list_every_file_of_a_run() -> None:
+    """The table in the docs is the one that restarts and prune read."""
+    page = Path(__file__).parents[2] / "docs" / "reference" / "run-store.md"
+    rows = [
+        f"| `{file.name}` | {file.content} | {file.stage} | {file.prune.value} |" for file in FILES
+    ]
+
+    table = page.read_text("utf-8").partition("| file | what is in it | moved")[2]
+    assert table.splitlines()[2 : 2 + len(rows)] == rows
 
 
 def test_the_last_verified_run_stays_whole(store: RunStore) -> None:
