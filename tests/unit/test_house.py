@@ -10,7 +10,6 @@ from pathlib import Path
 from quota_ops.model.text import plural
 
 ROOT = Path(__file__).parents[2]
-LONGEST = 250
 MODULES = sorted(
     path
     for folder in ("quota_ops", "spark_jobs", "dags", "scripts", "tests")
@@ -44,13 +43,6 @@ def test_the_model_stands_on_the_standard_library() -> None:
 
     packages = {module.partition(".")[0] for module in modules}
     assert packages - sys.stdlib_module_names == {"quota_ops"}
-
-
-def test_modules_are_short() -> None:
-    """No module is longer than a person reads in one go."""
-    lengths = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in MODULES}
-
-    assert {path: lines for path, lines in lengths.items() if lines > LONGEST} == {}
 
 
 def test_each_decision_has_a_number_of_its_own() -> None:
