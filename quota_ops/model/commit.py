@@ -1,6 +1,6 @@
 """The commit of a run's files: how a run finds it, and how screens show it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
@@ -34,6 +34,11 @@ class Provenance:
     uncommitted: tuple[str, ...] = ()
     base: str | None = None
     failure: str | None = None
+    author: str | None = field(default=None, compare=False)
+    """The author of the commit, `Anna <anna@example.com>`; None if Git does not know the commit.
+
+    It follows from the commit, so it does not count in comparisons.
+    """
 
     @classmethod
     def given(cls, commit: str | None) -> Self:

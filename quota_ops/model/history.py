@@ -44,6 +44,7 @@ class HistoryRow(NamedTuple):
     """The word of the report (In sync, Pending, ...); empty for alter, adopt and release."""
     commit: str | None
     author: str | None
+    """The person or job that ran it, if known."""
     run_reason: str | None
     stopped_at: str | None
     """The stage that did not succeed."""
@@ -94,6 +95,10 @@ class HistoryRow(NamedTuple):
     """How many clients the inventory had, in the row of a run; null if they were not counted."""
     losing: int | None = None
     """How many of the clients would be cut or newly limited."""
+    commit_author: str | None = None
+    """The author of the commit, as Git shows it."""
+    approver: str | None = None
+    """Who approved the plan, or overrode its guards; several are separated by commas."""
 
 
 class QuotaHistory(NamedTuple):

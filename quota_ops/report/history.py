@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from quota_ops.model.difference import Kind
 from quota_ops.model.history import DayHistory, Drift, HistoryRow, Mode, QuotaHistory
+from quota_ops.model.hold import Hold
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Status
 from quota_ops.model.quota import format_limit, json_number
 from quota_ops.model.text import counted
@@ -19,21 +21,41 @@ _QUOTA_HEADINGS = (
     *("entity", "key", "owner", "drifted", "looks", "first seen", "when last looked"),
     "last set by",
 )
+MOST_CHANGES = 200
+"""How many changes a screen lists; JSON has them all."""
 _EVENT_HEADINGS = ("when", "key", "what", "change", "by", "run", "commit")
+_CHANGE_HEADINGS = (
+    *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run"),
+)
 
 
 class Event(NamedTuple):
-    """Something that happened to a quota: when, what, both values, by whom, in which run."""
+    """Something that happened to a quota, or to the entities of a hold: when, what, and by whom."""
 
     at: str
-    key: str
+    entity: str
+    key: str | None
+    """None for a hold or its release."""
     what: str
-    before: float | None
-    after: float | None
-    by: str | None
-    run: str | None
-    commit: str | None
+    before: float | None = None
+    after: float | None = None
+    owner: str | None = None
+    by: str | None = None
+    """The person or job that ran it, if known."""
+    reason: str | None = None
+    commit: str | None = None
+    commit_author: str | None = None
+    approver: str | None = None
+    run: str | None = None
     tone: Tone = Tone.PLAIN
+
+    @property
+    def person(self) -> str:
+        """Who changed it, and why: the author of the commit, if a run applied Git."""
+        who = self.by or self.commit_author
+        if self.what in _FROM_GIT and self.commit_author:
+            who = self.commit_author.partition(" <")[0]
+        return ": ".join(filter(None, (who, self.reason)))
 
 
 def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -> Screen:
@@ -113,17 +135,43 @@ def _describe_quota(one: QuotaHistory) -> str:
 def _event_cells(one: Event) -> Line:
     return (
         Span(moment(one.at), Tone.CONTEXT),
-        Span(one.key),
+        Span(one.key or ""),
         Span(one.what, one.tone),
         Span(_change(one)),
-        Span(one.by or ""),
+        Span(one.person),
         Span(one.run or "", Tone.CONTEXT),
         Span(short_commit(one.commit) if one.commit else "", Tone.CONTEXT),
     )
 
 
+def changes_screen(since: str, changes: Sequence[Event]) -> Screen:
+    """Return a row for each change since a day, the newest first, and how many are not listed."""
+    if not changes:
+        return (line(f"The history has no change since {since}."),)
+    more = len(changes) - MOST_CHANGES
+    newest = tuple(Row(change_cells(change)) for change in changes[: -MOST_CHANGES - 1 : -1])
+    older = line(f"… and {more:,} older, in --format jsonl", Tone.CONTEXT)
+    return (Table(_CHANGE_HEADINGS, newest), *((older,) if more > 0 else ()))
+
+
+def change_cells(change: Event) -> Line:
+    """Return the cells of a change, one for each of its headings."""
+    return (
+        Span(moment(change.at), Tone.CONTEXT),
+        Span(change.entity, Tone.STRONG),
+        Span(change.key or ""),
+        Span(change.what, change.tone),
+        Span(_change(change)),
+        Span(change.owner or ""),
+        Span(change.person),
+        Span(change.approver or ""),
+        Span(short_commit(change.commit) if change.commit else "", Tone.CONTEXT),
+        Span(change.run or "", Tone.CONTEXT),
+    )
+
+
 def _change(one: Event) -> str:
-    if one.before is None and one.after is None:
+    if one.key is None or (one.before is None and one.after is None):
         return ""
     before, after = format_limit(one.key, one.before), format_limit(one.key, one.after)
     return after if before == after else f"{before} -> {after}"
@@ -131,8 +179,7 @@ def _change(one: Event) -> str:
 
 def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Event, ...]:
     """Return the drifts and the writes of quotas in order; looks that saw the same are one."""
-    found = [*_list_drifts(drifts), *_list_writes(rows)]
-    return tuple(sorted(found, key=lambda one: (one.at, one.key)))
+    return _sort([*_list_drifts(drifts), *_list_writes(rows)])
 
 
 def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
@@ -140,31 +187,71 @@ def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
         seen = counted(one.times_seen, "look")
         kind = "" if one.kind == Kind.DRIFTED else f" ({one.kind.replace('_', ' ')})"
         what = f"drifted{kind}, seen in {seen}"
-        values = one.desired, one.actual
-        yield Event(one.since, one.key, what, *values, None, one.run, None, Tone.REFUSAL)
+        values = one.desired, one.actual, one.owner
+        yield Event(one.since, one.entity, one.key, what, *values, run=one.run, tone=Tone.REFUSAL)
         if one.repaired and one.repaired_by is None:
             what = "no longer drifted"
-            yield Event(one.repaired, one.key, what, None, None, None, None, None, Tone.OK)
+            yield Event(one.repaired, one.entity, one.key, what, owner=one.owner, tone=Tone.OK)
 
 
+_FROM_GIT = frozenset({"set", "cleared"})
 _WORDS = {Mode.APPLY: "set", Mode.ROLLBACK: "rolled back", Mode.ALTER: "altered"}
 _OWNERSHIP = {Mode.ADOPT: "adopted", Mode.RELEASE: "released"}
 
 
+def _rank_row(row: HistoryRow) -> tuple[str, int, str, str]:
+    return row.ended, row.sequence or 0, row.entity or "", row.key or ""
+
+
 def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
-    for row in rows:
+    owners: dict[tuple[str | None, str | None], str] = {}
+    for row in sorted(rows, key=_rank_row):
+        if row.owner:
+            owners[row.entity, row.key] = row.owner
         mode = Mode(row.mode)
         what = _OWNERSHIP.get(mode)
         tone = Tone.CHANGE
         if row.outcome == Status.ACCEPTED:
-            what = "cleared" if row.value is None else _WORDS.get(mode)
+            what = _WORDS.get(mode)
+            if row.value is None:
+                what = "cleared" if mode is Mode.APPLY else f"{what}: cleared"
         elif row.outcome in {Status.REFUSED, Status.STALE, Status.UNKNOWN}:
             what, tone = f"{row.outcome}: not confirmed", Tone.REFUSAL
         if row.entity is None or row.key is None or what is None:
             continue
-        by = ": ".join(filter(None, (row.author, row.run_reason)))
-        values = row.actual, row.value
-        yield Event(row.ended, row.key, what, *values, by, row.run, row.commit, tone)
+        yield Event(
+            row.ended,
+            row.entity,
+            row.key,
+            what,
+            row.actual,
+            row.value,
+            owners.get((row.entity, row.key)),  # an alter does not record it
+            row.author,
+            row.run_reason,
+            row.commit,
+            row.commit_author,
+            row.approver,
+            row.run,
+            tone,
+        )
+
+
+def list_changes(rows: Iterable[HistoryRow], holds: Iterable[Hold] = ()) -> tuple[Event, ...]:
+    """Return what runs and people changed, in order: writes, adoptions, releases and holds."""
+    return _sort([*_list_writes(rows), *_list_holds(holds)])
+
+
+def _sort(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return events by time; those of the same second stay as they are."""
+    return tuple(sorted(events, key=lambda event: event.at))
+
+
+def _list_holds(holds: Iterable[Hold]) -> Iterator[Event]:
+    for hold in holds:
+        what = "hold ended" if hold.is_release else f"held until {moment(iso_utc(hold.until))}"
+        who = hold.by or hold.login
+        yield Event(iso_utc(hold.at), hold.who.text, None, what, by=who, reason=hold.reason)
 
 
 def list_json(rows: Iterable[NamedTuple]) -> list[dict[str, object]]:

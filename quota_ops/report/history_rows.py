@@ -1,8 +1,9 @@
 """The rows with which a run enters the history: one for its end, and one for each quota."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.difference import WRITES
 from quota_ops.model.guard import GuardFinding
@@ -29,6 +30,7 @@ class RunEnd(NamedTuple):
     by: str | None
     owned: Mapping[str | None, int]
     """How many managed rows the ledger had, by owner."""
+    commit_author: str | None = None
 
 
 def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
@@ -49,7 +51,9 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
         "mode": mode,
         "status": summarize(report).word,
         "commit": report.commit,
-        "author": (rollback and rollback.by) or end.by or (last and (last.by or last.login)),
+        "commit_author": report.provenance.author,
+        "author": (rollback and (rollback.by or rollback.login)) or end.by,
+        "approver": list_approvers(report.decisions),
         "run_reason": (rollback and rollback.reason) or (last and last.reason) or None,
     }
     counts = _count_states(report) if report.plan else {}
@@ -65,6 +69,13 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
             if row.status not in _LEFT_OUT
         ),
     )
+
+
+def list_approvers(decisions: Iterable[Decision]) -> str | None:
+    """Return who approved a plan or overrode its guards, in order; None if nobody did."""
+    kinds = {DecisionKind.APPROVED, DecisionKind.OVERRIDDEN}
+    names = (made.by or made.login or "unknown" for made in decisions if made.said in kinds)
+    return ", ".join(dict.fromkeys(names)) or None
 
 
 def _count_states(report: Report) -> dict[str, int | None]:
@@ -140,6 +151,8 @@ def list_command_rows(record: Json, end: RunEnd) -> tuple[HistoryRow, ...]:
         "mode": Mode(record["verb"]),
         "status": "",
         "author": record["by"] or record["login"],
+        "commit_author": end.commit_author,
+        "approver": list_approvers(map(Decision.from_json, record["decisions"])),
         "run_reason": record["reason"],
     }
     stopped = next((one for one in record["stages"] if one["status"] in STOPPED), None)

@@ -1,8 +1,10 @@
 """The holds of a cluster: a numbered file for each hold and release, and those in force now."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 
 from quota_ops.kafka.outcomes import build_outcomes
 from quota_ops.model.approval import find_login
@@ -10,12 +12,15 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.hold import Hold, find_hold, select_current_holds
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow, HoldRow, Stored
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.store.numbered_files import create_next, file_name, numbers, read_file
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_names import latest_first
+from quota_ops.store.run_store import RunStore
 
 _KIND = "json"
 
@@ -26,6 +31,23 @@ def read(folder: Place) -> tuple[Hold, ...]:
     Raises InvalidInput if a file does not parse: a damaged hold must not count as ended.
     """
     return tuple(_read(folder / file_name(number, _KIND)) for number in numbers(folder, _KIND))
+
+
+def list_since(
+    store: RunStore, cluster: str, cluster_ids: Collection[str], day: str
+) -> tuple[Hold, ...]:
+    """Return the holds and releases since a day (UTC), `2026-11-22`, of a cluster by its name.
+
+    `cluster_ids` are the ids that it had meanwhile; its newest run has the last one. Raises
+    InvalidInput as `read`, and if the store knows no such cluster.
+    """
+    ids = {*cluster_ids}
+    runs = store.runs_of(cluster).folders() if ids else store.runs(cluster)
+    for run in islice(latest_first(store, runs), 1):
+        with suppress(InvalidInput):
+            ids.add(RunFolder(run).policy().cluster_id)
+    holds = (hold for name in sorted(ids) for hold in read(store.holds(name)))
+    return tuple(hold for hold in holds if iso_utc(hold.at)[:10] >= day)
 
 
 def add(folder: Place, hold: Hold) -> Place:

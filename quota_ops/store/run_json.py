@@ -58,6 +58,7 @@ def provenance_json(provenance: Provenance) -> Json:
         "commit_source": provenance.source,
         "uncommitted": list(provenance.uncommitted),
         "base": provenance.base,
+        "commit_author": provenance.author,
         "git_failure": provenance.failure,
     }
 
@@ -71,6 +72,7 @@ def _provenance(values: Mapping[str, Any]) -> Provenance:
         tuple(typed(one, str) for one in values.get("uncommitted", ())),
         typed(values.get("base"), str | None),
         typed(values.get("git_failure"), str | None),
+        typed(values.get("commit_author"), str | None),
     )
 
 

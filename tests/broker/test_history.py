@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import pytest
 
 from quota_ops.model.history import HISTORY, HistoryRow
 from quota_ops.store import history, parquet
+from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_file
 from tests.broker.test_dead_runs import begin, kill
 from tests.lab import Lab
 from tests.places import on_disk
+from tests.writing import State
 
 KEY = "producer_byte_rate"
 ALICE = "user=alice"
@@ -66,7 +69,7 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
     assert sorted(
         (one["what"], one["after"], one["before"] or 0.0, one["by"] or "") for one in told["events"]
     ) == [
-        ("altered", 20.0, 10.0, "anna: INC-31"),
+        ("altered", 20.0, 10.0, "anna"),
         ("drifted, seen in 2 looks", 20.0, 10.0, ""),
         ("set", 10.0, 0.0, ""),
         ("set", 10.0, 20.0, ""),
@@ -78,6 +81,63 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
     assert "2 plans since " in tried
     table = lab.call("history", "demo").stdout
     assert re.search(r"2 of 2 +4 +1\b", table)
+
+
+def commit_all(folder: Path, author: str) -> str:
+    """Commit every file below a folder by an author, and return the id of the commit."""
+    git = ("git", "-C", str(folder), "-c", "user.name=merger", "-c", "user.email=merger@x.org")
+    for arguments in (("init", "-q"), ("add", "."), ("commit", "-qm", "x")):
+        more = ("--author", author) if arguments[0] == "commit" else ()
+        subprocess.run([*git, *arguments, *more], check=True)
+    shown = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return shown.stdout.strip()
+
+
+@pytest.mark.local_store
+def test_who_changed_what(lab: Lab) -> None:
+    """Each change has its author, approver and values: of Git, by hand, undone, and held.
+
+    The screen, JSON and JSON Lines have the same changes; drift that nobody repaired is none.
+    """
+    first: State = {ALICE: {KEY: 10.0}, "user=bob": {KEY: 5.0}}
+    lab.desire(first)
+    commit = commit_all(lab.folder, "Anna <anna@example.com>")
+    lab.call("reconcile", "demo", "--by", "robot-7")
+    lab.desire({ALICE: {KEY: 1.0}, "user=bob": {KEY: 5.0}}, guards={"small_byte_rate": 0})
+    cut = commit_all(lab.folder, "Ben <ben@example.com>")
+    reason = ("--reason", "INC-31", "--by", "carol")
+    lab.call("reconcile", "demo", "--allow", "cut", *reason)
+    write(lab, plan_back(lab, lab.runs[-1]))
+    lab.call("alter", "demo", "--names", ALICE, "--delete", KEY, *reason)
+    lab.call("hold", "demo", "--names", "user=bob", "--until", "2h", *reason)
+    lab.put({"user=bob": {KEY: 7.0}})
+    lab.call("plan", "demo")
+
+    lines = lab.call("history", "demo", "--changes", "--since", "7d", "--format", "jsonl").stdout
+    told = json.loads(lab.call("history", "demo", "--changes", "--format", "json").stdout)
+    shown = lab.call("history", "demo", "--changes").stdout
+
+    changes = [json.loads(text) for text in lines.splitlines()]
+    assert changes == [{"cluster": "demo", **change} for change in told["changes"]]
+    names = ("entity", "what", "before", "after", "owner", "by", "approver", "commit_author")
+    anna, ben = "Anna <anna@example.com>", "Ben <ben@example.com>"
+    changes[-1]["what"] = changes[-1]["what"].partition(" 20")[0]
+    assert [tuple(change[name] for name in names) for change in changes] == [
+        (ALICE, "set", None, 10.0, "team", "robot-7", None, anna),
+        ("user=bob", "set", None, 5.0, "team", "robot-7", None, anna),
+        (ALICE, "set", 10.0, 1.0, "team", "carol", "carol", ben),
+        (ALICE, "rolled back", 1.0, 10.0, "team", "anna", None, None),
+        (ALICE, "altered: cleared", 10.0, None, "team", "carol", None, ben),
+        ("user=bob", "held until", None, None, None, "carol", None, None),
+    ]
+    assert [change["commit"] for change in changes[:3]] == [commit, commit, cut]
+    cells = [re.split(r" {2,}", row) for row in shown.splitlines()]
+    assert cells[0] == [
+        *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run")
+    ]
+    newest_set = next(row for row in cells if "10 B/s -> 1 B/s" in row)
+    assert newest_set[5:9] == ["team", "Ben: INC-31", "carol", cut[:7]]
+    assert len(cells) == 1 + len(changes)
 
 
 def test_a_run_records_what_it_does_to_clients(lab: Lab) -> None:

@@ -126,7 +126,10 @@ def test_a_commit_that_is_given(cluster_folder: Path, repository: Path) -> None:
     assert read_with_commit(cluster_folder, given=head(repository))[1] == Provenance(
         head(repository), COMPARED
     )
-    assert read_with_commit(cluster_folder, given="f00")[1] == Provenance("f00", CommitSource.GIVEN)
+    unknown = read_with_commit(cluster_folder, given="f00")[1]
+    assert unknown == Provenance("f00", CommitSource.GIVEN)
+    authors = [read_with_commit(cluster_folder)[1].author, unknown.author]
+    assert authors == [git(repository, "log", "-1", "--format=%an <%ae>").strip(), None]
     (cluster_folder / "search.yaml").unlink()
     given = Provenance(head(repository), CommitSource.GIVEN)
     assert read_with_commit(cluster_folder, given=head(repository))[1] == given

@@ -78,6 +78,11 @@ class Repository:
         """Return the commit id of a revision."""
         return self._run("rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
 
+    def author(self, commit: str) -> str:
+        """Return the author of a commit id: `Anna <anna@example.com>`."""
+        shown = self._run("log", "-1", "--no-show-signature", "--format=%an <%ae>", commit)
+        return shown.decode(errors="replace").strip()
+
     def entries(self, commit: str) -> dict[str, Entry]:
         """List the entries of a commit below the folder, links and submodules included."""
         listed = self._run("ls-tree", "-r", "-z", commit)

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from hashlib import sha1, sha256
 from itertools import chain, islice
 from pathlib import Path
@@ -71,7 +72,8 @@ def read_with_commit(
                 raise
             found = Provenance(failure=error.message)
         if not found.uncommitted or _is_settled(folder, desired):
-            return desired, found if given in {None, found.commit} else Provenance.given(given)
+            found = found if given in {None, found.commit} else Provenance.given(given)
+            return desired, _add_author(folder, found, bundle)
         if monotonic() > until:
             raise InvalidInput(
                 f"The files of {folder} keep changing while quota-ops reads them.",
@@ -148,6 +150,18 @@ def _find_commit(
     if uncommitted := tuple(sorted(islice(chain(lost, changed), MOST_UNCOMMITTED))):
         return Provenance(uncommitted=uncommitted, base=commit)
     return Provenance(commit, CommitSource.COMPARED)
+
+
+def _add_author(folder: Path, provenance: Provenance, bundle: BundleVersion | None) -> Provenance:
+    """Add the author of the commit, if the repository of the folder has that commit."""
+    repository = Repository.of_checkout(folder)
+    if repository is None and bundle is not None and bundle.bare is not None:
+        repository = Repository.of_export(folder, bundle.bare, bundle.root)
+    if repository is not None and provenance.commit is not None:
+        with suppress(GitFailed):
+            commit = repository.resolve(provenance.commit)
+            return replace(provenance, author=repository.author(commit))
+    return provenance
 
 
 def _find_unread(entries: Mapping[str, Entry], contents: Mapping[str, bytes]) -> list[str]:
