@@ -15,6 +15,8 @@ from quota_ops.desired.entries import (
 )
 from quota_ops.desired.inventory import read_inventory
 from quota_ops.desired.names import read_filter_part
+from quota_ops.desired.owners import Nodes as OwnerNodes
+from quota_ops.desired.owners import read_owners
 from quota_ops.desired.repository import read_repository
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
@@ -73,6 +75,7 @@ class ClusterFile(NamedTuple):
     id_node: yaml.Node
     protect: dict[EntityFilter, yaml.Node]
     silences: tuple[Silence, ...]
+    owner_nodes: OwnerNodes
 
 
 def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
@@ -114,10 +117,14 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     if "retired_brokers" in fields:
         values["retired_brokers"] = read_retired_brokers(source, fields["retired_brokers"])
     silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
+    owner_nodes: OwnerNodes = {}
+    if "owners" in fields:
+        values["owners"], owner_nodes = read_owners(source, fields["owners"])
     if len(source.problems) > before:
         return None
     policy = Policy(cluster=cluster, protect=tuple(protect), **values)
-    return ClusterFile(policy, source, fields["cluster_id"].value, protect, silences)
+    id_node = fields["cluster_id"].value
+    return ClusterFile(policy, source, id_node, protect, silences, owner_nodes)
 
 
 def _read_cluster_id(field: str, node: yaml.Node) -> str:

@@ -24,6 +24,7 @@ from quota_ops.desired.files import (
 )
 from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.inventory import read_inventory_files
+from quota_ops.desired.owners import refuse_foreign
 from quota_ops.desired.quotas_file import Quota, quota_rows
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
@@ -91,6 +92,7 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None) -> Desired:
     if cluster is not None:
         refuse_placeholder(cluster)
         refuse_unmanageable(quotas, cluster)
+        refuse_foreign(files, cluster.policy.owners, cluster.source, cluster.owner_nodes)
     if cluster is None or problems:
         limits = sum(len(quota.limits) for quota in quotas)
         findings = _findings(by_file, cluster)[0] if cluster else ()

@@ -19,6 +19,7 @@ from quota_ops.desired.yaml.shapes import (
     GUARDS,
     LIMITS,
     MEMORY,
+    OWNER,
     QUOTA,
     QUOTAS_FILE,
     RETIRED_BROKER,
@@ -41,6 +42,7 @@ Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string", "minLength": 1}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
 _NOTE = {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE}
 _DURATION = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _DEFAULT_PART = {
@@ -121,6 +123,15 @@ def cluster_schema() -> Schema:
             },
         ),
         "inventory": {"type": "string", "pattern": f"^({INVENTORY.pattern})$"},
+        "owners": {
+            "type": "object",
+            "propertyNames": _NOTE,
+            "additionalProperties": _object(
+                OWNER,
+                dict.fromkeys(OWNER.fields, _TEXTS)
+                | {"defaults": {"type": "boolean", "default": False}},
+            ),
+        },
         "repository": {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"},
         "silence": _silence(),
     }

@@ -8,6 +8,7 @@ from typing import Any, Self
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.field_types import check_types
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.owners import Owner
 from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE
 
 CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -64,6 +65,7 @@ YOUNGER: dict[str, Any] = {
     "retired_brokers": [],
     "inventory": None,
     "repository": None,
+    "owners": [],
 }
 """Fields that policies of the first version did not have, with the values that applied then.
 
@@ -164,6 +166,8 @@ class Policy:
     """The clients of the cluster: a path below its folder, or an address in a bucket."""
     repository: str | None = None
     """Where a code host shows the repository: see `Repository.parse`."""
+    owners: tuple[Owner, ...] = ()
+    """What belongs to whom; empty if only the `owner` of each file counts."""
 
     @property
     def inventory_in_git(self) -> str:
@@ -185,6 +189,7 @@ class Policy:
             "freeze": [asdict(one) for one in self.freeze],
             "verify": self.verify.value,
             "retired_brokers": [asdict(one) for one in self.retired_brokers],
+            "owners": [_owner_json(owner) for owner in self.owners],
         }
 
     def decisive_fields(self) -> dict[str, Any]:
@@ -226,9 +231,17 @@ class Policy:
                 "verify": VerifyPolicy(values["verify"]),
                 "memory": check_types([Memory(**values["memory"])])[0],
                 "retired_brokers": tuple(RetiredBroker(**one) for one in values["retired_brokers"]),
+                "owners": tuple(map(Owner.from_json, values["owners"])),
             }
         )
         return check_types([policy])[0]
+
+
+def _owner_json(owner: Owner) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(owner).items()
+    }
 
 
 def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:

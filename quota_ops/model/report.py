@@ -15,6 +15,7 @@ from quota_ops.model.errors import QuotaOpsError, Refused
 from quota_ops.model.finding import Finding
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
+from quota_ops.model.owners import OwnerChange
 from quota_ops.model.past import Past
 from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
@@ -129,6 +130,8 @@ class Report:
     """How many seconds this machine's clock was ahead of the run store's; 0 if that was not so."""
     past: Past | None = None
     """What happened before this run; None if it was not read."""
+    owner_changes: tuple[OwnerChange, ...] = ()
+    """The managed quotas that get another owner than the ledger has."""
     record: Record | None = None
     """What an alter, adopt or release did; None for a run that compares."""
     repository: Repository | None = None

@@ -8,6 +8,7 @@ from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import QuotaOpsError, Refused
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.guard import GuardFinding
+from quota_ops.model.owners import OwnerChange
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import Report
 from quota_ops.model.rows import DesiredRow, Key
@@ -59,6 +60,8 @@ class ClusterReview:
     """How many further problems there are."""
     error: QuotaOpsError | None = None
     """Why the cluster could not be compared or validated."""
+    owner_changes: tuple[OwnerChange, ...] = ()
+    """The quotas that get another owner than in the merge base."""
     notes: tuple[str, ...] = ()
     """Sentences on what was assumed or skipped."""
     brokers: int = 0

@@ -209,6 +209,7 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
         *([callback] if callback else []),
         *([clock] if (clock := clock_words(report.clock_lead)) else []),
         *metadata_words(report.metadata),
+        *(quoted(change.text) for change in report.owner_changes),
         *([unread] if (unread := _unread_words(report)) else []),
         *missed,
     ]

@@ -21,6 +21,7 @@ from quota_ops.model.errors import (
 from quota_ops.model.guard_rules import EarlierRuns
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
+from quota_ops.model.owners import list_owner_changes
 from quota_ops.model.review import BaseFiles, ClusterReview
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.model.snapshot import SnapshotHeader
@@ -54,6 +55,12 @@ def review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clust
     except QuotaOpsError as error:
         return replace(found, error=error)
     rows = {row.id: row for row in run.folder.read_rows(DESIRED)}
+    if base:
+        before, after = (
+            [(row.entity, row.key, row.owner) for row in declared.values()]
+            for declared in (base.rows, rows)
+        )
+        found = replace(found, owner_changes=list_owner_changes(before, after))
     policy = run.folder.policy()
     is_same_policy = base and policy == replace(base.policy, cluster=policy.cluster)
     if base and is_same_policy and values_of(rows) == values_of(base.rows):

@@ -129,6 +129,39 @@ def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
     assert f"\nAlready absent from the cluster: `user=bob {RATE}`.\n" in comment
 
 
+def test_another_owner_is_a_change(lab: Lab) -> None:
+    """A review and a plan show it until a run has recorded it; another mapping needs approval."""
+    begin(lab, alice=10, bob=20)
+    lab.run("reconcile")
+    team = lab.folder / "team.yaml"
+    team.write_text(team.read_text("utf-8").replace("team", "search"), "utf-8")
+    commit_all(lab.folder.parent)
+    words = "user=alice, user=bob get another owner: team -> search."
+
+    code, comment = review(lab, "--out", str(lab.root / "out"))
+    found = json.loads((lab.root / "out" / "review.json").read_text())["clusters"][0]
+    plan, applied = lab.call("plan", "demo"), lab.call("reconcile", "demo")
+    later = lab.call("plan", "demo")
+
+    assert code == 0
+    assert comment.startswith("**quota-ops · ✅ 2 changed owners on `demo`**")
+    assert f"\n⚠️ `{words}`\n" in comment
+    assert found["owner_changes"] == [
+        {"before": "team", "after": "search", "entities": ["user=alice", "user=bob"]}
+    ]
+    assert (words in plan.stdout, words in applied.stdout, words in later.stdout) == (
+        True,
+        True,
+        False,
+    )
+    cluster = lab.folder / "cluster.yaml"
+    mapping = "owners: {search: {users: [alice], files: [team.yaml]}}\n"
+    cluster.write_text(f"{cluster.read_text('utf-8')}{mapping}", "utf-8")
+    commit_all(lab.folder.parent)
+    moved = lab.call("plan", "demo")
+    assert (moved.returncode, "policy_changed: " in moved.stdout) == (1, True), moved.stdout
+
+
 def test_what_the_cluster_has_already_is_no_change(lab: Lab) -> None:
     """A removed quota that somebody deleted is absent, and what the branch applied is stored."""
     begin(lab, alice=10, bob=20)

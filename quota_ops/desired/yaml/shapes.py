@@ -161,6 +161,11 @@ CLUSTER_FILE = Shape(
         "repository": Field(
             "The repository's web address; reports link to it.", "https://github.com/acme/quotas"
         ),
+        "owners": Field(
+            "What belongs to whom. A quota of an entity that belongs to another owner than its file"
+            " is an error.",
+            "{payments: {user_prefixes: [payments-], files: [payments.yaml]}}",
+        ),
         "silence": Field(
             "Findings that are intended on the whole cluster, each with a reason.",
             "[{finding: QO202, reason: all our users authenticate by certificate}]",
@@ -168,6 +173,30 @@ CLUSTER_FILE = Shape(
     },
     required=("cluster_id", "connection"),
     reserved=frozenset({"ledger", "profile", "budget"}),
+)
+
+OWNER = Shape(
+    "An owner",
+    "a field of an owner",
+    {
+        "users": Field("Users, by their exact names.", "[alice, payments-gw]"),
+        "user_prefixes": Field("What the names of further users begin with.", "[payments-]"),
+        "client_ids": Field("Client ids, by their exact names.", "[billing-app]"),
+        "client_id_prefixes": Field("What further client ids begin with.", "[billing-]"),
+        "ips": Field("Addresses and networks.", "[10.20.0.7, 10.30.0.0/16]"),
+        "defaults": Field(
+            "Whether the quotas of {default: true} belong to this owner; others need none.", "true"
+        ),
+        "files": Field(
+            "The files of quotas that this owner may write, below the cluster's folder; folders end"
+            " with /.",
+            "[payments.yaml, billing/]",
+        ),
+        "code_owners": Field(
+            "Who approves changes of these files: CODEOWNERS must name the same.",
+            '["@acme/payments"]',
+        ),
+    },
 )
 
 RETIRED_BROKER = Shape(

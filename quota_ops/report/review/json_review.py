@@ -28,9 +28,10 @@ def as_json(review: Review, exit_code: int) -> str:
     problems        file, line, column, message, remedy: in YAML files outside the clusters' folders
     clusters        for each cluster with changed files: cluster, folder, verdict, is_removed,
                     compared_with (current: the cluster; merge base), error, problems,
-                    unlisted_problems (how many more), notes (sentences on what was assumed or
-                    skipped), guards (those that block: guard, message, ...), findings (that the
-                    merge base does not have), settings (changed fields of cluster.yaml: name,
+                    unlisted_problems (how many more), owner_changes (before, after, entities),
+                    notes (sentences on what was assumed or skipped), guards (those that
+                    block: guard, message, ...), findings (that the merge base does not have),
+                    settings (changed fields of cluster.yaml: name,
                     before, after as text), `plan` (the digest, null without a plan), and rows:
                     `written` by this branch; `unwritten`, which the branch declares differently
                     while the cluster keeps its value; `others`, which differ for another reason;
@@ -65,6 +66,7 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "error": review.error and str(review.error),
         "problems": _problems(review.problems),
         "unlisted_problems": review.unlisted,
+        "owner_changes": [change._asdict() for change in review.owner_changes],
         "notes": list(review.notes),
         "guards": [asdict(guard) for guard in review.guards],
         "findings": findings_json(review.findings, review.folder),

@@ -32,6 +32,7 @@ def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]
     yield from list_problems(review.problems, links, review.unlisted)
     yield from _error(review)
     yield from _settings(review)
+    yield from _owners(review)
     yield from _stored(split_rows(review))
     yield from _merged(split_rows(review))
     yield from _needs(review)
@@ -75,6 +76,10 @@ def _error(review: ClusterReview) -> Iterator[str]:
         return  # the table has the broker's reasons
     lines = [one.strip() for one in str(review.error).split("\n")]
     yield f"\n❌ {'<br>'.join(map(code, lines[:_MOST_LINES]))}"
+
+
+def _owners(review: ClusterReview) -> Iterator[str]:
+    yield from (f"\n⚠️ {code(change.text)}" for change in review.owner_changes)
 
 
 def _notes(review: ClusterReview) -> Iterator[str]:

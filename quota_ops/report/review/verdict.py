@@ -39,7 +39,7 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
 def is_shown(review: ClusterReview) -> bool:
     """Return whether a comment has more about a cluster than that its quotas do not change."""
     changes = (review.own, review.is_removed, review.earlier_name, list_policy_changes(review))
-    return review.error is not None or any(changes)
+    return review.error is not None or any((*changes, review.owner_changes))
 
 
 def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
@@ -72,6 +72,8 @@ def _describe_changes(review: ClusterReview, cluster: str) -> str:
     found = [counted(written, "change")] if written else []
     found += [counted(held, "held change")] if held else []
     found += ["changed settings"] if list_policy_changes(review) else []
+    owners = sum(len(change.entities) for change in review.owner_changes)
+    found += [counted(owners, "changed owner")] if owners else []
     changes = f"{' and '.join(found) or 'no change'} on {cluster}"
     if rejected := count_rejected(review):
         return f"❌ {changes}; the broker rejects {rejected:,}"

@@ -8,14 +8,16 @@ from typing import Any, TypeVar
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
+from quota_ops.model.owners import OwnerChange, list_owner_changes
 from quota_ops.model.past import Past
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import STAGES, Record, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS
+from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS, LEDGER
 from quota_ops.model.verification import BrokerResult, RowVerdict
 from quota_ops.sql.client_effects import SUMMARY, read_client_effects
 from quota_ops.stages.plan import assemble_plan
@@ -24,6 +26,7 @@ from quota_ops.stages.report.command_report import read_record
 from quota_ops.stages.verify.record import compute_applied_digest
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.origins import ORIGINS, read_origins
+from quota_ops.store.parquet import to_values
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import (
     APPLIED,
@@ -49,6 +52,7 @@ Part = TypeVar("Part")
 
 PAST = "past.json"
 """The artefact with what happened before the run."""
+_OWNED = ("entity", "key", "owner")
 _RECORDED = ("adopt", "release")
 """The stages of commands without a plan, in addition to the eight."""
 
@@ -113,10 +117,22 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         clock_lead=parts.read("describe", DESCRIBED, lambda: folder.read_as(DESCRIBED, _parse_lead))
         or 0.0,
         past=parts.read("report", PAST, lambda: folder.read_as(PAST, Past.from_json)),
+        owner_changes=parts.read("plan", LEDGER.file, lambda: _read_owner_changes(folder)) or (),
         record=parts.read_record(),
         repository=_find_repository(policy),
         path=about["path"],
         looked=_find_last(folder, {stage_file("verify"): "at"} if brokers else {DESCRIBED: "at"}),
+    )
+
+
+def _read_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
+    if folder.has(ROLLBACK) or not folder.has(DESIRED.file):
+        return ()
+    ledger, desired = folder.read_table(LEDGER), folder.read_table(DESIRED)
+    known = zip(*(to_values(ledger[name]) for name in (*_OWNED, "state")), strict=True)
+    managed = (row for *row, state in known if state == VERIFIED)
+    return list_owner_changes(
+        managed, zip(*(to_values(desired[name]) for name in _OWNED), strict=True)
     )
 
 

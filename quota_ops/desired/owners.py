@@ -1,0 +1,196 @@
+"""The field `owners` of cluster.yaml, and the quotas and files that contradict it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import partial
+from ipaddress import ip_network
+
+import yaml
+
+from quota_ops.desired.quotas_file import Quota, QuotasFile
+from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.yaml.scalars import Misread, read_flag, read_note, read_text, show
+from quota_ops.desired.yaml.shapes import OWNER
+from quota_ops.desired.yaml.source import Source
+from quota_ops.model.owners import Claim, Owner, OwnerIndex
+from quota_ops.model.policy import INVENTORY
+
+Nodes = Mapping[tuple[str, Claim | None], yaml.Node]
+"""The node of each claim of an owner, and of the name of each owner (None)."""
+
+
+def read_owners(source: Source, field: FieldNodes) -> tuple[tuple[Owner, ...], Nodes]:
+    """Read the owners, by name; adds a problem for what two of them have."""
+    nodes: dict[tuple[str, Claim | None], yaml.Node] = {}
+    if not isinstance(field.value, yaml.MappingNode) or not field.value.value:
+        source.refuse(
+            field.place,
+            "owners must be a mapping from each owner to what belongs to it.",
+            "For example owners: {payments: {user_prefixes: [payments-]}}.",
+        )
+        return (), nodes
+    owners: dict[str, Owner] = {}
+    for key, value in field.value.value:
+        name = read_value(source, FieldNodes(field.name, key), read_note)
+        if name is None:
+            continue
+        if name in owners:
+            source.refuse(key, f"The owner {show(name)} is listed twice.", "Merge the two.")
+            continue
+        owners[name] = _read_owner(source, FieldNodes(key, value), name, nodes)
+    _refuse_shared(source, owners.values(), nodes)
+    return tuple(owners[name] for name in sorted(owners)), nodes
+
+
+def _read_owner(
+    source: Source, field: FieldNodes, name: str, nodes: dict[tuple[str, Claim | None], yaml.Node]
+) -> Owner:
+    nodes[name, None] = field.name
+    fields = read_fields(source, field.value, OWNER, field) or {}
+    lists: dict[str, tuple[str, ...]] = {}
+    for list_name, read in _READERS.items():
+        texts = []
+        for item in read_items(source, fields[list_name]) if list_name in fields else ():
+            text = read_value(source, FieldNodes(fields[list_name].name, item), read)
+            if text is not None:
+                texts.append(text)
+                text = str(ip_network(text)) if list_name == "ips" else text
+                nodes[name, Claim(list_name, text)] = item
+        lists[list_name] = tuple(sorted(texts))
+    defaults = read_value(source, fields.get("defaults"), read_flag) or False
+    if defaults:
+        nodes[name, Claim("defaults", "")] = fields["defaults"].value
+    return Owner(name, defaults=defaults, **lists)
+
+
+def _refuse_shared(source: Source, owners: Iterable[Owner], nodes: Nodes) -> None:
+    first: dict[Claim, str] = {}
+    for owner in owners:
+        for claim in owner.claims():
+            other = first.setdefault(claim, owner.name)
+            if other != owner.name:
+                place = source.place(nodes[other, claim])
+                message = f"{claim} belongs to {show(other)} already, at {place}."
+                source.refuse(nodes[owner.name, claim], message, "Remove one of the two.")
+
+
+def _read_address(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    try:
+        network = ip_network(text)
+    except ValueError:
+        raise Misread(
+            f"{show(text)} is neither an IP address nor a network.",
+            "Write 10.20.0.7 or 10.20.0.0/16; the bits after the / are 0 in the address.",
+        ) from None
+    canonical = str(network) if "/" in text else str(network.network_address)
+    if canonical != text:
+        raise Misread(f"{text} is not the shortest form of this address.", f"Write {canonical}.")
+    return text
+
+
+def _read_name(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    if text.endswith("*"):
+        singular = field.removesuffix("s")
+        raise Misread(
+            f"{show(text)} would be a name with a *: names in {field} are exact.",
+            f"Write {singular}_prefixes: [{text.rstrip('*')}].",
+        )
+    return text
+
+
+def _read_prefix(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    if text.endswith("*"):
+        raise Misread(f"{show(text)} would match a * in names.", f"Write {text.rstrip('*')}.")
+    return text
+
+
+def _read_path(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    if not INVENTORY.fullmatch(text) or "://" in text:
+        raise Misread(
+            f"{show(text)} is not a path below the cluster's folder.",
+            "For example payments.yaml, or payments/ for every file in that folder.",
+        )
+    return text
+
+
+_READERS: dict[str, Callable[[str, yaml.Node], str]] = {
+    "users": _read_name,
+    "user_prefixes": _read_prefix,
+    "client_ids": _read_name,
+    "client_id_prefixes": _read_prefix,
+    "ips": _read_address,
+    "files": _read_path,
+    "code_owners": read_note,
+}
+
+
+def refuse_foreign(
+    files: Iterable[QuotasFile], owners: tuple[Owner, ...], source: Source, nodes: Nodes
+) -> None:
+    """Add a problem for each quota of another owner's entity, and each file of another owner.
+
+    An entity that belongs to nobody may be declared in any file.
+    """
+    if not owners:
+        return
+    index, by_name = OwnerIndex(owners), {owner.name: owner for owner in owners}
+    for file in files:
+        for quota in file.quotas:
+            claim = index.find_claim(quota.entity)
+            owner = index.find_owner(quota.entity)
+            if claim and owner and quota.owner and owner != quota.owner:
+                _refuse_quota(quota, owner, claim, source, nodes[owner, claim])
+        if file.quotas and (declared := file.quotas[0].owner):
+            _refuse_file(file, declared, by_name, partial(_place, source, nodes))
+
+
+def _place(source: Source, nodes: Nodes, owner: str, claim: Claim | None = None) -> str:
+    return source.place(nodes[owner, claim])
+
+
+def _refuse_quota(quota: Quota, owner: str, claim: Claim, source: Source, node: yaml.Node) -> None:
+    words = f"{quota.entity} belongs to {show(owner)}"
+    remedy = f"Move this quota to a file of {show(owner)}, which must approve it."
+    other = source.problem_at(
+        source.find_span(node),
+        f"{words}, but {show(str(quota.owner))} has a quota of it at {quota.place}.",
+        remedy,
+    )
+    quota.refuse(
+        f"{words} ({claim} at {source.place(node)}), and this file to {show(str(quota.owner))}.",
+        remedy,
+        other,
+    )
+
+
+def _refuse_file(
+    file: QuotasFile,
+    declared: str,
+    owners: Mapping[str, Owner],
+    place: Callable[..., str],
+) -> None:
+    """Add a problem at the first quota of a file whose `owner` may not write it."""
+    first, path = file.quotas[0], file.source.name
+    listed = next((owner for owner in owners.values() if owner.has_file(path)), None)
+    if listed is not None and listed.name != declared:
+        at = place(listed.name)
+        first.refuse(
+            f"cluster.yaml lists this file for {show(listed.name)} ({at}), but its owner is "
+            f"{show(declared)}.",
+            f"Write owner: {show(listed.name)}, or move the quotas to a file of {show(declared)}.",
+        )
+    elif declared not in owners:
+        near = get_close_matches(declared, owners, n=1)
+        first.refuse(
+            f"{show(declared)}, the owner of this file, is not among the owners of cluster.yaml.",
+            f"Did you mean {near[0]}?" if near else f"Add it: owners: {{{declared}: {{}}}}.",
+        )
+    elif listed is None and owners[declared].files:
+        first.refuse(
+            f"The files of {show(declared)} are listed at {place(declared)}, without this one.",
+            f"Add {path} to its files there, or write the owner that this file belongs to.",
+        )
