@@ -77,6 +77,7 @@ def expect_owner(owners: tuple[Owner, ...], entity: Entity) -> str | None:
 
 
 @given(mappings(), ENTITIES)
+@example((Owner("one", user_prefixes=("a",)),), Entity.of({USER: "ab", CLIENT_ID: "b"}))
 @example((Owner("one", ips=("0.0.0.0/0",)),), Entity.of({IP: "localhost"}))
 def test_the_most_specific_claim_decides(owners: tuple[Owner, ...], entity: Entity) -> None:
     """Users before client ids, names before prefixes, and the longest prefix or network first."""
