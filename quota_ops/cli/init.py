@@ -15,6 +15,7 @@ STARTER = {
     "dags/quota_ops_dags.py": "quota_ops_dags.py.txt",
     ".airflowignore": "airflowignore",
     ".gitignore": "gitignore",
+    "CODEOWNERS": "CODEOWNERS",
     "README.md": "README.md",
 }
 """What `init` writes, and the template that it is made from."""
@@ -87,6 +88,10 @@ def init(folder: Path, cluster: str, cluster_id: str | None, ci: str) -> None:
     first += "" if cluster_id else "put your cluster's id into cluster.yaml, "
     click.echo(f"\nNext: {first and f'{first}then '}quota-ops check")
     click.echo("Keep it in Git (git init, git add, git commit), because a run records its commit.")
+    click.echo(
+        "In CODEOWNERS and cluster.yaml, replace @OWNER/my-team and @OWNER/platform with those who "
+        "approve changes."
+    )
 
 
 def _schemas(folder: Path) -> dict[Path, str]:

@@ -128,6 +128,10 @@ _READERS: dict[str, Callable[[str, yaml.Node], str]] = {
 }
 
 
+_NEAR = 0.85
+"""How similar an owner that is not listed has to be to a listed one to count as misspelled."""
+
+
 def refuse_foreign(
     files: Iterable[QuotasFile], owners: tuple[Owner, ...], source: Source, nodes: Nodes
 ) -> None:
@@ -184,11 +188,12 @@ def _refuse_file(
             f"Write owner: {show(listed.name)}, or move the quotas to a file of {show(declared)}.",
         )
     elif declared not in owners:
-        near = get_close_matches(declared, owners, n=1)
-        first.refuse(
-            f"{show(declared)}, the owner of this file, is not among the owners of cluster.yaml.",
-            f"Did you mean {near[0]}?" if near else f"Add it: owners: {{{declared}: {{}}}}.",
-        )
+        for near in get_close_matches(declared, owners, n=1, cutoff=_NEAR):
+            first.refuse(
+                f"{show(declared)}, the owner of this file, is not among the owners of "
+                f"cluster.yaml, which have {show(near)}.",
+                f"Write owner: {show(near)}, or add the other one: {declared}: {{}}.",
+            )
     elif listed is None and owners[declared].files:
         first.refuse(
             f"The files of {show(declared)} are listed at {place(declared)}, without this one.",

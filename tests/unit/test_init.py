@@ -71,6 +71,8 @@ def test_what_comes_next_can_be_typed(folder: str, root: Path) -> None:
     assert ended.output.split("\n\n")[1] == (
         f"Next: {go}quota-ops check\n"
         "Keep it in Git (git init, git add, git commit), because a run records its commit.\n"
+        "In CODEOWNERS and cluster.yaml, replace @OWNER/my-team and @OWNER/platform with those who "
+        "approve changes.\n"
     )
     readme = (root / folder / "README.md").read_text()
     assert readme.startswith(f"# {(root / folder).name}\n")

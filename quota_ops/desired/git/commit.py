@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.code_owners import find_disagreements
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import (
     NESTED,
@@ -97,13 +98,16 @@ def find_path(folder: Path, bundle: BundleVersion | None) -> str | None:
 def read_whole_checkout(folder: Path, file_cache: FileCache | None = None) -> Desired:
     """Read a cluster's folder; InvalidDesiredState too if its checkout leaves out files.
 
-    Nothing else is compared with Git, which need not be installed.
+    So is a CODEOWNERS that disagrees with cluster.yaml. Nothing else is compared with Git, which
+    need not be installed.
     """
     try:
         desired = read_cluster(folder, file_cache)
     except InvalidDesiredState as invalid:
         raise invalid.adding(_find_left_out(folder)) from None
-    if problems := _find_left_out(folder):
+    path = find_path(folder, None)
+    compared = [] if path is None else find_disagreements(folder, path, desired.policy)
+    if problems := [*_find_left_out(folder), *compared]:
         raise InvalidDesiredState(problems, files=desired.files, quotas=len(desired.rows))
     return desired
 

@@ -1,0 +1,72 @@
+"""CODEOWNERS: who approves a path, and where that differs from cluster.yaml."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from quota_ops.cli import main
+from quota_ops.desired.code_owners import find_names, read_rules
+from tests.repositories import git
+
+FILE = """\
+# comment
+*            @all
+*.md         @writers  # at any depth
+/a/          @folder
+/a/*         @direct
+b/*.yaml     @yaml
+/c/**/d.yaml @deep
+e            @name
+/with\\ blank @blank
+/nobody
+[Other][2] @usual
+/o.yaml
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "names", "line"),
+    [
+        ("x.yaml", "@all", 2),
+        ("deep/in/x.md", "@writers", 3),
+        ("a/b/c.yaml", "@folder", 4),
+        ("a/c.yaml", "@direct", 5),
+        ("b/c.yaml", "@yaml", 6),
+        ("x/b/c.yaml", "@all", 2),
+        ("c/d.yaml", "@deep", 7),
+        ("c/x/y/d.yaml", "@deep", 7),
+        ("x/e/y.yaml", "@name", 8),
+        ("with blank", "@blank", 9),
+        ("nobody", "", 10),
+        ("o.yaml", "@all @usual", 12),
+    ],
+)
+def test_who_approves_a_path(path: str, names: str, line: int) -> None:
+    """The last rule that matches decides, in each section of GitLab."""
+    assert find_names(list(read_rules(FILE)), path) == (frozenset(names.split()), line)
+
+
+def test_what_init_writes_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The starter passes check in Git; other approvers, and none of cluster.yaml, are problems."""
+    monkeypatch.chdir(tmp_path)
+    begun = CliRunner().invoke(main, ["init", ".", "--cluster-id", "x"])
+    git(tmp_path, "init", "--quiet")
+    agreed = CliRunner().invoke(main, ["check"])
+    rules = tmp_path / "CODEOWNERS"
+    rules.write_text("/desired_state/main/ @OWNER/my-team @OWNER/search\n")
+    differs = CliRunner().invoke(main, ["check"])
+    rules.unlink()
+    missing = CliRunner().invoke(main, ["check"])
+
+    assert (begun.exit_code, agreed.exit_code, agreed.output) == (
+        *(0, 0),
+        "main: 2 quotas in 2 files, no problems\n",
+    )
+    assert (differs.exit_code, missing.exit_code) == (2, 2)
+    assert (
+        f"{rules}:1:1  @OWNER/my-team @OWNER/search approves changes of "
+        "desired_state/main/team.yaml; cluster.yaml names @OWNER/my-team for my-team."
+    ) in differs.output
+    assert "approves changes of desired_state/main/cluster.yaml, which says what" in differs.output
+    assert "the repository has no CODEOWNERS" in missing.output
