@@ -65,17 +65,18 @@ def history(
     import json
 
     from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
+    from quota_ops.store.run_list import summarize_run
     from quota_ops.store.run_marks import find_unrecorded_runs
     from quota_ops.store.run_store import find_run_store
 
     if output == JSON_LINES and not only_changes:
         raise click.UsageError("--format jsonl needs --changes: it lists one change a line.")
     store, named = find_run_store(run_store), entity and _find_name(entity)
-    unrecorded = [run.name for run in find_unrecorded_runs(store.runs_of(cluster))]
+    unrecorded = find_unrecorded_runs(store.runs_of(cluster))
     for run in unrecorded if output != "json" else ():
         click.echo(
-            f"run {run} has not recorded its end: it is running or was killed, and the history "
-            f"may lack what it wrote. See quota-ops show {cluster}/{run}",
+            f"run {run.name} ({summarize_run(run).came_to}) has not recorded its end, so the "
+            f"history may lack what it wrote. See quota-ops show {cluster}/{run.name}",
             err=True,
         )
     first = period.parse_since(since)
@@ -87,8 +88,8 @@ def history(
         for change in values["changes"]:
             click.echo(json.dumps({"cluster": cluster, **change}, ensure_ascii=False))
     else:
-        head = {"cluster": cluster, "since": first}
-        shown = {**head, **values, "unrecorded": unrecorded, "not_counted": list(troubles)}
+        head = {"cluster": cluster, "since": first, "unrecorded": [run.name for run in unrecorded]}
+        shown = {**head, **values, "not_counted": list(troubles)}
         click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
     refuse_incomplete(troubles, "json" if output == "json" else TEXT)
 

@@ -58,6 +58,14 @@ STOPPED = frozenset(
 """The statuses of stages that did not complete their task."""
 
 
+class Life(StrEnum):
+    """The status of a run that has not recorded the end of its writes, as every screen shows it."""
+
+    RUNNING = "running"
+    GONE = "interrupted"
+    UNKNOWN = "running or interrupted"
+
+
 class StageResult(NamedTuple):
     """A stage, how it ended, how long it took, and its message when it did not succeed."""
 
@@ -130,6 +138,8 @@ class Report:
     """How many seconds this machine's clock was ahead of the run store's; 0 if that was not so."""
     past: Past | None = None
     """What happened before this run; None if it was not read."""
+    life: Life | None = None
+    """Whether its process is alive; None if the run has recorded the end of its writes."""
     owner_changes: tuple[OwnerChange, ...] = ()
     """The managed quotas that get another owner than the ledger has."""
     record: Record | None = None

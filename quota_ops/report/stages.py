@@ -1,7 +1,7 @@
 """Finds the stages that stopped a run or did not run, and the reasons."""
 
 from quota_ops.model.outcome import DONE
-from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus
+from quota_ops.model.report import STOPPED, Life, Report, StageResult, StageStatus
 
 MOST_LINES = 8
 
@@ -29,12 +29,20 @@ def _has_stopped(stage: StageResult) -> bool:
 def stop_words(report: Report) -> str | None:
     """Return the first stage that stopped the run (`apply failed`); None if none did."""
     for stage in stopped_stages(report):
-        return f"{stage.stage} {_VERBS.get(stage.status, 'was ')}{stop_word(report, stage)}"
+        verb = _VERBS.get(stage.status, "was ")
+        if stage.status is StageStatus.NOT_ENDED and report.life:
+            verb = "was " if report.life is Life.GONE else "is "
+        return f"{stage.stage} {verb}{stop_word(report, stage)}"
     return None
 
 
 def stop_word(report: Report, stage: StageResult) -> str:
-    """Return how a stage stopped: `refused` only if it refused all that it was to do."""
+    """Return how a stage stopped: `refused` only if it refused all that it was to do.
+
+    A stage that has not recorded its end has the status of its run in the list of runs.
+    """
+    if stage.status is StageStatus.NOT_ENDED and report.life:
+        return report.life
     if stage.status is not StageStatus.REFUSED:
         return stage.status
     if stage.stage == "verify":

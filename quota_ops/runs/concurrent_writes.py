@@ -7,11 +7,11 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.progress import ConcurrentWrite
-from quota_ops.model.report import StageStatus
+from quota_ops.model.report import Life, StageStatus
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import Life, find_liveness, find_marked_runs, format_deadline
+from quota_ops.store.run_marks import find_liveness, find_marked_runs, format_deadline
 
 _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
 """The outcomes of entities whose request is not sent yet, or has no response yet."""

@@ -8,7 +8,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import altered_targets
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.report import StageResult, StageStatus
+from quota_ops.model.report import Life, StageResult, StageStatus
 from quota_ops.model.rows import Key, Stored, Targets, find_unequal
 from quota_ops.report.audit_command import Verb
 from quota_ops.runs.command_record import record_command_end
@@ -18,7 +18,6 @@ from quota_ops.store.json_text import json_text
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder
 from quota_ops.store.run_marks import (
-    Life,
     find_liveness,
     find_marked_runs,
     is_cut_off,

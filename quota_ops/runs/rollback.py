@@ -11,7 +11,7 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import same
-from quota_ops.model.report import StageStatus
+from quota_ops.model.report import Life, StageStatus
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
@@ -19,7 +19,7 @@ from quota_ops.stages.diff import find_differences
 from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
-from quota_ops.store.run_marks import Life, find_liveness, format_deadline
+from quota_ops.store.run_marks import find_liveness, format_deadline
 from quota_ops.store.run_names import find_last_planned_write
 from quota_ops.store.run_store import RunStore
 

@@ -14,7 +14,7 @@ from quota_ops.model.alteration import altered_keys, count_altered
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.report import STAGES, STOPPED, RunSummary, StageStatus
+from quota_ops.model.report import STAGES, STOPPED, Life, RunSummary, StageStatus
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import (
@@ -32,7 +32,7 @@ from quota_ops.store.run_folder import (
     stage_file,
 )
 from quota_ops.store.run_json import typed
-from quota_ops.store.run_marks import Life, find_liveness, format_deadline
+from quota_ops.store.run_marks import find_liveness, format_deadline
 from quota_ops.store.run_names import latest_first
 from quota_ops.store.run_numbers import AT_ONCE
 from quota_ops.store.run_store import RunStore

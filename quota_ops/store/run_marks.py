@@ -10,25 +10,16 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.report import StageStatus
+from quota_ops.model.report import Life, StageStatus
 from quota_ops.store.place import Place
 from quota_ops.store.process import Process, has_ended
 from quota_ops.store.run_folder import ABOUT, RunFolder
 
 GRACE = timedelta(hours=1)
 """How long a mark counts as alive if locks cannot show it, or between two tasks of a DAG run."""
-
-
-class Life(StrEnum):
-    """Whether the process that marked a run is alive."""
-
-    RUNNING = "running"
-    GONE = "interrupted"
-    UNKNOWN = "running or interrupted"
 
 
 @contextmanager

@@ -70,8 +70,10 @@ def test_it_says_which_were_sent(lab: Lab) -> None:
 
     assert listed(lab, run) == ("interrupted", 3)
     assert counted(report) == {"accepted": 3, "unknown": 3, "not_sent": 3}
+    named = f"run {run.place.name} (interrupted) has not recorded its end"
+    assert lab.call("history", "demo").stderr.startswith(named)
     assert report["answer"]["sentence"] == (
-        "it is unknown whether 3 quotas on demo were written; apply has not ended; 3 pending; "
+        "it is unknown whether 3 quotas on demo were written; apply was interrupted; 3 pending; "
         "3 changes were written and not read back; 0 of 9 quotas in sync."
     )
 

@@ -221,8 +221,8 @@ def test_killed_before_its_end_is_recorded(lab: Lab) -> None:
     run = kill(lab, partial(die_in_file, "end-0001.json"))
     name = run.place.name
     warning = (
-        f"run {name} has not recorded its end: it is running or was killed, and the history may "
-        f"lack what it wrote. See quota-ops show demo/{name}\n"
+        f"run {name} (verified) has not recorded its end, so the history may lack what it wrote. "
+        f"See quota-ops show demo/{name}\n"
     )
     assert read_of_killed(lab) == ([name], {name}, warning)
     mark = lab.store.root / "at_work" / "demo" / name

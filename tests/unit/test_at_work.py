@@ -9,10 +9,11 @@ from subprocess import PIPE, Popen
 
 import pytest
 
+from quota_ops.model.report import Life
 from quota_ops.store.local import LocalStore
 from quota_ops.store.place import Place
 from quota_ops.store.process import Process
-from quota_ops.store.run_marks import GRACE, Life, at_work, find_liveness, is_overdue
+from quota_ops.store.run_marks import GRACE, at_work, find_liveness, is_overdue
 from quota_ops.store.run_store import RunStore, open_place
 
 LONG_AGO = (datetime.now(UTC) - 2 * GRACE).isoformat()

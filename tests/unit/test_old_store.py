@@ -8,11 +8,12 @@ from click.testing import CliRunner
 
 from quota_ops.cli import main
 from quota_ops.model.approval import DecisionKind
+from quota_ops.model.report import Life
 from quota_ops.store import claims, decisions, holds, ledger, ledger_end
 from quota_ops.store.earlier_attempts import move_attempt
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_list import list_runs
-from quota_ops.store.run_marks import Life, find_liveness, find_marked_runs
+from quota_ops.store.run_marks import find_liveness, find_marked_runs
 from quota_ops.store.run_numbers import newest_runs
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk

@@ -14,7 +14,15 @@ from quota_ops.model.outcome import Outcome
 from quota_ops.model.owners import OwnerChange, list_owner_changes
 from quota_ops.model.past import Past
 from quota_ops.model.policy import Policy
-from quota_ops.model.report import STAGES, Record, Report, StageResult, StageStatus, has_not_ended
+from quota_ops.model.report import (
+    STAGES,
+    Life,
+    Record,
+    Report,
+    StageResult,
+    StageStatus,
+    has_not_ended,
+)
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS, LEDGER
@@ -46,7 +54,7 @@ from quota_ops.store.run_folder import (
     stage_file,
 )
 from quota_ops.store.run_json import typed, verification_from_json
-from quota_ops.store.run_marks import Life, find_liveness, format_deadline
+from quota_ops.store.run_marks import find_liveness, format_deadline
 
 Part = TypeVar("Part")
 
@@ -117,6 +125,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         clock_lead=parts.read("describe", DESCRIBED, lambda: folder.read_as(DESCRIBED, _parse_lead))
         or 0.0,
         past=parts.read("report", PAST, lambda: folder.read_as(PAST, Past.from_json)),
+        life=None if ended else find_liveness(folder.place),
         owner_changes=parts.read("plan", LEDGER.file, lambda: _read_owner_changes(folder)) or (),
         record=parts.read_record(),
         repository=_find_repository(policy),
