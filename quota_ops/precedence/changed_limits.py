@@ -1,8 +1,8 @@
 """The quotas of one key before and after some changes, arranged to look up classes of clients."""
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Self
 
 from quota_ops.model.effect import Limit
 from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, IP, USER, Entity, text_of
@@ -14,7 +14,8 @@ NO_CLIENT_ID = f'{CLIENT_ID}=""'
 _OTHER = ""
 """Any name without a limit of its own: no entity has it."""
 _FORMS = {None: 0, False: 1, True: 2}
-_LEVELS = [
+_Level = tuple[tuple[str, ...], int, int]
+_LEVELS: list[_Level] = [
     (level.types, _FORMS[own.get(USER)], _FORMS[own.get(CLIENT_ID)])
     for level in LEVELS
     for own in (dict(level.own),)
@@ -41,11 +42,18 @@ class Sides(NamedTuple):
 
     def come_from(self, entity: str) -> bool:
         """Return whether the quota of an entity decides, or would if it were not removed."""
-        return entity in [one.entity for one in self if one is not None]
+        return any(limit is not None and limit.entity == entity for limit in self)
 
-    def summarize(self, entity: str | None = None) -> tuple[object, ...]:
+    def summarize(self, entity: str) -> tuple[object, ...]:
         """Return what classes must have in common to be one: values, sharing, and whose limits."""
         return tuple([one and (one.value, one.types, one.entity == entity) for one in self])
+
+    def fall_back(self, others: Self) -> Self:
+        """Return these limits, and those of `others` on a side without one."""
+        after = self.after or others.after
+        return self._replace(
+            before=self.before or others.before, after=after, if_kept=self.if_kept or after
+        )
 
 
 class Parts(NamedTuple):
@@ -62,6 +70,7 @@ class ChangedLimits:
     `parts` has the parts of each entity. `own_users` are users with a limit of their own that
     stays, `users_of` those of each client id's pairs, `own_addresses` the number of such addresses.
     `own_ids` has the client ids of each user's pairs and, at None, those that have a default.
+    `own_levels` are the levels of a user's limits for all client ids.
     """
 
     def __init__(self, quotas: Mapping[str, Change]) -> None:
@@ -82,6 +91,7 @@ class ChangedLimits:
             for user, client_id in self._stored
         }
         self._levels = [level for level in _LEVELS if level[1:] in forms]
+        self.own_levels = [level for level in self._levels if level[1:] in {(2, 1), (2, 0)}]
         self.has_client_id_defaults = any(form == 1 for _, form in forms)
 
     def _add(self, entity: str, parts: Parts, change: Change) -> None:
@@ -109,17 +119,19 @@ class ChangedLimits:
         examined: str | None = None,
         *,
         sends_client_id: bool = True,
+        levels: Sequence[_Level] | None = None,
     ) -> Sides:
         """Return the limit of a class on each side: that of the first level with one.
 
         None is any name without a limit of its own. `examined` is the entity whose quota decides
-        `if_kept`. `Limits.resolve` lists all levels of one client; a plan needs thousands of
-        answers, so this looks only at levels that have a quota. A property test compares the two.
+        `if_kept`. Without `levels`, all are looked up. `Limits.resolve` lists all levels of one
+        client; a plan needs thousands of answers, so this looks only at levels that have a quota.
+        A property test compares the two.
         """
         users = None, ANY_USER, user or _OTHER
         client_ids = None, ANY_CLIENT_ID, client_id or _OTHER
         before = after = if_kept = None
-        for types, of_user, of_client_id in self._levels:
+        for types, of_user, of_client_id in self._levels if levels is None else levels:
             if of_client_id and not sends_client_id:
                 continue
             found = self._stored.get((users[of_user], client_ids[of_client_id]))

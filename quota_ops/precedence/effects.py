@@ -57,7 +57,7 @@ class _Effects:
 
     def __init__(self, limits: ChangedLimits) -> None:
         self._limits = limits
-        self._groups: list[dict[str, None]] | None = None
+        self._groups: dict[int, list[dict[str, Sides]]] = {}
 
     def find(self, entity: str) -> Effect | None:
         """Return the effect of a changed entity; None if one of its types is unknown."""
@@ -97,16 +97,17 @@ class _Effects:
             if sides.come_from(entity)
         ]
         own_ids = limits.own_ids.get(user, {})
-        groups = [(one, 1) for one in own_ids]
+        groups = [(one, 1, limits.decide(user, one, entity)) for one in own_ids]
         unexamined = 0
         if user and others.come_from(entity) and _is_anothers(others, user):
-            defaults = list(islice(self._list_default_groups(own_ids), MOST_GROUPS))
-            groups += defaults
-            unexamined = self._count_defaults(own_ids) - sum(count for _, count in defaults)
+            own_sides = limits.decide(user, None, entity, levels=limits.own_levels)
+            falls_back = 0 if own_sides.before is None else 1
+            defaults = list(islice(self._list_default_groups(own_ids, falls_back), MOST_GROUPS))
+            groups += [(one, count, own_sides.fall_back(sides)) for one, count, sides in defaults]
+            unexamined = self._count_defaults(own_ids) - sum(count for _, count, _ in defaults)
         own = 0
         found: dict[tuple[object, ...], ClassEffect] = {}
-        for client_id, count in groups:
-            sides = limits.decide(user, client_id, entity)
+        for client_id, count, sides in groups:
             if not sides.come_from(entity):
                 own += count
                 continue
@@ -135,17 +136,25 @@ class _Effects:
         defaults = self._limits.own_ids.get(None, {})
         return len(defaults) - sum(one in defaults for one in but)
 
-    def _list_default_groups(self, but: Mapping[str, None]) -> Iterator[tuple[str, int]]:
-        """Yield one of the client ids with equal defaults, and how many they are, without some."""
-        if self._groups is None:
-            groups: dict[tuple[object, ...], dict[str, None]] = defaultdict(dict)
+    def _list_default_groups(
+        self, but: Mapping[str, None], side: int
+    ) -> Iterator[tuple[str, int, Sides]]:
+        """Yield one of the client ids with equal defaults, how many they are, and its defaults.
+
+        They are equal on one side, 0 for before and 1 for after: on the other side, a changed user
+        has a limit of their own. The largest groups come first, without the client ids in `but`.
+        """
+        if side not in self._groups:
+            groups: dict[tuple[object, ...] | None, dict[str, Sides]] = defaultdict(dict)
             for one in self._limits.own_ids.get(None, {}):
-                groups[self._limits.decide(None, one).summarize()][one] = None
-            self._groups = sorted(groups.values(), key=len, reverse=True)
-        for group in self._groups:
+                sides = self._limits.decide(None, one)
+                limit = sides[side]
+                groups[limit and (limit.value, limit.types)][one] = sides
+            self._groups[side] = sorted(groups.values(), key=len, reverse=True)
+        for group in self._groups[side]:
             count = len(group) - sum(one in group for one in but)
             if count:
-                yield next(one for one in group if one not in but), count
+                yield next((one, count, sides) for one, sides in group.items() if one not in but)
 
 
 def _is_anothers(sides: Sides, user: str) -> bool:

@@ -22,7 +22,14 @@ _Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int]
 
 
 def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
-    """Return the effects of a plan's writes on classes of clients."""
+    """Return the effects of a plan's writes on classes of clients.
+
+    A process that plans and applies finds them once, unless the plan was changed between the two.
+    """
+    return folder.read_cached(f"effects of plan {plan.digest}", lambda: _find(folder, plan))
+
+
+def _find(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
     changes = {row.id: Change(row.before, row.target) for row in plan.writes}
     return find_effects(_read_stored(folder), changes)
 
