@@ -11,6 +11,7 @@ from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark_archive import driver_options, make_archive
+from quota_ops.store.run_files import find_pruned
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.engines.runs import batches, differences, put
@@ -75,6 +76,11 @@ def test_a_run_that_is_none(tmp_path: Path) -> None:
     ends = [RunFolder(open_place(one)).stage_result("diff").status for one in (whole, broken)]
     assert ends == [StageStatus.DONE, StageStatus.FAILED]
     assert differences(whole) == ()
+    left = [leaf.path for run in (whole, broken) for leaf in open_place(run).walk()]
+    assert ("diff-0001.json" in left, [path for path in left if not find_pruned(path)]) == (
+        True,
+        [],
+    )
 
 
 @pytest.mark.matrix

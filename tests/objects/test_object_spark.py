@@ -19,6 +19,7 @@ from quota_ops.sql.job import RESULTS, diff_runs
 from quota_ops.sql.spark_s3 import fetch_connector, list_settings
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
+from quota_ops.store.run_files import find_pruned
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.engines.submitting import JOB, standalone_cluster, submit, workers_used
@@ -72,6 +73,7 @@ def test_spark_and_a_bucket(master: str, address: str, tmp_path: Path) -> None:
             assert _read(there / table.file, table).equals(_read(here / table.file, table))
         assert RunFolder(there).stage_result("diff").status is StageStatus.DONE
         assert [one.name for one in there.entries() if one.is_folder] == []
+        assert [leaf.path for leaf in there.walk() if not find_pruned(leaf.path)] == []
 
     _check_resolve(master, store, settings)
 
