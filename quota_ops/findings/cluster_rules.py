@@ -66,7 +66,7 @@ def _find_hidden(desired: Rows, others: Rows) -> Iterator[Finding]:
         if single and key in hiding and text.partition("=")[0] in types:
             shadow = hiding[key].shadow(Entity.parse(text))
             if shadow is not None:
-                yield report_shadow(shadow, key, "on the cluster, not in Git")
+                yield report_shadow(shadow, key, None)
 
 
 def _capacity(facts: ClusterFacts) -> float | None:

@@ -68,21 +68,30 @@ class Hiding:
         return None
 
 
-def report_shadow(shadow: Shadow, key: str, place: str) -> Finding:
-    """Return the finding about a covered limit; `place` is the place of the covering limit."""
-    entity, by = shadow.entity, shadow.by
+def report_shadow(shadow: Shadow, key: str, place: str | None) -> Finding:
+    """Return the finding about a covered limit.
+
+    `place` is the place of the covering limit in Git; None if only the cluster has it.
+    """
+    entity, code = shadow.entity, NAMELESS_ONLY if shadow.nameless else SHADOWED
+    by = f"{shadow.by} ({place or 'on the cluster, not in Git'}) comes first"
     if shadow.nameless:
-        message = f"{key} of {entity} applies only to clients without a client id:"
-        message += f" {by} ({place}) comes first for all others."
-        return Finding(NAMELESS_ONLY, entity.text, key, message, CODES[NAMELESS_ONLY].remedy)
-    message = (
-        f"{key} of {entity} never applies: {by} ({place}) comes first for each of its clients."
-    )
-    return Finding(SHADOWED, entity.text, key, message, _remedy(entity))
+        message = f"{key} of {entity} applies only to clients without a client id: {by} for all"
+        message += " others."
+    else:
+        message = f"{key} of {entity} never applies: {by} for each of its clients."
+    remedy = _remedy(shadow) if place else _CLUSTER_REMEDY
+    return Finding(code, entity.text, key, message, remedy)
 
 
-def _remedy(entity: Entity) -> str:
-    name = entity.as_dict()[CLIENT_ID]
-    if name is None:
+_CLUSTER_REMEDY = (
+    "Declare that quota too, delete it (quota-ops alter), or silence the finding if you mean both."
+)
+
+
+def _remedy(shadow: Shadow) -> str:
+    if shadow.nameless:
+        return CODES[NAMELESS_ONLY].remedy
+    if shadow.entity.as_dict()[CLIENT_ID] is None:
         return "Remove it, or make it a default of both user and client-id."
     return "Remove it, or add the user to the client id: that level comes first."
