@@ -15,7 +15,7 @@ Examples:
     "--keep",
     required=True,
     metavar="TIME",
-    help="Keep every run that began within this time (90d); at least 1d.",
+    help="Keep every run that began within this time (90d) before the newest one; at least 1d.",
 )
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @options.run_store
@@ -23,11 +23,13 @@ Examples:
 def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> None:
     """Remove old runs from the run store.
 
-    Reads and writes only the run store. Always keeps approvals, holds, the last verified run of
-    each cluster, runs whose writes are not yet verified, the newest 100 files and claims of each
-    ledger, and files that no run recorded. A pruned run that failed, did not end, was decided on
-    or wrote stays in `runs` with how it ended; its report and its tables are gone, and it cannot
-    be rolled back. A run that only compared or planned is removed entirely.
+    Reads and writes only the run store. If the newest run began before now, the time counts
+    back from its start, so a clock that is ahead removes no more. Always keeps approvals,
+    holds, the last verified run of each cluster, runs whose writes are not yet verified, the
+    newest 100 files and claims of each ledger, and files that no run recorded. A pruned run
+    that failed, did not end, was decided on or wrote stays in `runs` with how it ended; its
+    report and its tables are gone, and it cannot be rolled back. A run that only compared or
+    planned is removed entirely.
     """
     import json
     from datetime import UTC, datetime, timedelta
@@ -35,8 +37,8 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.moment import iso_utc, parse_duration
-    from quota_ops.report.retention import expired_screen
-    from quota_ops.store.retention import find_expired, remove
+    from quota_ops.report.retention import expired_screen, newest_run_words
+    from quota_ops.store.retention import find_expired, find_newest_start, remove
     from quota_ops.store.run_store import find_run_store
 
     try:
@@ -50,11 +52,13 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
         )
     now = datetime.now(UTC)
     store = find_run_store(run_store)
-    expired = find_expired(store, now - kept)
+    newest = min(find_newest_start(store) or now, now)
+    before = newest - kept
+    expired = find_expired(store, before)
     failures = () if dry_run else remove(expired, now)
     if output == TEXT:
         show_screen(
-            expired_screen(str(store.root), expired, before=iso_utc(now - kept), dry_run=dry_run)
+            expired_screen(str(store.root), expired, before=iso_utc(before), dry_run=dry_run)
         )
     else:
         found = [
@@ -67,8 +71,10 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
             }
             for one in expired
         ]
-        values = {"before": iso_utc(now - kept), "removed": not dry_run, "expired": found}
+        values = {"before": iso_utc(before), "removed": not dry_run, "expired": found}
         click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+    if now - newest > timedelta(days=1):
+        click.echo(newest_run_words(newest, now), err=True)
     if failures:
         raise InvalidInput(
             f"{len(failures)} of {len(expired)} could not be removed:\n  " + "\n  ".join(failures),

@@ -1,6 +1,7 @@
 """Decisions about a plan: which plans need one, and how long a decision is valid."""
 
-import getpass
+import os
+import pwd
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -38,11 +39,15 @@ class Author(NamedTuple):
 
 
 def find_login() -> str:
-    """Return the login of this process; `unknown` in a container whose user has no name."""
+    """Return the name of the process's effective user; `uid 4711` for one without a name.
+
+    Environment variables such as LOGNAME, which anybody can set, do not count.
+    """
+    user = os.geteuid()
     try:
-        return getpass.getuser()
-    except (ImportError, KeyError, OSError):
-        return "unknown"
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"uid {user}"
 
 
 @dataclass(frozen=True, slots=True)

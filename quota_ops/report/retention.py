@@ -1,7 +1,9 @@
 """The screen of `prune`."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.text import counted
 from quota_ops.report.formats import escape_text, file_size, moment
 from quota_ops.report.layout import Row, Screen, Span, Table, line
@@ -31,6 +33,15 @@ def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_r
     kept = f"kept, because no run recorded them: {counted(len(unknown), 'file')}"
     more = [line(f"{kept}, for example {unknown[0]}")] if unknown else []
     return (Table(_HEADINGS, rows), line(), line(total), *more)
+
+
+def newest_run_words(newest: datetime, now: datetime) -> str:
+    """Return that the newest run is old: no run began since, or this machine's clock is ahead."""
+    return (
+        f"The newest run began {(now - newest).days:,} d before this machine's clock, at "
+        f"{moment(iso_utc(newest))}. The time to keep counts back from that run. If runs began "
+        "since, synchronize the clock."
+    )
 
 
 def _row(cluster: str, what: str, found: Sequence[Expired]) -> Row:

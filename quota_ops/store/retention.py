@@ -34,6 +34,7 @@ from quota_ops.store.run_folder import (
 )
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_list import PRUNED, summarize_run
+from quota_ops.store.run_names import latest_first
 from quota_ops.store.run_store import RunStore
 
 
@@ -64,6 +65,18 @@ ENDS = ("came_to", "sentence", "digest", "changes")
 _RUN_RECORDS = frozenset({APPROVAL, ROLLBACK, ALTER, ADOPTED, RELEASED})
 _READ_ENDS = frozenset({StageStatus.DONE, StageStatus.NOT_RUN, StageStatus.REFUSED})
 """How the stages of a plan end; guards refuse one."""
+
+
+def find_newest_start(store: RunStore) -> datetime | None:
+    """Return when the run with the largest number began; None if no run says so.
+
+    If the store received it earlier than the run's own time says, the store's time counts.
+    """
+    for run in latest_first(store, store.runs()):
+        with suppress(InvalidInput, KeyError, OSError, TypeError, ValueError):
+            started = datetime.fromisoformat(str(RunFolder(run).read_json(ABOUT)["started"]))
+            return min(started, (run / ABOUT).modified())
+    return None
 
 
 def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:

@@ -1,7 +1,8 @@
 """Approvals: which plans need one, which guards it overrides, and how it is stored."""
 
-import getpass
 import json
+import os
+import pwd
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -231,8 +232,11 @@ def test_the_guards_of_an_alter_are_read_back() -> None:
     assert read_guards({}) == ()
 
 
-def test_a_login_without_a_name_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container may run as a user id without a name; a record then names `unknown`."""
-    assert find_login() == getpass.getuser()
-    monkeypatch.setattr(getpass, "getuser", lambda: dict[str, str]()["uid 4711"])
-    assert find_login() == "unknown"
+def test_the_login_is_that_of_the_effective_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No environment variable chooses the recorded login; a user id without a name is shown."""
+    login = pwd.getpwuid(os.geteuid()).pw_name
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "cfo")
+    assert find_login() == login
+    monkeypatch.setattr(os, "geteuid", lambda: 2**31)
+    assert find_login() == "uid 2147483648"

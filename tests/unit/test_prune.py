@@ -1,12 +1,15 @@
 """The command that removes old runs: what it prints, and what it rejects."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from time_machine import TimeMachineFixture
 
 from quota_ops import cli
+from quota_ops.model.moment import iso_utc
 from quota_ops.store.run_store import RunStore, open_place
 from tests.unit.test_retention import OLD, leave
 
@@ -19,6 +22,7 @@ def _store(tmp_path: Path) -> RunStore:
 def test_the_command_lists_and_removes(store: RunStore) -> None:
     """A dry run removes nothing and shows the same numbers; JSON lists each path."""
     leave(store, "old", OLD, 1, plan={"digest": "abc"})
+    leave(store, "young", iso_utc(datetime.now(UTC)), 2, plan={"digest": "abc"})
     old = store.root / "runs" / "demo" / "old"
     size = sum(leaf.size for leaf in old.walk())
     arguments = ["prune", "--keep", "90d", "--run-store", str(store.root)]
@@ -35,6 +39,26 @@ def test_the_command_lists_and_removes(store: RunStore) -> None:
     gone = {"what": "run", "cluster": "demo", "path": path, "bytes": size, "unknown": []}
     assert told["expired"] == [gone]
     assert again.stdout.startswith(f"Nothing to remove from {store.root}: no run began before ")
+
+
+def test_a_clock_that_is_ahead_removes_no_run(
+    store: RunStore, time_machine: TimeMachineFixture
+) -> None:
+    """A clock 400 days ahead removes no run that is young beside the newest, and is pointed out."""
+    for number in (1, 2):
+        leave(store, f"run-{number}", f"2026-11-2{number}T00:00:00Z", number, plan={"digest": "a"})
+    time_machine.move_to("2027-12-27T00:00:00Z")
+
+    ended = CliRunner().invoke(cli.main, ["prune", "--keep", "90d", "--run-store", str(store.root)])
+
+    assert (ended.exit_code, ended.stdout) == (
+        0,
+        f"Nothing to remove from {store.root}: no run began before 2026-08-24 00:00 UTC.\n",
+    )
+    assert ended.stderr == (
+        "The newest run began 400 d before this machine's clock, at 2026-11-22 00:00 UTC. The time "
+        "to keep counts back from that run. If runs began since, synchronize the clock.\n"
+    )
 
 
 @pytest.mark.parametrize(

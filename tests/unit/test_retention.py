@@ -113,6 +113,7 @@ def test_how_a_run_ended_stays(store: RunStore) -> None:
 def test_what_no_run_recorded_stays(store: RunStore) -> None:
     """A person's files stay in their folders, and prune names one of them."""
     path = leave(store, "old", OLD, 1, plan={"digest": "abc"}, stage_plan={}, batch_0001={})
+    leave(store, "young", NEW, 2)
     for place in (path / "notes", path / "attempt-0001", store.overviews / "drift"):
         on_disk(place).mkdir(parents=True)
     for name in ("notes/report.json", "plan.json.bak", "batch-1.json", "attempt-0001/mail.txt"):
