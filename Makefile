@@ -40,8 +40,11 @@ test: setup ## run the suite: real brokers of every pinned Kafka, Spark and Airf
 	@$(BIN)/python -m quota_ops.lab.kafka.jars $(notdir $(wildcard quota_ops/lab/kafka/versions/*.*.*))
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --no-loadscope-reorder
 
-matrix: setup ## run the tests that `make test` leaves out: a Spark cluster, Airflow in a browser, a bucket
+matrix: setup ## run the tests that `make test` leaves out: a Spark cluster, Airflow in a browser, a bucket, another day
 	@$(BIN)/python -m pytest -m matrix --numprocesses 0 tests/engines tests/browser tests/objects tests/broker tests/dag tests/cli
+	@CLOCK=2028-02-29T23:59:00Z TZ=Pacific/Kiritimati PYTHONPATH="$(CURDIR)/tests/moved_clock" \
+		PYTEST_ADDOPTS="-W ignore::pytest.PytestAssertRewriteWarning" \
+		$(BIN)/python -m pytest --numprocesses 0 tests/unit tests/docs
 
 dist: setup ## build wheel and source archive, and plan with the wheel in an empty environment without Java
 	@$(BIN)/python scripts/build_dist.py dist

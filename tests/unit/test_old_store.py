@@ -35,6 +35,7 @@ def files(folder: Path) -> set[str]:
     return {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file()}
 
 
+@pytest.mark.time_machine("2026-11-23T00:00:00Z")
 def test_an_old_store_is_read(store: RunStore) -> None:
     """Run, ledger, its end, claim, hold, approval, number and mark are read unchanged."""
     ((run,), more), place = list_runs(store, "demo", 9), store.ledger(CLUSTER_ID)
