@@ -9,7 +9,7 @@ from quota_ops.desired.yaml.source import not_opened
 from quota_ops.model.policy import INVENTORY
 
 MAX_INVENTORY_BYTES = 256 * 2**20
-"""The largest file of an inventory in Git: millions of clients. A bucket has no limit."""
+"""The largest file of an inventory in Git: millions of clients. Engines limit what they decode."""
 
 
 def read_inventory(field: str, node: yaml.Node) -> str:

@@ -5,6 +5,7 @@ earlier summary with its rows, and two attempts never write the same file.
 """
 
 import logging
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -39,6 +40,8 @@ SUMMARY = "client_effects.json"
 _ROWS = "client_effects"
 LARGE_BYTES = 64_000_000
 """Bytes of an inventory, about two million clients, from which on Spark is worth its start."""
+ALLOWED = "QUOTA_OPS_INVENTORIES"
+"""The environment variable with the addresses below which an inventory in a bucket is read."""
 _log = logging.getLogger(__name__)
 
 
@@ -138,7 +141,23 @@ def _find_place(folder: RunFolder) -> Place:
         )
     if policy.inventory_in_git:
         return folder.place / INVENTORY.file
+    check_is_allowed(policy.inventory)
     return open_place(policy.inventory)
+
+
+def check_is_allowed(address: str) -> None:
+    """Raise InvalidInput unless this process may read an inventory at an address in YAML.
+
+    Whoever runs the process lists the allowed addresses in its environment: a branch can name any
+    address, but must not choose what the credentials of a CI job are used on.
+    """
+    allowed = [one.rstrip("/") for one in os.environ.get(ALLOWED, "").split()]
+    if not any(address == one or address.startswith(f"{one}/") for one in allowed):
+        raise InvalidInput(
+            f"{address} was not read: it is not below an address in {ALLOWED}",
+            f"Whoever runs quota-ops may allow it, for example {ALLOWED}=s3://BUCKET/FOLDER. "
+            "Separate several addresses with spaces.",
+        )
 
 
 def _fingerprint(folder: RunFolder, inventory: Inventory) -> str:

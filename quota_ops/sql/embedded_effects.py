@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Timer
 
 import duckdb
 import pyarrow as pa
 
 from quota_ops.model.client_effects import CLIENT_EFFECTS, INVENTORY, OWNER_EFFECTS, OwnerEffects
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import timed
 from quota_ops.sql import text
 from quota_ops.sql.effects import UNLIMITED_KEYS
 from quota_ops.sql.embedded import interruptible, read_csv
-from quota_ops.sql.inventory import Inventory, explain_no_client
+from quota_ops.sql.inventory import Inventory, count_rows, explain_no_client
 from quota_ops.sql.inventory_lines import explain_wrong_clients
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
@@ -23,6 +25,14 @@ from quota_ops.store.place import Place
 _log = logging.getLogger(__name__)
 MEMORY = "2GB"
 """The most memory that DuckDB takes for an inventory."""
+DISK = "8GB"
+"""The most space that DuckDB takes on the disk for what does not fit into its memory."""
+MOST_BYTES = 4 * 2**30
+"""The most bytes of the files of an inventory."""
+MOST_CLIENTS = 10_000_000
+"""The most clients that DuckDB reads; a small file of Parquet may have a billion."""
+MOST_SECONDS = 300.0
+"""How long DuckDB may take to read an inventory."""
 
 
 class EmbeddedEffects:
@@ -70,24 +80,60 @@ def _open_inventory(inventory: Inventory) -> Iterator[tuple[duckdb.DuckDBPyConne
     with (
         interruptible(),
         TemporaryDirectory(prefix="quota-ops-") as name,
-        duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": name}) as db,
+        duckdb.connect(
+            config={
+                "memory_limit": MEMORY,
+                "temp_directory": name,
+                "max_temp_directory_size": DISK,
+            }
+        ) as db,
     ):
         _create_inventory(db, inventory, Path(name))
         yield db, Path(name)
 
 
 def _create_inventory(db: duckdb.DuckDBPyConnection, inventory: Inventory, folder: Path) -> None:
-    """Create the table inventory; NotClients for the first line that is not a client."""
+    """Create the table inventory; NotClients for the first line that is not a client.
+
+    InvalidInput if it has more bytes or clients, or takes longer, than DuckDB may read.
+    """
+    if inventory.bytes > MOST_BYTES:
+        raise _refuse(inventory, f"has {inventory.bytes:,} bytes; at most {MOST_BYTES:,} are read")
+    if inventory.suffix == ".parquet" and count_rows(inventory) > MOST_CLIENTS:
+        raise _refuse(inventory, f"lists more than {MOST_CLIENTS:,} clients")
+    clock = Timer(MOST_SECONDS, db.interrupt)
+    clock.start()
     try:
         with timed(_log, logging.DEBUG, "the inventory in DuckDB"):
-            _read(db, inventory, _gather_files(inventory, folder)).create_view("lines")
+            lines = _read(db, inventory, _gather_files(inventory, folder))
+            lines.limit(MOST_CLIENTS + 1).create_view("lines")
             db.execute(f"CREATE TABLE inventory AS {text.inventory_text()}")
+            if db.table("inventory").shape[0] > MOST_CLIENTS:
+                raise _refuse(inventory, f"lists more than {MOST_CLIENTS:,} clients")
             ((wrong, *repeated),) = db.execute(text.wrong_clients_text()).fetchall()
+    except duckdb.OutOfMemoryException as error:
+        raise _refuse(
+            inventory, f"takes more than {MEMORY} of memory and {DISK} of disk"
+        ) from error
+    except duckdb.InterruptException as error:
+        if clock.is_alive():  # a person interrupted it
+            raise
+        raise _refuse(inventory, f"takes longer than {MOST_SECONDS:g} s to read") from error
     except duckdb.Error as error:
         _log.debug("DuckDB cannot read the inventory: %s", error)
         raise explain_wrong_clients(inventory, None) from error
+    finally:
+        clock.cancel()
     if wrong or repeated[0] is not None:
         raise explain_wrong_clients(inventory, tuple(repeated) if repeated[0] is not None else None)
+
+
+def _refuse(inventory: Inventory, why: str) -> InvalidInput:
+    return InvalidInput(
+        f"the inventory {inventory.place} {why}",
+        "List fewer clients, for example those of one cluster, or count larger inventories with "
+        "the Spark job compare_effective_limits.",
+    )
 
 
 def _gather_files(inventory: Inventory, folder: Path) -> str:

@@ -24,6 +24,8 @@ from quota_ops.sql.inventory import (
 from quota_ops.store.place import Place
 
 _MOST_RATE = 1e300
+_BATCH = 1000
+"""How many rows are decoded at a time: a hostile file may have a cell of many bytes in each."""
 PRINCIPAL = "User:"
 """What the principal of a user begins with in an ACL."""
 Line = tuple[int, Mapping[str, Any]]
@@ -113,7 +115,7 @@ def _read_lines(file: Place, inventory: Inventory) -> Iterator[Line]:
     """Yield the lines of a file; raises _BrokenLine for one that is not of its format."""
     if inventory.suffix == ".parquet":
         with file.open() as opened:
-            batches = pq.ParquetFile(opened).iter_batches()
+            batches = pq.ParquetFile(opened).iter_batches(batch_size=_BATCH)
             rows = (row for batch in batches for row in batch.to_pylist())
             yield from enumerate(rows, 1)
         return

@@ -38,12 +38,18 @@ def test_an_inventory_that_cannot_be_reached(lab: Lab, monkeypatch: pytest.Monke
     lab.run("reconcile")
 
     lab.desire({"user=a": {KEY: 9.0}}, inventory="s3://nowhere/clients.csv")
-    blocked = lab.call("plan", "demo")
+    outside = {"QUOTA_OPS_INVENTORIES": "s3://other s3://nowhere/client"}
+    elsewhere = lab.call("plan", "demo", environment=outside)
+    inside = {"QUOTA_OPS_INVENTORIES": "s3://other s3://nowhere/"}
+    blocked = lab.call("plan", "demo", environment=inside)
     allow = ("--allow", "blast_radius", "--allow", "policy_changed", "--reason", "INC-31")
-    allowed = lab.call("reconcile", "demo", *allow)
-    back = lab.call("rollback", "demo/last")
+    allowed = lab.call("reconcile", "demo", *allow, environment=inside)
+    back = lab.call("rollback", "demo/last", environment=inside)
 
     why = "s3://nowhere cannot be listed: the store cannot be reached"
+    refused = "s3://nowhere/clients.csv was not read: it is not below an address in QUOTA_OPS_INVE"
+    assert elsewhere.returncode == 1
+    assert f"the clients that lose cannot be counted: {refused}" in elsewhere.stdout
     assert (blocked.returncode, allowed.returncode, back.returncode) == (1, 0, 0), back.stderr
     assert f"blast_radius: the clients that lose cannot be counted: {why}" in blocked.stdout
     assert f"The clients of the inventory are not counted: {why}" in back.stdout

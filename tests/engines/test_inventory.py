@@ -1,15 +1,21 @@
 """Inventories that are wrong: the error names the file and the line, on either engine."""
 
+import json
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.sql import embedded_effects
 from quota_ops.sql.embedded_effects import EmbeddedEffects
-from quota_ops.sql.inventory import find_inventory
+from quota_ops.sql.inventory import INVENTORY_FILES, find_inventory
 from quota_ops.sql.inventory_lines import NotClients
 from quota_ops.store.run_store import open_place
+from tests.clock import PROMPTLY
 from tests.engines.comparing import compare
 
 if TYPE_CHECKING:
@@ -140,6 +146,52 @@ def test_an_inventory_in_another_encoding(encoding: str, lines: str, tmp_path: P
         compare(EmbeddedEffects(), place, {}, {})
 
     assert error.value.message == f"{place} is not UTF-8 text"
+
+
+def test_a_small_file_with_many_clients(tmp_path: Path) -> None:
+    """A Parquet file of a few kB with too many clients is rejected soon, before all are decoded."""
+    names = pa.DictionaryArray.from_arrays(pa.array(bytes(3_000_000), pa.int8()), ["a"])
+    cells = pa.chunked_array([names] * 4)
+    place = tmp_path / "clients.parquet"
+    pq.write_table(pa.table({"user": cells, "client-id": cells}), place)
+    assert place.stat().st_size < 1_000_000
+
+    began = monotonic()
+    with pytest.raises(InvalidInput) as error:
+        compare(EmbeddedEffects(), place, {}, {})
+
+    assert error.value.message == f"the inventory {place} lists more than 10,000,000 clients"
+    assert monotonic() - began < 4 * PROMPTLY
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        ("MOST_CLIENTS", 2, "lists more than 2 clients"),
+        ("MOST_BYTES", 20, "has {size} bytes; at most 20 are read"),
+    ],
+)
+@pytest.mark.parametrize("suffix", INVENTORY_FILES)
+def test_an_inventory_that_is_too_large(
+    suffix: str, limit: tuple[str, int, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clients and bytes that are read are limited in each format."""
+    name, most, why = limit
+    monkeypatch.setattr(embedded_effects, name, most)
+    place = tmp_path / f"clients{suffix}"
+    clients = [{"user": name, "client-id": "app"} for name in "abc"]
+    if suffix == ".csv":
+        place.write_text("user,client-id\na,app\nb,app\nc,app\n", "utf-8")
+    elif suffix == ".jsonl":
+        place.write_text("".join(f"{json.dumps(client)}\n" for client in clients), "utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist(clients), place)
+
+    with pytest.raises(InvalidInput) as error:
+        compare(EmbeddedEffects(), place, {}, {})
+
+    expected = f"the inventory {place} {why.format(size=f'{place.stat().st_size:,}')}"
+    assert error.value.message == expected
 
 
 def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
