@@ -1,6 +1,6 @@
 """Checks that values read from a file have the types that their class declares."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -24,6 +24,12 @@ def check_types(rows: Sequence[Row]) -> tuple[Row, ...]:
         if found:
             raise TypeError(f"{name} is {', '.join(sorted(one.__name__ for one in found))}")
     return tuple(rows)
+
+
+def refuse_unknown(values: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ValueError for a field that this version does not know and so would disregard."""
+    if unknown := sorted({*values} - {*known}):
+        raise ValueError(f"it has an unknown field {unknown[0]!r}")
 
 
 def _types(row: type) -> dict[str, tuple[frozenset[Any], frozenset[Any]]]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from quota_ops.model.entity import Entity
+from quota_ops.model.field_types import refuse_unknown
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import filter_from_json, filter_json
@@ -50,6 +51,7 @@ class Hold:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
+        refuse_unknown(values, ("who", "until", "by", "login", "reason", "at"))
         by, reason, login = values["by"], values["reason"], values.get("login")
         if not (isinstance(by, str) and isinstance(reason, str) and isinstance(login or "", str)):
             raise TypeError(f"by is {by!r}, reason is {reason!r}, login is {login!r}")

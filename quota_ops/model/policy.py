@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from quota_ops.model.entity import CLIENT_ID, IP, USER
-from quota_ops.model.field_types import check_types
+from quota_ops.model.field_types import check_types, refuse_unknown
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.owners import Owner
 from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE
@@ -219,6 +219,7 @@ class Policy:
     def from_json(cls, values: dict[str, Any]) -> Self:
         """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
         values = YOUNGER | values
+        refuse_unknown(values, (one.name for one in fields(cls)))
         policy = cls(
             **{name: values[name] for name in (one.name for one in fields(cls))}
             | {

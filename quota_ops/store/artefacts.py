@@ -97,9 +97,11 @@ class ArtefactFolder:
         try:
             return parse(value)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"{self.place / name} is damaged: {describe_damage(error)}"
-            ) from error
+            raise self.explain_damage(name, error) from error
+
+    def explain_damage(self, name: str, error: Exception) -> InvalidInput:
+        """Return the error for a JSON artefact that does not parse."""
+        return InvalidInput(f"{self.place / name} is damaged: {describe_damage(error)}")
 
     def write_text(self, name: str, text: str) -> None:
         """Write text as UTF-8; half a surrogate pair becomes its escape, as in JSON."""

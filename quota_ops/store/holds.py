@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
+from typing import Any
 
 from quota_ops.kafka.outcomes import build_outcomes
 from quota_ops.model.approval import find_login
@@ -21,6 +22,7 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_names import latest_first
 from quota_ops.store.run_store import RunStore
+from quota_ops.store.written_by import WRITTEN_BY, explain_newer, find_newer, stamp
 
 _KIND = "json"
 
@@ -52,7 +54,7 @@ def list_since(
 
 def add(folder: Place, hold: Hold) -> Place:
     """Record a hold or a release after all earlier ones, which never change; return its file."""
-    content = json.dumps(hold.as_json(), ensure_ascii=False, indent=1).encode()
+    content = json.dumps(stamp(hold.as_json()), ensure_ascii=False, indent=1).encode()
     number = create_next(
         lambda number: folder / file_name(number, _KIND),
         lambda _number: content,
@@ -74,10 +76,16 @@ def release(folder: Place, who: EntityFilter, *, by: str, reason: str) -> Hold:
 
 
 def _read(file: Place) -> Hold:
+    values: Any = None
     try:
-        return Hold.from_json(json.loads(read_file(file)))
+        values = json.loads(read_file(file))
+        fields = {**values}
+        fields.pop(WRITTEN_BY, None)
+        return Hold.from_json(fields)
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         why = f"it has no field {error}" if isinstance(error, KeyError) else error
+        if newer := find_newer(values):
+            raise explain_newer(file, newer, str(why)) from error
         raise InvalidInput(
             f"{file} is not a hold: {why}",
             "Nothing was changed. Move the damaged file elsewhere, and hold its entities again.",

@@ -12,7 +12,7 @@ from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.commit import Provenance
 from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, describe_damage
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.hold import Hold
 from quota_ops.model.metadata import Metadata
@@ -40,6 +40,7 @@ from quota_ops.store.run_json import (
     typed,
 )
 from quota_ops.store.run_store import RunStore, name_run, store_of
+from quota_ops.store.written_by import explain_newer, find_newer, stamp
 
 ABOUT = "run.json"
 POLICY = "policy.json"
@@ -90,6 +91,13 @@ class RunFolder(ArtefactFolder):
         """The run store; InvalidInput if the folder is in none."""
         return self.only_read or store_of(self.place)
 
+    def explain_damage(self, name: str, error: Exception) -> InvalidInput:
+        """Return the error for a file that does not parse; a newer version may have written it."""
+        with suppress(InvalidInput):
+            if newer := find_newer(self.read_json(ABOUT)):
+                return explain_newer(self.place / name, newer, describe_damage(error))
+        return super(RunFolder, self).explain_damage(name, error)
+
     @classmethod
     def start(
         cls,
@@ -110,7 +118,7 @@ class RunFolder(ArtefactFolder):
         if redo or not folder.has(ABOUT):
             run = name_run() if only_read else place.name
             about = {"run": run, "cluster": cluster, "started": iso_utc(), "dag_id": dag_id}
-            folder._number(about | provenance_json(Provenance.given(commit)))
+            folder._number(stamp(about) | provenance_json(Provenance.given(commit)))
         return folder
 
     def take_next_number(self, above: int = 0) -> None:

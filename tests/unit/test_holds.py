@@ -1,5 +1,6 @@
 """The holds in the run store: every entry is kept, in order, and none is ever changed."""
 
+import json
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.policy import Policy
 from quota_ops.store import holds
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
+from quota_ops.store.written_by import own_version
 from tests.unit.test_model_hold import ALICE, NOW, hold, user
 
 BOB = hold(user("bob"), 1)
@@ -69,3 +73,38 @@ def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
     assert refused.value.message.startswith(f"{damaged} is not a hold: ")
     assert ("it has no field '" in refused.value.message) is content.startswith('{"who"')
     assert "Move the damaged file elsewhere" in str(refused.value.remedy)
+
+
+def test_a_hold_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
+    """A field that this version does not know stops it, and the version to install is named."""
+    holds.add(open_place(tmp_path), ALICE)
+    file = tmp_path / "00000001.json"
+    written = json.loads(file.read_text())
+    assert written["written_by"] == own_version()
+    file.write_text(json.dumps(written | {"written_by": "17.2.0", "except": ["bob"]}))
+
+    with pytest.raises(InvalidInput) as refused:
+        holds.read(open_place(tmp_path))
+
+    assert refused.value.message == (
+        f"{file} was written by quota-ops 17.2.0, which is newer than this {own_version()}: "
+        "it has an unknown field 'except'"
+    )
+    assert refused.value.remedy == (
+        "Nothing was changed. Install quota-ops 17.2.0 or newer; the file is not damaged."
+    )
+
+
+def test_a_run_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
+    """The version in run.json counts for the files of the run; an older one is called damaged."""
+    folder = RunFolder(open_place(tmp_path))
+    policy = Policy(cluster="demo", cluster_id="id", connection="demo").as_json()
+    folder.write_json("policy.json", policy | {"no_writes": True})
+    for version, message in (
+        ("17.2.0", "policy.json was written by quota-ops 17.2.0, which is newer"),
+        ("0.0.1", "policy.json is damaged: it has an unknown field 'no_writes'"),
+    ):
+        folder.write_json("run.json", {"written_by": version})
+        with pytest.raises(InvalidInput) as refused:
+            folder.policy()
+        assert message in refused.value.message

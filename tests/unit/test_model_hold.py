@@ -45,7 +45,8 @@ def test_what_a_hold_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"by": None}, {"reason": 7}, {"until": "soon"}, {"at": "2026-11-21"}, {"who": 1}]
+    "wrong",
+    [{"by": None}, {"reason": 7}, {"until": "soon"}, {"at": "2026-11-21"}, {"who": 1}, {"but": []}],
 )
 def test_what_is_no_hold(wrong: dict[str, Any]) -> None:
     """Values that `as_json` never wrote are an error."""

@@ -150,6 +150,7 @@ def test_a_policy_keeps_its_way_through_json(policy: Policy) -> None:
         {"memory": {"late_writes": "24h", "cleared": 1}},
         {"memory": {"late_writes": 1, "more": 1}},
         {"retired_brokers": [{"id": "3", "reason": "scaled down"}]},
+        {"no_writes": True},
     ],
 )
 def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:

@@ -1,0 +1,47 @@
+"""The version of quota-ops that wrote a stored file, so that a newer file is not called damaged."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from quota_ops.model.errors import InvalidInput
+
+WRITTEN_BY = "written_by"
+"""The field with the version in a hold and in run.json, which counts for all files of a run."""
+
+
+@cache
+def own_version() -> str:
+    """Return the version of this quota-ops."""
+    return version("quota-ops")
+
+
+def find_newer(values: object) -> str | None:
+    """Return the version that wrote these JSON values, if it is newer than this one."""
+    written = values.get(WRITTEN_BY) if isinstance(values, Mapping) else None
+    is_newer = isinstance(written, str) and _order(written) > _order(own_version())
+    return written if is_newer else None
+
+
+def explain_newer(file: object, newer: str, why: str) -> InvalidInput:
+    """Return the error for a file of a newer version that this one cannot read."""
+    return InvalidInput(
+        f"{file} was written by quota-ops {newer}, which is newer than this {own_version()}: {why}",
+        f"Nothing was changed. Install quota-ops {newer} or newer; the file is not damaged.",
+    )
+
+
+def stamp(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with the version that writes them."""
+    return {**values, WRITTEN_BY: own_version()}
+
+
+def _order(version_text: str) -> tuple[int, ...]:
+    """Return the numbers of a version, for a comparison; those before any other character."""
+    numbers: list[int] = []
+    for part in version_text.split("."):
+        if not (part.isascii() and part.isdigit()):
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
