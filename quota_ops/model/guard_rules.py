@@ -3,7 +3,7 @@
 `judge` calls each guard; the thresholds that they compare with are `GuardThresholds` of a policy.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -101,14 +101,16 @@ _NOT_OWNED = frozenset({Kind.UNMANAGED, Kind.RETURNED})
 def _owners(
     clears: Sequence[Difference], writes: Sequence[Difference], earlier: EarlierRuns
 ) -> Findings:
+    cleared: dict[str | None, list[Difference]] = defaultdict(list)
+    for row in clears:
+        cleared[row.owner].append(row)
     lost = Counter(row.owner for row in clears if row.kind not in _NOT_OWNED)
     new = {row.owner for row in writes if row.action is not Action.CLEAR}
     for owner, rows in sorted(lost.items(), key=str):
         if owner is not None and rows >= earlier.owners.get(owner, rows + 1):
-            theirs = [row for row in clears if row.owner == owner]
             every = f"every row that {owner} has now" if owner in new else f"every row of {owner}"
             words = f"{every} would be cleared ({rows:,})"
-            yield make_finding(Guard.OWNER_REMOVED, words, theirs)
+            yield make_finding(Guard.OWNER_REMOVED, words, cleared[owner])
 
 
 def _by_kind(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:

@@ -11,7 +11,7 @@ from tests.benchmarks.measure import Pair, Sample, pair
 
 SMALL, LARGE = 10_000, 100_000
 ONE_PERCENT = 100
-_ALLOW = ("--allow", "conflict", "--allow", "takeover", "--reason", "benchmark")
+ALLOW = ("--allow", "conflict", "--allow", "takeover", "--reason", "benchmark")
 
 
 def plan(bench: Bench) -> Iterator[Row]:
@@ -53,7 +53,7 @@ def reconcile(bench: Bench) -> Iterator[Row]:
         ("all differ", partial(moved, 1), 2.0),
         ("a first apply", emptied, 2.0),
     ):
-        ours = partial(bench.quota_ops, "reconcile", "bench", "--no-cache", *_ALLOW)
+        ours = partial(bench.quota_ops, "reconcile", "bench", "--no-cache", *ALLOW)
         measured = _prepared(prepare, ours, partial(bench.bare, "apply"), bench.runs)
         yield row_to_bare(f"reconcile, 10,000 entities, {what}", measured, target)
 
@@ -69,7 +69,7 @@ def remembered(bench: Bench) -> Iterator[Row]:
 
     for command, arguments, bare_arguments, target in (
         ("plan", (), (), 1.2),
-        ("reconcile", _ALLOW, ("apply",), 1.6),
+        ("reconcile", ALLOW, ("apply",), 1.6),
     ):
         ours = partial(bench.quota_ops, command, "bench", *arguments)
         measured = _prepared(moved, ours, partial(bench.bare, *bare_arguments), bench.runs)
@@ -84,7 +84,7 @@ def large(bench: Bench) -> Iterator[Row]:
     def moved() -> None:
         inputs.write_quotas(bench.cluster, LARGE, moved=ONE_PERCENT, step=next(steps), files=50)
 
-    ours = partial(bench.quota_ops, "reconcile", "bench", *_ALLOW)
+    ours = partial(bench.quota_ops, "reconcile", "bench", *ALLOW)
     measured = _prepared(moved, ours, partial(bench.bare, "apply"), bench.runs)
     yield row_to_bare("reconcile, 100,000 entities, 1 of 50 files changed", measured, 2.0)
     peak = measured.spread("peak")
@@ -112,4 +112,4 @@ def adopt(bench: Bench, entities: int, files: int = 1) -> None:
     """Bring the broker to a desired state of so many entities, with all of them in the ledger."""
     inputs.write_cluster(bench.cluster, bench.broker.config.cluster_id)
     inputs.write_quotas(bench.cluster, entities, files=files)
-    bench.quota_ops("reconcile", "bench", *_ALLOW)
+    bench.quota_ops("reconcile", "bench", *ALLOW)

@@ -18,6 +18,7 @@ from tests.benchmarks.buckets import buckets
 from tests.benchmarks.class_effects import class_effects
 from tests.benchmarks.clients import clients
 from tests.benchmarks.fleet import fleet
+from tests.benchmarks.growth import growth
 from tests.benchmarks.histories import histories
 from tests.benchmarks.many_clusters import many_clusters
 from tests.benchmarks.measure import Spread, pair
@@ -134,6 +135,7 @@ CASES = {
     "one_off": one_off,
     "plan": plan,
     "class_effects": class_effects,
+    "growth": growth,
     "buckets": buckets,
     "reconcile": reconcile,
     "remembered": remembered,

@@ -22,18 +22,19 @@ def write_quotas(
     """Write so many entities, two keys each, into files of equal size.
 
     Every entity in `moved` adds `step` bytes/s: in one file anywhere, in several in the first.
+    Each file has an owner of its own.
     """
     for one in folder.glob("bench*.yaml"):
         one.unlink()
     size = entities // 2 // files
     for file in range(files):
         numbers = range(file * size, (file + 1) * size)
-        text = _quotas(numbers, moved if file == 0 else 0, step)
+        text = _quotas(f"bench-{file}", numbers, moved if file == 0 else 0, step)
         (folder / f"bench-{file:02d}.yaml").write_text(text)
 
 
-def _quotas(numbers: range, moved: int, step: int) -> str:
-    lines = ["owner: bench", "quotas:"]
+def _quotas(owner: str, numbers: range, moved: int, step: int) -> str:
+    lines = [f"owner: {owner}", "quotas:"]
     for number in numbers:
         rate = 1_048_576 + number + (step if moved and number % moved == 0 else 0)
         lines += (
