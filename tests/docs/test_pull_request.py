@@ -6,7 +6,7 @@ from tests.docs.markdown import ROOT
 
 LINKS, PARSE = "unit/test_check_links.py", "dag/test_parse.py"
 BOUNDS, FILES = "unit/test_check_bounds.py", "unit/test_check_files.py"
-CASES = "unit/test_check_cases.py"
+CASES, BUCKET = "unit/test_check_cases.py", "broker/test_rollback_inventory.py"
 PROMISES = {
     "From the top of the checkout": (LINKS, "a_link_is_named_and_nothing_behind_it_is_read"),
     "A link ends `check`": (LINKS, "a_link_is_named_and_nothing_behind_it_is_read"),
@@ -17,6 +17,7 @@ PROMISES = {
     "git-sync's link": (LINKS, "the_link_of_git_sync_is_followed"),
     "Without a `.git`": (LINKS, "without_git_no_link_is_followed_from_the_desired_state_down"),
     "The same rules apply": (PARSE, "no_link_is_followed_when_a_dag_file_is_parsed"),
+    "An inventory in a bucket": (BUCKET, "an_inventory_that_cannot_be_reached"),
     "`check` reads up to": (BOUNDS, "a_megabyte_of_problems_takes_little_memory"),
     "`check` lists up to 100 problems": (
         BOUNDS,
