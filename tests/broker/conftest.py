@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from kafka.admin import KafkaAdminClient, UserScramCredentialUpsertion
+from kafka.admin import (
+    KafkaAdminClient,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
@@ -237,6 +241,14 @@ def add_scram_user(bootstrap: str, password: str = PASSWORD, user: str = USER) -
         admin.alter_user_scram_credentials(
             [UserScramCredentialUpsertion(user, mechanism, password)]
         )
+    admin.close()
+
+
+def remove_scram_user(bootstrap: str, user: str) -> None:
+    """Remove what `add_scram_user` gave a user."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        admin.alter_user_scram_credentials([UserScramCredentialDeletion(user, mechanism)])
     admin.close()
 
 

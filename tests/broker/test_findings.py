@@ -28,7 +28,8 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
         key,
         "request_percentage of client-id=app never applies: user=<default> (on the cluster, not "
         "in Git) comes first for each of its clients.",
-        CODES["QO105"].remedy,
+        "Declare that quota too, delete it (quota-ops alter), or silence the finding if you mean "
+        "both.",
         Location("team.yaml", 14),
     )
     assert wide == Finding(

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.lab.kafka.jars import fetch_jars
 from quota_ops.model.errors import InvalidInput
 from quota_ops.sql.java import QUICK_START, find_java
-from tests.broker.conftest import Listeners, add_scram_user
+from tests.broker.conftest import Listeners, add_scram_user, remove_scram_user
 from tests.certificates import KEY_PASSWORD
 
 STORE_PASSWORD = "st0re-k3y"
@@ -56,7 +56,7 @@ ssl.keystore.key=%(key)s
 
 
 @pytest.fixture(name="folder", scope="module")
-def _folder(listeners: Listeners, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _folder(listeners: Listeners, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return the certificates, and a user whose password needs escapes.
 
     The key is not encrypted: Java before 19 does not decrypt the form that OpenSSL writes.
@@ -67,7 +67,8 @@ def _folder(listeners: Listeners, tmp_path_factory: pytest.TempPathFactory) -> P
     (folder / "client.key").write_bytes(key)
     (folder / "client-store.pem").write_bytes(key + (folder / "client.pem").read_bytes())
     add_scram_user(listeners.addresses["PLAINTEXT"], HARD_PASSWORD, "svc java")
-    return folder
+    yield folder
+    remove_scram_user(listeners.addresses["PLAINTEXT"], "svc java")
 
 
 def unlocked(folder: Path) -> EllipticCurvePrivateKey:
