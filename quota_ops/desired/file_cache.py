@@ -14,19 +14,18 @@ from pathlib import Path
 from platform import python_version
 from stat import S_ISDIR, S_ISREG
 from tempfile import mkstemp
-from typing import NamedTuple, Self
+from types import GenericAlias
+from typing import Any, Self, get_type_hints
 
 import msgspec
 import yaml
 
 import quota_ops
-from quota_ops.desired.quotas_file import Limit, Quota, QuotasFile, read_quotas
+from quota_ops.desired.quotas_file import Quota, QuotasFile, read_quotas
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import SizeBudget, compose, read_bounded
 from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import Source, Span
-from quota_ops.model.entity import Entity
-from quota_ops.model.finding import Silence
+from quota_ops.desired.yaml.source import Source
 
 MOST_BYTES = 256 * 2**20
 """The size of all entries, about two million quotas; beyond it, all are removed."""
@@ -36,15 +35,12 @@ _OTHERS_MAY_WRITE = 0o022
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-class _Entry(NamedTuple):
-    """A file without problems: how many YAML values it has, and the fields of its quotas."""
-
-    values: int
-    owner: str | None
-    quotas: tuple[tuple[Span, Entity, tuple[Limit, ...], str | None, tuple[Silence, ...]], ...]
-
-
-_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Entry)
+_CACHED = tuple(get_type_hints(Quota).values())[2:]
+"""The types of the fields of a quota after its source and its owner."""
+_ENTRY = tuple[int, str | None, tuple[GenericAlias(tuple, _CACHED), ...]]  # type: ignore[misc, valid-type]
+"""A file without problems: how many YAML values it has, its owner, the fields of its quotas."""
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(_ENTRY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +74,18 @@ class FileCache:
         """Return the quotas of a file and its number of values; None if unknown or too many."""
         path = self._path(source)
         try:
-            entry = _DECODER.decode(_read_whole(path))
+            values, owner, quotas = _DECODER.decode(_read_whole(path))
         except (OSError, ValueError):  # of which msgspec's errors are
             return None
-        if entry.values > most_values:
+        if values > most_values:
             return None  # parsing it again reports the problem
-        quotas = (
-            Quota(source, span, entity, limits, entry.owner, reason, silences)
-            for span, entity, limits, reason, silences in entry.quotas
-        )
-        return QuotasFile(source, tuple(quotas)), entry.values
+        return QuotasFile(source, tuple([Quota(source, owner, *of) for of in quotas])), values
 
     def keep(self, file: QuotasFile, values: int) -> None:
         """Remember a file that was read without a problem."""
         owner = file.quotas[0].owner if file.quotas else None
-        quotas = tuple(
-            (one.span, one.entity, one.limits, one.reason, one.silences) for one in file.quotas
-        )
         with suppress(OSError, ValueError):
-            content = _ENCODER.encode(_Entry(values, owner, quotas))
+            content = _ENCODER.encode((values, owner, [quota[2:] for quota in file.quotas]))
             _write_whole(self._path(file.source), content)
 
     def trim(self, most_bytes: int = MOST_BYTES) -> None:

@@ -68,6 +68,12 @@ def _read_text(kind: str, node: yaml.Node) -> str:
             f"double "
             "quotes.",
         )
+    if "," in name and "=" not in name and is_plain(node):  # a distinguished name has both
+        names = ", ".join(part.strip() for part in name.split(",") if part.strip())
+        raise Misread(
+            f"{show(name)} looks like a list.",
+            f'Write {kind}: [{names}]. If it is one name, put it in quotes: "{name}".',
+        )
     if name == DEFAULT_TEXT and is_plain(node):
         raise Misread(
             f"{name} is how Kafka's tools print the default.",

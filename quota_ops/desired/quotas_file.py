@@ -1,6 +1,8 @@
 """A quotas file: its owner, and the limits of each entity."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from math import prod
 from typing import NamedTuple
 
 import yaml
@@ -17,6 +19,9 @@ from quota_ops.model.finding import Problem, Silence
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 from quota_ops.model.rows import DesiredRow
 
+Part = tuple[str, str | None]
+"""The type and the name of a part of an entity; None is the default's name."""
+
 _LONGEST_NUMBER = 40
 """More digits than a double has; the message for a longer text is short."""
 
@@ -31,15 +36,20 @@ class Limit(NamedTuple):
 
 
 class Quota(NamedTuple):
-    """The quota of one entity; `span` is the place that problems point at."""
+    """The quota of one entity; `span` is the place that problems point at.
+
+    The cache of files has the fields after `owner`: they depend on nothing but the file's bytes.
+    """
 
     source: Source
+    owner: str | None
     span: Span
     entity: Entity
     limits: tuple[Limit, ...]
-    owner: str | None
     reason: str | None
     silences: tuple[Silence, ...]
+    derivation: str | None = None
+    """Where it comes from, unless its line declares this entity alone: `list of 3`."""
 
     @property
     def place(self) -> str:
@@ -61,15 +71,22 @@ class QuotasFile(NamedTuple):
 
 def read_quotas(source: Source, root: yaml.Node) -> Iterator[Quota]:
     """Yield the quotas of a file, without those whose entity has a problem."""
+    for _, quotas in read_entries(source, root):
+        yield from quotas
+
+
+def read_entries(source: Source, root: yaml.Node) -> Iterator[tuple[yaml.Node, Sequence[Quota]]]:
+    """Yield each entry of the list `quotas`, and its quotas: one, or one for each name of a list.
+
+    There is none if the entry names no valid entity.
+    """
     fields = read_fields(source, root, QUOTAS_FILE)
     if fields is None:
         return
     owner = read_value(source, fields.get("owner"), read_note)
     if "quotas" in fields:
         for item in read_items(source, fields["quotas"]):
-            quota = _read_quota(source, item, owner)
-            if quota is not None:
-                yield quota
+            yield item, _read_entry(source, item, owner)
 
 
 def quota_rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
@@ -86,36 +103,81 @@ def quota_rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
                 quota.reason,
                 quota.source.name,
                 limit.span.line + 1,
+                quota.derivation,
             )
 
 
-def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | None:
+def _read_entry(source: Source, node: yaml.Node, owner: str | None) -> Sequence[Quota]:
     fields = read_fields(source, node, QUOTA)
     if fields is None:
-        return None
+        return ()
     types = [kind for kind in ENTITY_TYPES if kind in fields]
     limits = _read_limits(source, fields["limits"], types) if "limits" in fields else ()
     reason = read_value(source, fields.get("reason"), read_note)
     if not types and len(fields) == len(node.value):
         remedy = "Add user, client-id or ip, for example user: alice or user: {default: true}."
         source.refuse(node, "This quota names no user, client id or address.", remedy)
-    entity = _read_entity(source, [fields[kind] for kind in types])
-    silence = read_silences(source, fields["silence"], entity) if "silence" in fields else ()
-    if entity is None:
-        return None
-    span = source.find_span(fields[types[0]].name)
-    return Quota(source, span, entity, limits, owner, reason, silence)
+    entities = _read_entities(source, [fields[kind] for kind in types])
+    silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
+    derivation = f"list of {len(entities)}" if len(entities) > 1 else None
+    return [
+        Quota(
+            source,
+            owner,
+            span,
+            entity,
+            limits,
+            reason,
+            tuple([silence._replace(entity=entity.text) for silence in silences]),
+            derivation,
+        )
+        for span, entity in entities
+    ]
 
 
-def _read_entity(source: Source, fields: list[FieldNodes]) -> Entity | None:
-    parts = [read_name(source, field, read_part) for field in fields]
+def _read_entities(source: Source, fields: Sequence[FieldNodes]) -> list[tuple[Span, Entity]]:
+    """Return each combination of the names; none, after adding a problem, if one is invalid."""
+    choices = [_read_names(source, field) for field in fields]
     together = {field.name.value: field.name for field in fields}
     if IP in together and len(together) > 1:
         remedy = "Kafka limits connections by address only: write a separate quota."
         source.refuse(together[IP], "ip cannot be combined with user or client-id.", remedy)
-        return None
-    names = [part for part in parts if part is not None]
-    return Entity.of(dict(names)) if names and len(names) == len(parts) else None
+        return []
+    if not choices or not all(choices):
+        return []
+    if prod(map(len, choices)) == 1:  # nearly every quota
+        return [
+            (source.find_span(fields[0].name), Entity.of(dict(part for [(_, part)] in choices)))
+        ]
+    first = next(at for at, names in enumerate(choices) if len(names) > 1)
+    return [
+        (source.find_span(names[first][0]), Entity.of(dict(part for _, part in names)))
+        for names in product(*choices)
+    ]
+
+
+def _read_names(source: Source, field: FieldNodes) -> list[tuple[yaml.Node, Part]]:
+    """Return the name of a field, or each name of its list, with its node.
+
+    None, after adding a problem, if one of them is invalid.
+    """
+    if not isinstance(field.value, yaml.SequenceNode):
+        part = read_name(source, field, read_part)
+        return [] if part is None else [(field.value, part)]
+    if not field.value.value:
+        message = f"{field.name.value} is an empty list."
+        source.refuse(field.value, message, "List at least one name, or remove this quota.")
+    names: dict[Part, yaml.Node] = {}
+    for item in field.value.value:
+        part = read_name(source, FieldNodes(field.name, item), read_part)
+        if part in names:
+            line = names[part].start_mark.line + 1
+            message = f"{Entity((part,)).text} is listed twice, first on line {line}."
+            source.refuse(item, message, "Remove one.")
+        elif part is not None:
+            names[part] = item
+    is_whole = len(names) == len(field.value.value)
+    return [(item, part) for part, item in names.items()] if is_whole else []
 
 
 def _read_limits(source: Source, field: FieldNodes, types: list[str]) -> tuple[Limit, ...]:

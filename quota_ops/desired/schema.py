@@ -56,6 +56,12 @@ _NAME = {"anyOf": [_TEXT | {"maxLength": MAX_NAME_BYTES}, _DEFAULT_PART]}
 _ADDRESS = {"anyOf": [{"type": "string", "pattern": r"^[0-9a-f]*[.:][0-9a-f.:]+$"}, _DEFAULT_PART]}
 
 
+def _or_list(name: Schema) -> Schema:
+    """Return the schema of a name or a list of names."""
+    names = {"type": "array", "items": name, "minItems": 1, "uniqueItems": True}
+    return {"anyOf": [*name["anyOf"], names]}
+
+
 def quotas_schema() -> Schema:
     """Return the JSON Schema of a quotas file."""
     return {
@@ -154,9 +160,9 @@ def _object(shape: Shape, types: dict[str, Schema]) -> Schema:
 def _quota() -> Schema:
     limits = _object(LIMITS, {name: _limit(key) for name, key in QUOTA_KEYS.items()})
     types: dict[str, Schema] = {
-        USER: _NAME,
-        CLIENT_ID: _NAME,
-        IP: _ADDRESS,
+        USER: _or_list(_NAME),
+        CLIENT_ID: _or_list(_NAME),
+        IP: _or_list(_ADDRESS),
         "limits": limits | {"minProperties": 1},
         "reason": _NOTE,
         "silence": _silence(),

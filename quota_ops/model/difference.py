@@ -89,6 +89,7 @@ class Difference(NamedTuple):
     hands_off: str | None
     held: str | None
     memory: str | None = None
+    derivation: str | None = None
 
     @classmethod
     def of_values(

@@ -37,7 +37,10 @@ def find_unequal(targets: Targets, stored: Stored) -> tuple[Key, ...]:
 
 
 class DesiredRow(NamedTuple):
-    """A row of DESIRED: a limit that a file declares."""
+    """A row of DESIRED: a limit that a file declares.
+
+    `derivation` is how the value comes from that line, unless it stands there for this entity.
+    """
 
     cluster: str
     entity: str
@@ -47,6 +50,7 @@ class DesiredRow(NamedTuple):
     reason: str | None
     file: str
     line: int
+    derivation: str | None = None
 
     @property
     def id(self) -> Key:

@@ -130,7 +130,8 @@ def _declared_at(difference: Difference) -> str:
     if source is None:
         return ""
     if difference.after is not None:
-        return escape_text(source)
+        derived = f" ({difference.derivation})" if difference.derivation else ""
+        return escape_text(f"{source}{derived}")
     commit = difference.commit if difference.commit != difference.file else None
     word = "before" if was_cleared(difference) else "at"
     until = f", {word} {short_commit(commit)}" if commit else ""

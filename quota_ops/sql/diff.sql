@@ -19,7 +19,7 @@ WITH differing AS (
     a.value AS actual,
     v.value AS verified,
     i.state IS NOT NULL AND i.value IS NOT DISTINCT FROM a.value AS arrived,
-    d.owner, d.reason, d.file, d.line,
+    d.owner, d.reason, d.file, d.line, d.derivation,
     v.owner AS verified_owner, i.owner AS intended_owner,
     v.file AS verified_file, i.file AS intended_file,
     v.commit AS verified_commit, i.commit AS intended_commit,
@@ -163,7 +163,8 @@ SELECT
   END AS since,
   k.hands_off,
   k.held,
-  CASE WHEN k.ledger_row = 'memory' THEN k.recalled END AS memory
+  CASE WHEN k.ledger_row = 'memory' THEN k.recalled END AS memory,
+  k.derivation
 FROM sourced AS k
 INNER JOIN clusters AS c ON k.cluster = c.cluster
 ORDER BY k.cluster, k.entity, k.key

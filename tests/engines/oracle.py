@@ -152,4 +152,5 @@ def _difference(
         have and have.hands_off,
         None,
         recalled and recalled.state,
+        want and want.derivation,
     )

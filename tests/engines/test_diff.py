@@ -8,7 +8,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import DesiredRow
-from quota_ops.model.tables import ACTUAL, DIFFERENCES
+from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
 from quota_ops.sql import text
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import Engine, diff_runs
@@ -87,9 +87,12 @@ def test_every_discrepancy_of_a_table_is_named(embedded: EmbeddedEngine, tmp_pat
 
     assert refused.value.message == (
         f"{folder / ACTUAL.file} is not a actual table: in_scope is missing, must be boolean; "
-        "hands_off is missing, must be string; owner is not one of its columns; "
-        "reason is not one of its columns; file is not one of its columns; "
-        "line is not one of its columns"
+        "hands_off is missing, must be string; "
+        + "; ".join(
+            f"{name} is not one of its columns"
+            for name in DESIRED.names
+            if name not in ACTUAL.names
+        )
     )
 
 

@@ -75,7 +75,7 @@ def sides(cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerR
     for entity, one in MEETINGS.items():
         row = (cluster, entity, KEY)
         if one.desired is not None:
-            desired.append(DesiredRow._make((*row, one.desired, *ASKED)))
+            desired.append(DesiredRow(*row, one.desired, *ASKED))
         if one.actual is not None:
             actual.append(ActualRow(*row, one.actual, one.in_scope, one.hands_off))
         if one.verified is not None:

@@ -30,7 +30,9 @@ maybe_text = st.none() | texts
 values = st.sampled_from([1.0, 2.0, 3.0]) | st.floats(0.1, 1e300)
 stored = values | st.sampled_from([float("nan"), float("inf")])
 names = st.dictionaries(texts, texts | st.none(), min_size=1, max_size=2)
-asked = st.none() | st.tuples(values, maybe_text, maybe_text, texts, st.integers(1, 9999))
+asked = st.none() | st.tuples(
+    values, maybe_text, maybe_text, texts, st.integers(1, 9999), maybe_text
+)
 held = st.none() | st.tuples(stored, st.booleans(), maybe_text)
 note = (maybe_text, maybe_text, maybe_text, texts, texts)
 verified = st.none() | st.tuples(values, st.just("verified"), *note)

@@ -18,6 +18,7 @@ from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.scalars import is_plain
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
+from quota_ops.model.rows import DesiredRow
 
 CASES = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
@@ -25,6 +26,7 @@ CASES = tuple(
     for case in yaml.safe_load(path.read_text("utf-8"))
 )
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+_COLUMNS = len(("entity", "key", "value", "owner", "reason", "file", "line"))
 CLUSTER_YAML = f"cluster_id: {CLUSTER_ID}\nconnection: demo\n"
 
 
@@ -55,7 +57,15 @@ def read(folder: Path) -> dict[str, Any]:
         desired = read_cluster(folder)
     except InvalidDesiredState as error:
         return {"problems": [describe(problem, folder) for problem in error.problems]}
-    return {"rows": [list(row[1:]) for row in desired.rows]}
+    return {"rows": [_spell(row) for row in desired.rows]}
+
+
+def _spell(row: DesiredRow) -> list[Any]:
+    """Return the columns of a row after the cluster, without the last ones that are null."""
+    columns = list(row[1:])
+    while len(columns) > _COLUMNS and columns[-1] is None:
+        columns.pop()
+    return columns
 
 
 def describe(problem: Problem, folder: Path) -> Any:

@@ -159,7 +159,9 @@ def test_what_a_process_left_itself_it_does_not_read_again(folder: RunFolder) ->
 
 def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
     """A difference of an unknown kind is rejected."""
-    folder.write_table(DIFFERENCES, [("id", "user=a", "k", "odd", "set", *(None,) * 13)])
+    row = ("id", "user=a", "k", "odd", "set")
+    nothing = (None,) * (len(DIFFERENCES.columns) - len(row))
+    folder.write_table(DIFFERENCES, [(*row, *nothing)])
 
     with pytest.raises(InvalidInput) as refused:
         folder.differences()

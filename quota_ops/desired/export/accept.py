@@ -76,6 +76,8 @@ def _explain_change(row: Difference, known: DesiredRow, *, conflicts: bool) -> s
         return "it was added to Git after that run"
     if not same(known.value, row.after):
         return "it changed in Git after that run"
+    if known.derivation is not None:
+        return f"{known.file}:{known.line} declares it with others ({known.derivation})"
     if row.kind is Kind.CONFLICT and not conflicts:
         return "it changed in Git too, which would be lost: name it with --names to accept it"
     return ""

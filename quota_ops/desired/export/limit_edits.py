@@ -5,14 +5,14 @@ a whole file again would change its layout. Whatever cannot be changed so safely
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import yaml
 
 from quota_ops.desired.export.spelling import spell_limit
-from quota_ops.desired.quotas_file import Quota, quota_rows, read_quotas
+from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
@@ -44,7 +44,7 @@ def accept_values(source: Source, values: Mapping[Key, float | None]) -> tuple[s
     """
     left_out: dict[Key, str] = {}
     edits: list[Edit] = []
-    entries = {quota.entity.text: node for quota, node in _read_entries(source)}
+    entries = _find_entries(source, compose(source, SizeBudget()))
     for key, value in values.items():
         try:
             if value is not None:
@@ -91,20 +91,18 @@ def _require_only(
 def _read_limits(text: str, source: Source) -> dict[Key, tuple[float, str | None, str | None]]:
     """Return value, owner and reason of each limit of a file; raises Unsafe for an invalid one."""
     parsed = replace(source, text=text, problems=Problems())
-    rows = quota_rows((quota for quota, _ in _read_entries(parsed)), "")
+    root = compose(parsed, SizeBudget())
+    rows = quota_rows(() if root is None else read_quotas(parsed, root), "")
     found = {row.id: (row.value, row.owner, row.reason) for row in rows}
     if parsed.problems:
         raise Unsafe(f"the file has problems; quota-ops check lists them: {_BY_HAND}")
     return found
 
 
-def _read_entries(source: Source) -> Iterator[tuple[Quota, yaml.MappingNode]]:
-    """Yield the quotas of a file with their nodes."""
-    root = compose(source, SizeBudget())
-    items = _find(root, "quotas")
-    quotas = list(read_quotas(source, root)) if root is not None else []
-    if isinstance(items, yaml.SequenceNode) and len(quotas) == len(items.value):
-        yield from zip(quotas, items.value, strict=True)
+def _find_entries(source: Source, root: yaml.Node | None) -> dict[str, yaml.Node]:
+    """Return the node of each entry that declares one entity alone, by that entity."""
+    entries = () if root is None else read_entries(source, root)
+    return {quotas[0].entity.text: item for item, quotas in entries if len(quotas) == 1}
 
 
 def _find(node: yaml.Node | None, name: str) -> yaml.Node | None:
@@ -135,16 +133,17 @@ def _set(source: Source, key: Key, node: yaml.Node, value: float) -> Edit:
 def _remove(source: Source, key: Key) -> list[Edit]:
     """Remove a limit; with it the entry if it has no other, and then write [] for no entries."""
     root = compose(source, SizeBudget())
-    entries = {quota.entity.text: node for quota, node in _read_entries(source)}
+    entries = _find_entries(source, root)
     _find_limit(entries, key)
-    limits: Any = _find(entries[key.entity], "limits")
+    entry: Any = entries[key.entity]
+    limits: Any = _find(entry, "limits")
     if len(limits.value) > 1:
         at = [name.value for name, _ in limits.value].index(key.key)
         return [_remove_item(source, limits, limits.value, at)]
     items: Any = _find(root, "quotas")
-    at = list(entries).index(key.entity)
+    at = next(at for at, item in enumerate(items.value) if item is entry)
     edit = _remove_item(source, items, [(one, one) for one in items.value], at)
-    if len(entries) > 1 or _is_flow(items):
+    if len(items.value) > 1 or _is_flow(items):
         return [edit]
     names: Any = root and root.value
     end = next(name.end_mark.index for name, _ in names if name.value == "quotas") + 1

@@ -58,18 +58,20 @@ QUOTA = Shape(
     "a field of a quota",
     {
         USER: Field(
-            "The user, as Kafka authenticates it, without 'User:'. {default: true} means every user"
-            " without a quota of its own.",
+            "The user, as Kafka authenticates it, without 'User:', or a list of users, of which"
+            " each gets the limits. {default: true} means every user without a quota of its own.",
             "alice",
         ),
         CLIENT_ID: Field(
-            "The client.id that a program sends. Together with user, the quota is for that user's"
-            " clients with this id. {default: true} means every id without a quota of its own.",
+            "The client.id that a program sends, or a list. Together with user, the quota is for"
+            " that user's clients with this id. {default: true} means every id without a quota of"
+            " its own.",
             "billing-app",
         ),
         IP: Field(
-            "The address that connections come from, IPv4 or IPv6 in its shortest form; never with"
-            " user or client-id. {default: true} means every address without a quota of its own.",
+            "The address that connections come from, IPv4 or IPv6 in its shortest form, or a list;"
+            " never with user or client-id. {default: true} means every address without a quota of"
+            " its own.",
             "10.20.0.7",
         ),
         "limits": Field(

@@ -47,7 +47,16 @@ def _row(review: ClusterReview, row: ReportRow, links: Links | None) -> str:
         _who(row),
         cell(difference.key),
         "<br>".join(filter(None, (_values(row), *words))),
-        "<br>".join(filter(None, (_owner(review, row, links), cell(difference.reason or "")))),
+        "<br>".join(
+            filter(
+                None,
+                (
+                    _owner(review, row, links),
+                    cell(difference.derivation or ""),
+                    cell(difference.reason or ""),
+                ),
+            )
+        ),
     )
     return f"| {' | '.join(columns)} |"
 
