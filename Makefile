@@ -22,7 +22,7 @@ export UV_SYSTEM_CERTS ?= true
 # takes as long as all that it does then, and several seconds for Airflow.
 test matrix faults: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test matrix dist up down lint bench faults clean lock
+.PHONY: help setup demo test matrix dist docs up down lint bench faults clean lock
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -48,6 +48,9 @@ matrix: setup ## run the tests that `make test` leaves out: a Spark cluster, Air
 
 dist: setup ## build wheel and source archive, and plan with the wheel in an empty environment without Java
 	@$(BIN)/python scripts/build_dist.py dist
+
+docs: setup ## build the site of the documentation into build/site; a link that leads nowhere ends it
+	@$(BIN)/zensical build --strict --clean
 
 up: setup ## start the sandbox broker and Airflow in the background; prints address and login
 	@$(BIN)/quota-ops up
