@@ -46,16 +46,31 @@ def find_token(platform: Platform, environment: Mapping[str, str]) -> str | None
     return environment[name] if platform.api else None
 
 
+class StaleComment(InvalidInput):
+    """A comment on an earlier commit may still be shown, because it was not replaced."""
+
+
 def post_comment(platform: Platform, token: str, text: str, marker: str) -> str:
     """Replace the comment that begins with `marker`, or create it; return its address.
 
-    Raises InvalidInput with the response of the platform.
+    Raises InvalidInput with the response of the platform; StaleComment unless there was no earlier
+    comment.
     """
-    is_github = platform.name == GITHUB
-    own = next((one for one in _list_comments(platform, token) if _begins(one, marker)), None)
+    is_new = False
+    try:
+        own = next((one for one in _list_comments(platform, token) if _begins(one, marker)), None)
+        is_new = own is None
+        return _write_comment(platform, token, text, own)
+    except InvalidInput as error:
+        if is_new:
+            raise
+        raise StaleComment(error.message, error.remedy) from error
+
+
+def _write_comment(platform: Platform, token: str, text: str, own: Mapping[str, Any] | None) -> str:
     if own is None:
         found = _send(platform, token, "POST", platform.api, text)
-    elif is_github:
+    elif platform.name == GITHUB:
         address = f"{platform.api.rpartition('/issues/')[0]}/issues/comments/{own['id']}"
         found = _send(platform, token, "PATCH", address, text)
     else:

@@ -130,8 +130,9 @@ def review(
             code = found.exit_code(fail_on_guards=fail_on_guards)
             text = write_review(found, platform, folder, code)
             click.echo(text.partition("\n")[2], nl=False)
-            if token is not None:
-                post_review(platform, token, text)
+            if token is not None and not post_review(platform, token, text):
+                code = code or InvalidInput.exit_code  # its verdict would be believed
+                write_review(found, platform, folder, code)
             if out is not None:
                 click.echo(f"\nreview: {folder}")
         publish_review(found, platform, folder, code)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import click
 
-from quota_ops.ci.comment import post_comment
+from quota_ops.ci.comment import StaleComment, post_comment
 from quota_ops.ci.platform import GITHUB, GITLAB, Platform
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.review import Review
@@ -97,11 +97,15 @@ def publish_failure(platform: Platform, token: str | None, folder: Path) -> Iter
         raise
 
 
-def post_review(platform: Platform, token: str, comment: str) -> None:
-    """Create or update the comment; an error is only shown: the change itself may be in order."""
+def post_review(platform: Platform, token: str, comment: str) -> bool:
+    """Create or update the comment; return whether no comment on an earlier commit is left.
+
+    An error is only shown: the change itself may be in order.
+    """
     try:
         address = post_comment(platform, token, comment, MARKER)
     except InvalidInput as error:
         click.echo(str(error), err=True)
-    else:
-        click.echo(f"comment: {address}")
+        return not isinstance(error, StaleComment)
+    click.echo(f"comment: {address}")
+    return True

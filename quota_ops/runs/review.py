@@ -4,6 +4,7 @@ A branch changes a row if it declares another value than its merge base, or if t
 writes other rows than the plan of the merge base would, for example because of cluster.yaml.
 """
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,6 +16,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import (
     GuardsRefused,
     InvalidDesiredState,
+    InvalidInput,
     NotAuthorized,
     QuotaOpsError,
 )
@@ -22,6 +24,7 @@ from quota_ops.model.guard_rules import EarlierRuns
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.owners import list_owner_changes
+from quota_ops.model.policy import Policy
 from quota_ops.model.review import BaseFiles, ClusterReview
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.model.snapshot import SnapshotHeader
@@ -34,6 +37,8 @@ from quota_ops.stages.report import read_run, write_forms
 from quota_ops.store.run_folder import DESCRIBED, POLICY, RunFolder
 from quota_ops.store.snapshot import Snapshot
 
+CONNECTIONS = "QUOTA_OPS_REVIEW_CONNECTIONS"
+"""The environment variable with the connections that a branch may name before it is merged."""
 NOT_VALIDATED = (
     "Not validated by the broker: the Kafka user of this job is not authorized to alter quotas, "
     "which Kafka requires even for validate-only."
@@ -81,8 +86,11 @@ def values_of(rows: Mapping[Key, DesiredRow]) -> dict[Key, float]:
 
 def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterReview:
     """Describe the cluster or, without it, the state that the merge base declares."""
+    is_base_known = found.invalid_base is None
     if not files_only:
         try:
+            if is_base_known:
+                _check_connection(run.folder.policy(), found.base)
             run_stage(run, "describe")
         except QuotaOpsError as error:
             found = replace(found, error=error)
@@ -103,6 +111,22 @@ def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterRev
         describe_cluster(run.folder, files, nothing, nothing)
     notes = (*found.notes, *([FILES_ONLY] if files_only else []))
     return replace(found, notes=notes, compared_with="merge base")
+
+
+def _check_connection(policy: Policy, base: BaseFiles | None) -> None:
+    """Raise InvalidInput for a connection that neither the merge base nor the job names.
+
+    A branch must not choose what the credentials of a job are used on.
+    """
+    named = base.policy.connection if base else None
+    if policy.connection == named or policy.connection in os.environ.get(CONNECTIONS, "").split():
+        return
+    raise InvalidInput(
+        f"{policy.cluster} was not queried: this branch names the connection {policy.connection}, "
+        + (f"and the merge base {named}" if named else "and the merge base has no such cluster"),
+        f"Whoever runs this job may allow it: {CONNECTIONS}={policy.connection}. Separate several "
+        "names with spaces.",
+    )
 
 
 def _compare(run: Run, found: ClusterReview, rows: Mapping[Key, DesiredRow]) -> ClusterReview:

@@ -1,6 +1,7 @@
 """The review of a branch, on a real broker: what the branch changes decides alone."""
 
 import json
+import re
 from pathlib import Path
 
 from quota_ops.lab.kafka.broker import RunningBroker
@@ -257,3 +258,23 @@ def test_a_cluster_that_cannot_be_queried_is_red(lab: Lab) -> None:
     assert "| merge base → desired |" in comment
     assert "10 MiB/s → **20 MiB/s** (+100 %)" in comment
     assert f"❌ `{lab.connection_file} cannot be read" in comment or "connection" in comment
+
+
+def test_a_branch_does_not_choose_the_connection(lab: Lab) -> None:
+    """Another connection than the merge base names is not opened, unless the job allows it."""
+    begin(lab, alice=10)
+    file = lab.folder / "cluster.yaml"
+    file.write_text(re.sub("connection: .*", "connection: admin", file.read_text("utf-8")), "utf-8")
+    commit_all(lab.folder.parent)
+    admin = {"QUOTA_OPS_CONNECTION_ADMIN": str(lab.connection_file)}
+
+    refused = lab.call("review", environment=admin)
+    allowed = lab.call("review", environment={**admin, "QUOTA_OPS_REVIEW_CONNECTIONS": "x admin"})
+
+    assert refused.returncode == 2
+    assert "the cluster was not queried" in refused.stdout.splitlines()[0]
+    assert (
+        "demo was not queried: this branch names the connection admin, and the merge base demo"
+    ) in refused.stdout
+    assert "1 guard needs approval" in allowed.stdout  # a changed setting
+    assert "not queried" not in allowed.stdout

@@ -6,6 +6,7 @@ from tests.docs.markdown import ROOT
 
 LINKS, PARSE = "unit/test_check_links.py", "dag/test_parse.py"
 BOUNDS, FILES = "unit/test_check_bounds.py", "unit/test_check_files.py"
+REVIEW = "broker/test_review.py"
 CASES, BUCKET = "unit/test_check_cases.py", "broker/test_rollback_inventory.py"
 PROMISES = {
     "From the top of the checkout": (LINKS, "a_link_is_named_and_nothing_behind_it_is_read"),
@@ -18,6 +19,7 @@ PROMISES = {
     "Without a `.git`": (LINKS, "without_git_no_link_is_followed_from_the_desired_state_down"),
     "The same rules apply": (PARSE, "no_link_is_followed_when_a_dag_file_is_parsed"),
     "An inventory in a bucket": (BUCKET, "an_inventory_that_cannot_be_reached"),
+    "`review` queries a cluster": (REVIEW, "a_branch_does_not_choose_the_connection"),
     "`check` reads up to": (BOUNDS, "a_megabyte_of_problems_takes_little_memory"),
     "`check` lists up to 100 problems": (
         BOUNDS,
