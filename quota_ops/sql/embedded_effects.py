@@ -17,7 +17,7 @@ from quota_ops.model.moment import timed
 from quota_ops.sql import text
 from quota_ops.sql.effects import UNLIMITED_KEYS
 from quota_ops.sql.embedded import interruptible, read_csv
-from quota_ops.sql.inventory import Inventory, count_rows, explain_no_client
+from quota_ops.sql.inventory import Inventory, explain_no_client, measure_parquet
 from quota_ops.sql.inventory_lines import explain_wrong_clients
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
@@ -27,8 +27,8 @@ MEMORY = "2GB"
 """The most memory that DuckDB takes for an inventory."""
 DISK = "8GB"
 """The most space that DuckDB takes on the disk for what does not fit into its memory."""
-MOST_BYTES = 4 * 2**30
-"""The most bytes of the files of an inventory."""
+MOST_BYTES = 2 * 2**30
+"""The most bytes of the files of an inventory, also after decompression."""
 MOST_CLIENTS = 10_000_000
 """The most clients that DuckDB reads; a small file of Parquet may have a billion."""
 MOST_SECONDS = 300.0
@@ -97,10 +97,7 @@ def _create_inventory(db: duckdb.DuckDBPyConnection, inventory: Inventory, folde
 
     InvalidInput if it has more bytes or clients, or takes longer, than DuckDB may read.
     """
-    if inventory.bytes > MOST_BYTES:
-        raise _refuse(inventory, f"has {inventory.bytes:,} bytes; at most {MOST_BYTES:,} are read")
-    if inventory.suffix == ".parquet" and count_rows(inventory) > MOST_CLIENTS:
-        raise _refuse(inventory, f"lists more than {MOST_CLIENTS:,} clients")
+    _check_size(inventory)
     clock = Timer(MOST_SECONDS, db.interrupt)
     clock.start()
     try:
@@ -126,6 +123,18 @@ def _create_inventory(db: duckdb.DuckDBPyConnection, inventory: Inventory, folde
         clock.cancel()
     if wrong or repeated[0] is not None:
         raise explain_wrong_clients(inventory, tuple(repeated) if repeated[0] is not None else None)
+
+
+def _check_size(inventory: Inventory) -> None:
+    if inventory.bytes > MOST_BYTES:
+        raise _refuse(inventory, f"has {inventory.bytes:,} bytes; at most {MOST_BYTES:,} are read")
+    if inventory.suffix != ".parquet":
+        return
+    rows, size = measure_parquet(inventory)
+    if rows > MOST_CLIENTS:
+        raise _refuse(inventory, f"lists more than {MOST_CLIENTS:,} clients")
+    if size > MOST_BYTES:
+        raise _refuse(inventory, f"decodes to {size:,} bytes; at most {MOST_BYTES:,} are read")
 
 
 def _refuse(inventory: Inventory, why: str) -> InvalidInput:

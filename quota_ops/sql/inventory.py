@@ -19,8 +19,8 @@ from quota_ops.store.place import Place
 
 INVENTORY_FILES = (".csv", ".jsonl", ".parquet")
 REQUIRED = (USER, CLIENT_ID)
-_MOST_LINE = 2**20
-"""How many characters of the first line are read."""
+MOST_LINE = 2**20
+"""How many characters of a line are read."""
 _SHOWN = 40
 """How many characters of a cell a message shows."""
 
@@ -69,13 +69,19 @@ def find_inventory(place: Place) -> Inventory:
     return Inventory(place, files, suffixes.pop(), first, sum(size for _, size in named))
 
 
-def count_rows(inventory: Inventory) -> int:
-    """Return the rows that the files of a Parquet inventory say they have, without decoding any."""
-    rows = 0
+def measure_parquet(inventory: Inventory) -> tuple[int, int]:
+    """Return how many rows, and decompressed bytes, the files of a Parquet inventory declare.
+
+    Decodes none of them.
+    """
+    rows = size = 0
     for file in inventory.files:
         with file.open() as opened:
-            rows += pq.read_metadata(opened).num_rows
-    return rows
+            metadata = pq.read_metadata(opened)
+        rows += metadata.num_rows
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        size += sum(group.total_byte_size for group in groups)
+    return rows, size
 
 
 def _list_files(place: Place) -> Iterator[tuple[Place, int]]:
@@ -154,7 +160,7 @@ def _columns(file: Place) -> "Iterator[str] | list[str]":
         with file.open() as opened:
             return list(pq.read_schema(opened).names)
     with open_text(file) as lines:
-        first = lines.readline(_MOST_LINE)
+        first = lines.readline(MOST_LINE)
         if _suffix(file) == ".csv":
             return next(csv.reader([first]), []) if first else []
         return list(json.loads(first or "{}"))

@@ -4,7 +4,9 @@ import csv
 import json
 from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
+from itertools import count
 from math import isfinite
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import ANONYMOUS, CLIENT_KEYS
 from quota_ops.sql.inventory import (
+    MOST_LINE,
     REQUIRED,
     Inventory,
     explain_encoding,
@@ -24,6 +27,8 @@ from quota_ops.sql.inventory import (
 from quota_ops.store.place import Place
 
 _MOST_RATE = 1e300
+_MOST_SECONDS = 120.0
+"""How long the first wrong line is searched for."""
 _BATCH = 1000
 """How many rows are decoded at a time: a hostile file may have a cell of many bytes in each."""
 PRINCIPAL = "User:"
@@ -41,9 +46,10 @@ def explain_wrong_clients(inventory: Inventory, repeated: tuple[str, str] | None
 
     `repeated` is a client that has several lines. Reads the files again, one line at a time.
     """
+    until = monotonic() + _MOST_SECONDS
     for file in inventory.files:
         try:
-            for number, cells in _read_lines(file, inventory):
+            for number, cells in _limit_time(_read_lines(file, inventory), until):
                 if wrong := _explain_cells(cells):
                     return NotClients(f"{file}:{number}: {wrong}", _CORRECT)
         except _BrokenLine as broken:
@@ -111,6 +117,14 @@ def _is_rate(cell: object) -> bool:
     return isfinite(rate) and 0 <= rate <= _MOST_RATE
 
 
+def _limit_time(lines: Iterator[Line], until: float) -> Iterator[Line]:
+    """Yield lines up to a time of the monotonic clock; raises _BrokenLine for the next one."""
+    for number, cells in lines:
+        if monotonic() > until:
+            raise _BrokenLine(number, "this line or a later one is not a client.")
+        yield number, cells
+
+
 def _read_lines(file: Place, inventory: Inventory) -> Iterator[Line]:
     """Yield the lines of a file; raises _BrokenLine for one that is not of its format."""
     if inventory.suffix == ".parquet":
@@ -123,16 +137,46 @@ def _read_lines(file: Place, inventory: Inventory) -> Iterator[Line]:
         yield from (_csv_lines if inventory.suffix == ".csv" else _json_lines)(lines, inventory)
 
 
+def _split_lines(lines: TextIOWrapper) -> Iterator[str]:
+    """Yield lines with their ends; raises _BrokenLine for one that is longer than MOST_LINE."""
+    for number in count(1):
+        line = lines.readline(MOST_LINE + 1)
+        if len(line) > MOST_LINE:
+            raise _BrokenLine(number, f"the line is longer than {MOST_LINE:,} characters.")
+        if not line:
+            return
+        yield line
+
+
+_LINE_ENDS = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
+
+
+def _find_end(line: str) -> str:
+    """Return how a line ends: LF, CRLF or CR; empty for a last line without an end."""
+    return _LINE_ENDS.get(line[len(line.rstrip("\r\n")) :][:2], "")
+
+
 def _csv_lines(lines: TextIOWrapper, inventory: Inventory) -> Iterator[Line]:
-    columns, before = inventory.columns, 1
-    reader = csv.reader(lines, strict=True)
+    columns, before, last = inventory.columns, 1, ""
+
+    def read() -> Iterator[str]:
+        nonlocal last
+        for line in _split_lines(lines):
+            last = line
+            yield line
+
+    reader = csv.reader(read(), strict=True)
     try:
         next(reader)
+        first = _find_end(last)
         for cells in reader:
             number, before = before + 1, reader.line_num
             if cells and len(cells) != len(columns):
                 cell_count, column_count = counted(len(cells), "cell"), f"{len(columns):,} columns"
                 why = f"the line has {cell_count}, and the file has {column_count}."
+                raise _BrokenLine(number, why)
+            if (end := _find_end(last)) not in {first, ""}:
+                why = f"the line ends with {end}, and the first line with {first}: use one of them."
                 raise _BrokenLine(number, why)
             if cells:
                 yield (
@@ -144,15 +188,20 @@ def _csv_lines(lines: TextIOWrapper, inventory: Inventory) -> Iterator[Line]:
 
 
 def _json_lines(lines: TextIOWrapper, inventory: Inventory) -> Iterator[Line]:
-    for number, text in enumerate(lines, 1):
+    for number, text in enumerate(_split_lines(lines), 1):
         try:
-            cells = json.loads(text) if text.strip() else {}
+            cells = json.loads(text, object_pairs_hook=tuple) if text.strip() else ()
         except (ValueError, RecursionError):
             raise _BrokenLine(number, "the line is not a JSON object.") from None
-        if not isinstance(cells, dict):
+        if not isinstance(cells, tuple):
             raise _BrokenLine(number, "the line is not a JSON object.")
-        for name in cells:
+        names = [name for name, _ in cells]
+        for name in names:
             if name not in inventory.columns:
                 raise _BrokenLine(number, f"{show_cell(name)} is not a column of an inventory.")
+            if names.count(name) > 1:
+                raise _BrokenLine(number, f"{show_cell(name)} is there twice. Remove one.")
+        if _find_end(text) == "CR":
+            raise _BrokenLine(number, "the line ends with CR: end it with LF or CRLF.")
         if cells:
-            yield number, dict.fromkeys(inventory.columns) | cells
+            yield number, dict.fromkeys(inventory.columns) | dict(cells)

@@ -101,6 +101,31 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "a.csv",
+        "user,client-id\na,b\nc,d\r\ne,f\n",
+        "a.csv:3: the line ends with CRLF, and the first line with LF: use one of them.",
+    ),
+    (
+        "a.csv",
+        "user,client-id\r\na,b\n",
+        "a.csv:2: the line ends with LF, and the first line with CRLF: use one of them.",
+    ),
+    (
+        "a.jsonl",
+        '{"user": "a", "client-id": "b"}\r{"user": "c", "client-id": "b"}\n',
+        "a.jsonl:1: the line ends with CR: end it with LF or CRLF.",
+    ),
+    (
+        "a.jsonl",
+        '{"user": "a", "client-id": "b"}\n{"user": "c", "client-id": "d", "user": "e"}\n',
+        "a.jsonl:2: 'user' is there twice. Remove one.",
+    ),
+    (
+        "a.jsonl",
+        f'{{"user": "a", "client-id": "b"}}\n{{"user": "{"x" * 2**20}", "client-id": "d"}}\n',
+        "a.jsonl:2: the line is longer than 1,048,576 characters.",
+    ),
+    (
+        "a.csv",
         "user;client-id\na;b\n",
         "a.csv:1: the columns are separated by semicolons. Save the file with commas.",
     ),
@@ -192,6 +217,21 @@ def test_an_inventory_that_is_too_large(
 
     expected = f"the inventory {place} {why.format(size=f'{place.stat().st_size:,}')}"
     assert error.value.message == expected
+
+
+def test_a_small_file_that_decodes_to_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compressed Parquet file is measured by what it decodes to, and not decoded."""
+    place = tmp_path / "clients.parquet"
+    clients = pa.table({"user": ["a" * 100_000], "client-id": ["b"]})
+    pq.write_table(clients, place, compression="zstd", write_statistics=False)
+    monkeypatch.setattr(embedded_effects, "MOST_BYTES", 50_000)
+    assert place.stat().st_size < embedded_effects.MOST_BYTES
+
+    with pytest.raises(InvalidInput) as error:
+        compare(EmbeddedEffects(), place, {}, {})
+
+    start = f"the inventory {place} decodes to 100,"
+    assert error.value.message.startswith(start)
 
 
 def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
