@@ -61,6 +61,16 @@ class _Cloud(NamedTuple):
     credentials: str
 
 
+_CONFLICTING = 409
+_CONFLICT = (
+    "Run the command again later. If the response stays the same, a lease, a retention rule or the "
+    "deletion of the bucket keeps objects there from being written: remove that, or move the run "
+    "store."
+)
+_OTHER = (
+    "Run the command again later. If the response stays the same, look it up in the documentation "
+    "of the store."
+)
 _CLOUDS = {
     "s3": _Cloud("AWS", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
     "gs": _Cloud("GOOGLE", "GOOGLE_APPLICATION_CREDENTIALS"),
@@ -197,7 +207,7 @@ def _find(error: Exception) -> tuple[str, str | None] | None:
     responded = (
         f"the store responds {status or type(error).__name__}{f' {code[1]}' if code else ''}"
     )
-    return _BY_STATUS.get(status or 0, (responded, None))
+    return _BY_STATUS.get(status or 0, (responded, _CONFLICT if status == _CONFLICTING else _OTHER))
 
 
 def _status(error: Exception) -> int | None:

@@ -1,9 +1,11 @@
 """Accept drift that is on a real broker."""
 
 import json
+import subprocess
 from difflib import unified_diff
 
 from tests.lab import Lab
+from tests.repositories import commit_all, git
 
 KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
 ALICE, BOB = "user=alice", "user=bob"
@@ -12,7 +14,7 @@ ALICE, BOB = "user=alice", "user=bob"
 def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
     """A changed and a deleted quota are accepted as a run found them; a pending change stays.
 
-    A dry run prints the patch and writes nothing; a change in Git after the run is left to people.
+    A dry run prints a patch for git and writes nothing. A later change in Git is left to people.
     """
     lab.desire({ALICE: {KEY: 10.0, OTHER: 30.0}, BOB: {KEY: 5.0}})
     lab.run("reconcile")
@@ -22,10 +24,15 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
     lab.run("report")
     (file,) = [one for one in lab.folder.iterdir() if one.name != "cluster.yaml"]
     before = file.read_text()
+    git(lab.folder.parent, "init", "--quiet")
+    commit_all(lab.folder.parent)
 
     (missing,) = lab.call("accept", "demo", "--names", "user=carl").stderr.splitlines()[:1]
     tried = lab.call("accept", "demo", "--all", "--dry-run", "--format", "json")
     assert file.read_text() == before
+    patch = json.loads(tried.stdout)["patch"].encode()
+    apply = ["git", "-C", str(lab.folder.parent), "apply", "--check"]
+    subprocess.run(apply, input=patch, check=True)
     done = lab.call("accept", "demo", "--all")
     after = file.read_text()
 
@@ -33,7 +40,7 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
     assert "found no drift among these quotas" in missing
     found = json.loads(tried.stdout)
     assert found["accepted"] == [{"entity": ALICE, "key": KEY}, {"entity": BOB, "key": KEY}]
-    name = str(file).lstrip("/")
+    name = f"{lab.folder.name}/{file.name}"
     one, other = before.splitlines(keepends=True), after.splitlines(keepends=True)
     assert found["patch"] == "".join(unified_diff(one, other, f"a/{name}", f"b/{name}"))
     assert done.stdout.startswith(found["patch"])

@@ -161,6 +161,15 @@ def test_another_cluster_is_recognised(listeners: Listeners) -> None:
     )
 
 
+def test_a_client_that_starts_slowly(listeners: Listeners, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client whose start takes longer than the deadline of the preflight queries the cluster."""
+    monkeypatch.setattr("quota_ops.kafka.preflight._DEADLINE", 0.0)
+
+    found = preflight(connect(listeners, listeners.addresses["PLAINTEXT"], {}), None)
+
+    assert found.cluster_id == listeners.cluster_id
+
+
 def at(listeners: Listeners, name: str, settings: Mapping[str, str]) -> Cluster:
     """Return a cluster whose broker 1 is at an address of the listeners."""
     host, _, port = listeners.addresses[name].partition(":")

@@ -182,9 +182,14 @@ def test_a_local_store_loads_no_client(arguments: tuple[str, ...], tmp_path: Pat
         ((403, "RequestTimeTooSkewed"), "the clock of this machine is wrong", "Synchronize the"),
         ((400, "ExpiredToken"), "the credentials have expired", "Renew them and run the command"),
         ((403, "AccessDenied"), DENIED, "Grant them permission to list and read objects"),
-        ((501, "NotImplemented"), "the store responds 501 NotImplemented", "None"),
+        ((501, "NotImplemented"), "the store responds 501 NotImplemented", "Run the command again"),
+        (
+            (409, "OperationAborted"),
+            "the store responds 409 OperationAborted",
+            "Run the command again later. If the response stays the same, a lease, a retention",
+        ),
     ],
-    ids=["clock", "expired", "denied", "unknown"],
+    ids=["clock", "expired", "denied", "unknown", "conflict"],
 )
 def test_a_store_that_refuses(
     refusal: tuple[int, str], why: str, remedy: str, faults: Faults, address: str

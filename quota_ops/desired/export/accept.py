@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from quota_ops.desired.export.disk import write_files
 from quota_ops.desired.export.limit_edits import accept_values
+from quota_ops.desired.git.commit import find_path
 from quota_ops.desired.read import read_cluster
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
@@ -84,8 +85,10 @@ def _explain_change(row: Difference, known: DesiredRow, *, conflicts: bool) -> s
 
 
 def _diff(path: Path, before: str, after: str) -> list[str]:
+    """Return the patch of a file for `git apply` in its checkout; outside any, from the root."""
     lines = (before.splitlines(keepends=True), after.splitlines(keepends=True))
-    name = str(path).lstrip("/")
+    below = find_path(path.parent, None)
+    name = str(path).lstrip("/") if below is None else f"{below}/{path.name}".lstrip("/")
     found = unified_diff(*lines, f"a/{name}", f"b/{name}")
     return [
         one if one.endswith("\n") else f"{one}\n\\ No newline at end of file\n" for one in found
