@@ -133,6 +133,12 @@ class LocalStore:
         except OSError as error:
             why = f"/{key} cannot be written: {error.strerror}"
             raise InvalidInput(why, remedy(error)) from error
+        self.watch(key)
+
+    def watch(self, key: str) -> None:
+        """Notice from now on that the folder of a run store vanishes, if it exists."""
+        if (path := Path(f"/{key}")).is_dir():
+            _watched.add(path)
 
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:
@@ -201,6 +207,21 @@ def _leaves(folder: str, above: str) -> Iterator[Leaf]:
                 yield Leaf(path, size, False, one.is_file(follow_symlinks=False))
 
 
+_watched: set[Path] = set()
+"""The folders of run stores that this process has seen."""
+
+
+def _refuse_moved(place: Path) -> None:
+    """Raise InvalidInput if the run store of a file was moved: a new folder would be half of it."""
+    above = _watched.intersection(place.parents)
+    if moved := next((folder for folder in above if not folder.exists()), None):
+        raise InvalidInput(
+            f"{place} cannot be written: the run store {moved} was moved or deleted meanwhile",
+            "Nothing was created there. Set --run-store or QUOTA_OPS_RUN_STORE to its new place; "
+            "the next run there settles what this one wrote.",
+        )
+
+
 def _make_folder(path: Path) -> None:
     if not path.is_dir():
         _make_folder(path.parent)
@@ -223,6 +244,7 @@ def _draft(place: Path, content: bytes) -> Iterator[Path]:
     """
     draft = Path(f"{place}.{uuid4().hex}.part")
     try:
+        _refuse_moved(place)
         _make_folder(draft.parent)
         descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "wb") as file:

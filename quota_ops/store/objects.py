@@ -184,6 +184,9 @@ class ObjectStore:
                 "Use a store that honors conditional writes, and no proxy that removes the header.",
             )
 
+    def watch(self, key: str) -> None:
+        """Do nothing: there are no folders."""
+
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Do nothing: an object store has no locks that end with a process."""
         del key

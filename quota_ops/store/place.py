@@ -108,6 +108,13 @@ class Store(Protocol):
         """
         ...
 
+    def watch(self, key: str) -> None:
+        """Notice from now on that the folder of a run store vanishes, if it exists.
+
+        Writes below it then raise InvalidInput: it was moved, and must not begin again here.
+        """
+        ...
+
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Lock a file as long as the block runs, so that `is_locked` shows this process as alive.
 
@@ -223,6 +230,10 @@ class Place:
     def prepare(self) -> None:
         """Create the folder, if one is needed; InvalidInput if it cannot be used."""
         self.store.prepare(self.key)
+
+    def watch(self) -> None:
+        """Refuse writes of this process below the folder as soon as it has been moved away."""
+        self.store.watch(self.key)
 
     def lock(self) -> AbstractContextManager[None]:
         """Show other processes, as long as a block runs, that this one is alive."""

@@ -185,6 +185,7 @@ def _open_store(root: Place) -> RunStore:
             f"the run store {root} is inside the run store {outer}",
             f"Name the run store itself, with --run-store or {ENVIRONMENT}: {outer}",
         )
+    root.watch()
     return RunStore(root)
 
 

@@ -13,6 +13,7 @@ import pytest
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store import holds, ledger
 from quota_ops.store.local_errors import remedy
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore, open_place
 
 FILE_LIMIT = 4096
@@ -80,6 +81,23 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
         f"{place} cannot be written: File exists\n"
         f"  {place.parent} is in the way: move it elsewhere."
     )
+
+
+def test_a_store_that_is_moved_does_not_begin_again(tmp_path: Path) -> None:
+    """A run that writes while its run store is moved stops, and leaves nothing in the old place."""
+    store = RunStore(open_place(tmp_path / "old"))
+    run = RunFolder.start(store.new_run("demo"), cluster="demo", commit=None)
+    (tmp_path / "old").rename(tmp_path / "new")
+
+    with pytest.raises(InvalidInput) as refused:
+        run.write_json("applied.json", {})
+
+    assert str(refused.value) == (
+        f"{run.place}/applied.json cannot be written: the run store {tmp_path}/old was moved or "
+        "deleted meanwhile\n  Nothing was created there. Set --run-store or QUOTA_OPS_RUN_STORE to "
+        "its new place; the next run there settles what this one wrote."
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
 @pytest.mark.parametrize(
