@@ -3,13 +3,13 @@
 import os
 import pwd
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from shlex import quote
 from typing import Any, NamedTuple, Self
 
-from quota_ops.model.field_types import check_types
+from quota_ops.model.field_types import check_types, refuse_unknown
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import ApprovalPolicy
@@ -85,6 +85,7 @@ class Decision:
 
         A decision of the first version has only names of guards, which match no current finding.
         """
+        refuse_unknown(values, (*(field.name for field in fields(cls)), "guards"))
         texts = {name: values[name] for name in ("digest", "at", "reason", "run")}
         by, login, guards = values["by"], values.get("login"), list(values["guards"])
         if not all(isinstance(one, str) for one in (*texts.values(), *guards, by or "")):

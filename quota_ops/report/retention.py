@@ -15,6 +15,7 @@ _NOUNS = {
     "overview": "overview of all clusters",
     "ledger": "ledger file",
     "claim": "claim of a run",
+    "hold": "hold that has ended",
 }
 
 
@@ -36,11 +37,11 @@ def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_r
 
 
 def newest_run_words(newest: datetime, now: datetime) -> str:
-    """Return that the newest run is old: no run began since, or this machine's clock is ahead."""
+    """Return that the run from which time counts is old, and how that may be."""
     return (
-        f"The newest run began {(now - newest).days:,} d before this machine's clock, at "
-        f"{moment(iso_utc(newest))}. The time to keep counts back from that run. If runs began "
-        "since, synchronize the clock."
+        f"The time to keep counts back from the run that began at {moment(iso_utc(newest))}, "
+        f"{(now - newest).days:,} d before this machine's clock. If runs began since, a clock is "
+        "or was wrong: synchronize it, and prune again after a few more runs."
     )
 
 

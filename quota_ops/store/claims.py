@@ -7,12 +7,14 @@ by the run's number and created once.
 import json
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quota_ops.model.errors import InvalidInput, describe_damage
+from quota_ops.model.field_types import refuse_unknown
 from quota_ops.model.plan import exact
 from quota_ops.store.numbered_files import file_name, numbers, read_file
 from quota_ops.store.place import Place
+from quota_ops.store.written_by import WRITTEN_BY, explain_newer, find_newer, stamp
 
 KIND = "json"
 """The file type of claims."""
@@ -38,7 +40,7 @@ def create(ledger_folder: Place, number: int, claim: Claim) -> None:
     `ledger_folder` is that of the cluster's ledger, here and below. Raises InvalidInput as
     `Place.create`.
     """
-    content = json.dumps(claim._asdict()).encode()
+    content = json.dumps(stamp(claim._asdict())).encode()
     (folder_of(ledger_folder) / file_name(number, KIND)).create(content)
 
 
@@ -50,10 +52,14 @@ def last_number(ledger_folder: Place) -> int:
 def read(ledger_folder: Place, number: int) -> Claim:
     """Return the claim of the run with this number; InvalidInput if it is damaged."""
     place = folder_of(ledger_folder) / file_name(number, KIND)
+    kept: Any = None
     try:
         kept = json.loads(read_file(place))
+        refuse_unknown(kept, (*Claim._fields, WRITTEN_BY))
         return Claim(str(kept["run"]), kept["commit"], str(kept["values"]))
     except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
+        if newer := find_newer(kept):
+            raise explain_newer(place, newer, describe_damage(error)) from error
         raise InvalidInput(
             f"{place} is damaged: {describe_damage(error)}",
             "Nothing was written. Move the file elsewhere and plan again.",

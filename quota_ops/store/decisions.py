@@ -7,6 +7,7 @@ decision is read from it.
 import json
 from datetime import UTC, datetime
 from itertools import takewhile
+from typing import Any
 
 from quota_ops.model.approval import Author, Decision, DecisionKind, select_valid_decisions
 from quota_ops.model.errors import InvalidInput, describe_damage
@@ -16,6 +17,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.store.numbered_files import create_next, read_file
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import APPROVAL, RunFolder
+from quota_ops.store.written_by import explain_newer, find_newer, stamp, without_version
 
 
 def new_decision(
@@ -47,7 +49,7 @@ def find_valid_decisions(folder: RunFolder, approvals: Place, plan: Plan) -> tup
     """
     policy = plan.strict_policy
     return select_valid_decisions(
-        _read(approvals, plan.digest),
+        read(approvals, plan.digest),
         folder.place.name,
         datetime.now(UTC),
         policy.approval,
@@ -57,7 +59,7 @@ def find_valid_decisions(folder: RunFolder, approvals: Place, plan: Plan) -> tup
 
 def append(approvals: Place, decision: Decision) -> None:
     """Add a decision to the record, after all others about its digest."""
-    content = json.dumps(decision.as_json(), indent=1).encode()
+    content = json.dumps(stamp(decision.as_json()), indent=1).encode()
     create_next(
         lambda number: approvals / f"{decision.digest}-{number:04d}.json", lambda _number: content
     )
@@ -65,7 +67,7 @@ def append(approvals: Place, decision: Decision) -> None:
 
 def record_use(folder: RunFolder, approvals: Place, plan: Plan) -> None:
     """Record that a run begins to write its plan: earlier decisions then count for it alone."""
-    record = _read(approvals, plan.digest)
+    record = read(approvals, plan.digest)
     run = folder.place.name
     if record and (record[-1].said, record[-1].run) != (DecisionKind.APPLIED, run):
         applied = Decision(DecisionKind.APPLIED, plan.digest, (), None, None, iso_utc(), "", run)
@@ -80,17 +82,21 @@ def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
         folder.write_json(APPROVAL, {"decisions": [one.as_json() for one in (*before, *new)]})
 
 
-def _read(approvals: Place, digest: str) -> tuple[Decision, ...]:
-    """Return every decision about a digest, in order."""
+def read(approvals: Place, digest: str) -> tuple[Decision, ...]:
+    """Return every decision about a digest, in order; InvalidInput if one of them is damaged."""
     start = f"{digest}-"
     names = takewhile(lambda name: name.startswith(start), approvals.list(after=start))
     return tuple(_decision(approvals / name) for name in names if name.endswith(".json"))
 
 
 def _decision(file: Place) -> Decision:
+    values: Any = None
     try:
-        return _dated(Decision.from_json(json.loads(read_file(file))))
+        values = json.loads(read_file(file))
+        return _dated(Decision.from_json(without_version(values)))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
+        if newer := find_newer(values):
+            raise explain_newer(file, newer, describe_damage(error)) from error
         raise InvalidInput(
             f"{file} is damaged: {describe_damage(error)}",
             "Move the file elsewhere. The plan then needs approval again.",

@@ -21,6 +21,7 @@ from quota_ops.store.json_text import json_text
 from quota_ops.store.numbered_files import create_next, file_name, numbers
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore
+from quota_ops.store.written_by import stamp
 
 TABLES: tuple[Table[Any], ...] = (QUOTAS, DAYS, OWNERS)
 KEPT = 30
@@ -111,7 +112,7 @@ def publish(store: RunStore, summary: Summary) -> None:
     Raises InvalidInput as `Place.create`.
     """
     folder = folder_of(store)
-    content = json_text({name: getattr(summary, name) for name in _FIELDS}).encode()
+    content = json_text(stamp({name: getattr(summary, name) for name in _FIELDS})).encode()
     known = numbers(folder, _KIND)
     number = create_next(
         lambda one: folder / file_name(one, _KIND), lambda _: content, max(known, default=0) + 1

@@ -1,10 +1,9 @@
 """The holds of a cluster: a numbered file for each hold and release, and those in force now."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any
 
 from quota_ops.kafka.outcomes import build_outcomes
@@ -20,11 +19,12 @@ from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.store.numbered_files import create_next, file_name, numbers, read_file
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_names import latest_first
+from quota_ops.store.run_numbers import AT_ONCE
 from quota_ops.store.run_store import RunStore
-from quota_ops.store.written_by import WRITTEN_BY, explain_newer, find_newer, stamp
+from quota_ops.store.written_by import explain_newer, find_newer, stamp, without_version
 
-_KIND = "json"
+KIND = "json"
+"""The file type of holds."""
 
 
 def read(folder: Place) -> tuple[Hold, ...]:
@@ -32,23 +32,38 @@ def read(folder: Place) -> tuple[Hold, ...]:
 
     Raises InvalidInput if a file does not parse: a damaged hold must not count as ended.
     """
-    return tuple(_read(folder / file_name(number, _KIND)) for number in numbers(folder, _KIND))
+    files = [folder / file_name(number, KIND) for number in numbers(folder, KIND)]
+    if len(files) < AT_ONCE:  # threads take longer to start
+        return tuple(map(_read, files))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return tuple(pool.map(_read, files))
 
 
-def list_since(
-    store: RunStore, cluster: str, cluster_ids: Collection[str], day: str
-) -> tuple[Hold, ...]:
-    """Return the holds and releases since a day (UTC), `2026-11-22`, of a cluster by its name.
+def list_ended(folder: Place, before: datetime) -> tuple[tuple[Place, ...], ...]:
+    """Return the files of entities that no hold since a moment concerns, a group for each filter.
 
-    `cluster_ids` are the ids that it had meanwhile; its newest run has the last one. Raises
-    InvalidInput as `read`, and if the store knows no such cluster.
+    Delete a group in its order: a release never goes before the hold that it ends. The newest file
+    of all stays, so that no number is used again; so does everything if a file is damaged.
     """
-    ids = {*cluster_ids}
-    runs = store.runs_of(cluster).folders() if ids else store.runs(cluster)
-    for run in islice(latest_first(store, runs), 1):
-        with suppress(InvalidInput):
-            ids.add(RunFolder(run).policy().cluster_id)
-    holds = (hold for name in sorted(ids) for hold in read(store.holds(name)))
+    try:
+        holds = read(folder)
+    except InvalidInput:
+        return ()
+    last = {hold.who: hold for hold in holds}
+    ended = {who for who, hold in last.items() if hold.at < before and hold.until < before}
+    groups: dict[EntityFilter, list[Place]] = {}
+    for number, hold in zip(numbers(folder, KIND)[:-1], holds, strict=False):
+        if hold.who in ended:
+            groups.setdefault(hold.who, []).append(folder / file_name(number, KIND))
+    return tuple(map(tuple, groups.values()))
+
+
+def list_since(store: RunStore, cluster_ids: Iterable[str], day: str) -> tuple[Hold, ...]:
+    """Return the holds and releases since a day (UTC), `2026-11-22`, of some clusters.
+
+    Raises InvalidInput as `read`.
+    """
+    holds = (hold for name in sorted(cluster_ids) for hold in read(store.holds(name)))
     return tuple(hold for hold in holds if iso_utc(hold.at)[:10] >= day)
 
 
@@ -56,11 +71,11 @@ def add(folder: Place, hold: Hold) -> Place:
     """Record a hold or a release after all earlier ones, which never change; return its file."""
     content = json.dumps(stamp(hold.as_json()), ensure_ascii=False, indent=1).encode()
     number = create_next(
-        lambda number: folder / file_name(number, _KIND),
+        lambda number: folder / file_name(number, KIND),
         lambda _number: content,
-        first=max(numbers(folder, _KIND), default=0) + 1,
+        first=max(numbers(folder, KIND), default=0) + 1,
     )
-    return folder / file_name(number, _KIND)
+    return folder / file_name(number, KIND)
 
 
 def release(folder: Place, who: EntityFilter, *, by: str, reason: str) -> Hold:
@@ -79,9 +94,7 @@ def _read(file: Place) -> Hold:
     values: Any = None
     try:
         values = json.loads(read_file(file))
-        fields = {**values}
-        fields.pop(WRITTEN_BY, None)
-        return Hold.from_json(fields)
+        return Hold.from_json(without_version(values))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         why = f"it has no field {error}" if isinstance(error, KeyError) else error
         if newer := find_newer(values):

@@ -39,6 +39,7 @@ from quota_ops.store.numbered_files import (
 )
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import safe_name
+from quota_ops.store.written_by import NewerFile, explain_newer
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,13 @@ def last(folder: Place) -> LedgerFile:
         raise damaged(f"{place}: {error}") from error
     try:
         return LedgerFile(place.name, _parse(content, place))
-    except InvalidInput as error:
-        raise damaged(error.message) from error
-    except (RecursionError, ValueError) as error:
-        raise damaged(f"{place}: {error}") from error
+    except NewerFile:
+        raise
+    except (InvalidInput, RecursionError, ValueError) as error:
+        why = error.message if isinstance(error, InvalidInput) else f"{place}: {error}"
+        if newer := parquet.find_newer_writer(content):
+            raise explain_newer(place, newer, why) from error
+        raise damaged(why) from error
 
 
 def file_numbers(folder: Place) -> list[int]:

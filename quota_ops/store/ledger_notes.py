@@ -6,10 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from quota_ops.model.field_types import refuse_unknown
 from quota_ops.model.registration import NO_BROKERS, KnownBrokers
 from quota_ops.store import parquet
 
 COMMITS_KEPT = 1000
+_NOTES = ("policy", "commits", "brokers", "applied_by")
 
 
 def with_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
@@ -36,13 +38,14 @@ def notes_of(
 
 
 def check_notes(table: pa.Table) -> None:
-    """Raise ValueError if a note is missing or not as `notes_of` writes it.
+    """Raise ValueError if a note is missing, unknown, or not as `notes_of` writes it.
 
     Without them, no guard knows which policy and which commits were applied.
     """
     notes = parquet.notes(table)
     if missing := [name for name in ("policy", "commits") if name not in notes]:
         raise ValueError(f"it has no note of {' and '.join(missing)}: another program wrote it")
+    refuse_unknown(notes, _NOTES)
     policy, commits = json.loads(notes["policy"]), json.loads(notes["commits"])
     are_commits = isinstance(commits, list) and all(isinstance(one, str) for one in commits)
     for name, value, fits in (

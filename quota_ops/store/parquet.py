@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import COUNT, FLAG, NUMBER, TEXT, Row, Table
 from quota_ops.store.place import Place
+from quota_ops.store.written_by import WRITTEN_BY, explain_newer, find_newer, stamp
 
 # Arrow's own pool does not return freed memory: 45 MB in a plan of 10,000 entities.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -79,15 +81,33 @@ def to_bytes(table: Table[Any], arrow: pa.Table, notes: Mapping[str, str] | None
     # A stored schema would have the type REPEATED, which earlier versions of quota-ops cannot read.
     with pq.ParquetWriter(sink, rows.schema, store_schema=False) as writer:
         writer.write_table(rows)
-        writer.add_key_value_metadata(notes or {})
+        writer.add_key_value_metadata(stamp(notes or {}))
     return sink.getvalue()
 
 
 def from_bytes(table: Table[Any], content: bytes, place: str) -> pa.Table:
     """Return the table in the bytes of a Parquet file.
 
-    Raises InvalidInput, with the place, if it is not a Parquet file or not this table.
+    Raises InvalidInput, with the place, if it is not a Parquet file or not this table; NewerFile if
+    a newer version wrote it.
     """
+    try:
+        return _parse(table, content, place)
+    except InvalidInput as error:
+        if newer := find_newer_writer(content):
+            raise explain_newer(place, newer, error.message) from error
+        raise
+
+
+def find_newer_writer(content: bytes) -> str | None:
+    """Return the version that wrote a Parquet file, if it is newer than this one."""
+    with suppress(pa.ArrowInvalid, OSError):
+        metadata = pq.read_metadata(pa.BufferReader(content)).metadata or {}
+        return find_newer({name.decode(): value.decode() for name, value in metadata.items()})
+    return None
+
+
+def _parse(table: Table[Any], content: bytes, place: str) -> pa.Table:
     try:
         reader = pa.BufferReader(content)
         metadata = pq.read_metadata(reader)
@@ -100,9 +120,11 @@ def from_bytes(table: Table[Any], content: bytes, place: str) -> pa.Table:
 
 
 def notes(arrow: pa.Table) -> dict[str, str]:
-    """Return the notes that `to_bytes` wrote to the metadata."""
+    """Return the notes that `to_bytes` wrote to the metadata, without its version."""
     metadata = arrow.schema.metadata or {}
-    return {name.decode(): value.decode() for name, value in metadata.items()}
+    found = {name.decode(): value.decode() for name, value in metadata.items()}
+    found.pop(WRITTEN_BY, None)
+    return found
 
 
 def conform(table: Table[Any], arrow: pa.Table, place: str = "") -> pa.Table:

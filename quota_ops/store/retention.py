@@ -1,21 +1,23 @@
 """Find and remove files that a run store no longer needs.
 
-Always kept: approvals, holds, the record of how each run ended unless it only compared or planned
-without an error, the last verified run of each cluster, each run whose writes are not yet verified,
-the newest hundred files of each ledger and of its claims, and every file that no run recorded.
+Always kept: approvals, holds that have not ended, the record of how each run ended unless it only
+compared or planned without an error, the last verified run of each cluster, each run whose writes
+are not yet verified, the newest hundred files of each ledger and of its claims, and every file that
+no run recorded.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import islice, pairwise
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import STAGES, StageStatus
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.store import claims, ledger
+from quota_ops.store import claims, holds, ledger
 from quota_ops.store.ledger_end import KIND
 from quota_ops.store.numbered_files import is_file_name
 from quota_ops.store.place import Place
@@ -43,10 +45,10 @@ class Expired:
     """A run, an overview or a file that need not be kept, and the files that prune removes."""
 
     what: str
-    """`run`, `overview`, `ledger` or `claim`."""
+    """`run`, `overview`, `ledger`, `claim` or `hold`."""
     cluster: str
     place: Place
-    """A folder, or for `ledger` and `claim` the file itself."""
+    """A folder, or for `ledger`, `claim` and `hold` the file, or the last one."""
     size: int
     """The bytes of `files`."""
     files: tuple[Place, ...]
@@ -67,16 +69,30 @@ _READ_ENDS = frozenset({StageStatus.DONE, StageStatus.NOT_RUN, StageStatus.REFUS
 """How the stages of a plan end; guards refuse one."""
 
 
-def find_newest_start(store: RunStore) -> datetime | None:
-    """Return when the run with the largest number began; None if no run says so.
+def find_newest_start(store: RunStore, kept: timedelta) -> datetime | None:
+    """Return when the newest run began, by number; None if no run says so.
 
-    If the store received it earlier than the run's own time says, the store's time counts.
+    If the store received a run earlier than the run's own time says, the store's time counts. If
+    the newest runs began longer than `kept` after the one before them, that one counts: a clock
+    that was ahead during a few runs would make all others old.
     """
+    starts = list(islice(_list_starts(store), _TRUSTED + 1))
+    for newer, older in pairwise(starts):
+        if newer - older > kept:
+            return older
+    return starts[0] if starts else None
+
+
+_TRUSTED = 3
+"""How many runs it takes until a time long after all other runs counts."""
+
+
+def _list_starts(store: RunStore) -> Iterator[datetime]:
+    """Yield when runs began, the newest first."""
     for run in latest_first(store, store.runs()):
         with suppress(InvalidInput, KeyError, OSError, TypeError, ValueError):
             started = datetime.fromisoformat(str(RunFolder(run).read_json(ABOUT)["started"]))
-            return min(started, (run / ABOUT).modified())
-    return None
+            yield min(started, (run / ABOUT).modified())
 
 
 def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
@@ -90,6 +106,7 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
         *_expired_overviews(store, before),
         *_expired_ledger_files(store),
         *_expired_claims(store),
+        *_expired_holds(store, before),
     )
 
 
@@ -190,6 +207,14 @@ def _expired_ledger_files(store: RunStore) -> Iterator[Expired]:
 def _expired_claims(store: RunStore) -> Iterator[Expired]:
     for ledger_folder in store.ledgers():
         yield from _expired_numbers("claim", claims.folder_of(ledger_folder), claims.KIND)
+
+
+def _expired_holds(store: RunStore, before: datetime) -> Iterator[Expired]:
+    for folder in (store.root / "holds").folders():
+        sizes = {leaf.path: leaf.size for leaf in folder.walk()}
+        for files in holds.list_ended(folder, before):
+            size = sum(sizes.get(file.name, 0) for file in files)
+            yield Expired("hold", folder.name, files[-1], size, files)
 
 
 def _expired_numbers(what: str, folder: Place, kind: str) -> Iterator[Expired]:

@@ -17,6 +17,7 @@ from quota_ops.model.report import Life, StageStatus
 from quota_ops.store.place import Place
 from quota_ops.store.process import Process, has_ended
 from quota_ops.store.run_folder import ABOUT, RunFolder
+from quota_ops.store.written_by import stamp
 
 GRACE = timedelta(hours=1)
 """How long a mark counts as alive if locks cannot show it, or between two tasks of a DAG run."""
@@ -31,7 +32,7 @@ def at_work(run: Place) -> Iterator[None]:
     place = _mark(run)
     since = datetime.now(UTC).isoformat()
     mark = {"machine": place.store.machine(), "process": Process.current(), "since": since}
-    place.replace(json.dumps(mark).encode(), durable=True)
+    place.replace(json.dumps(stamp(mark)).encode(), durable=True)
     with place.lock():
         yield
 

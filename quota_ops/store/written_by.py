@@ -8,7 +8,14 @@ from typing import Any
 from quota_ops.model.errors import InvalidInput
 
 WRITTEN_BY = "written_by"
-"""The field with the version in a hold and in run.json, which counts for all files of a run."""
+"""The field with the version in JSON, and in the metadata of Parquet.
+
+That in run.json counts for all JSON of a run.
+"""
+
+
+class NewerFile(InvalidInput):
+    """A file of a newer version, which this one cannot read: it is not damaged."""
 
 
 @cache
@@ -24,9 +31,9 @@ def find_newer(values: object) -> str | None:
     return written if is_newer else None
 
 
-def explain_newer(file: object, newer: str, why: str) -> InvalidInput:
+def explain_newer(file: object, newer: str, why: str) -> NewerFile:
     """Return the error for a file of a newer version that this one cannot read."""
-    return InvalidInput(
+    return NewerFile(
         f"{file} was written by quota-ops {newer}, which is newer than this {own_version()}: {why}",
         f"Nothing was changed. Install quota-ops {newer} or newer; the file is not damaged.",
     )
@@ -35,6 +42,11 @@ def explain_newer(file: object, newer: str, why: str) -> InvalidInput:
 def stamp(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values with the version that writes them."""
     return {**values, WRITTEN_BY: own_version()}
+
+
+def without_version(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values without the version that wrote them."""
+    return {name: value for name, value in values.items() if name != WRITTEN_BY}
 
 
 def _order(version_text: str) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from quota_ops.model.errors import GuardsRefused, Refused
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.store.run_folder import APPROVAL, PLAN, RunFolder
+from quota_ops.store.written_by import without_version
 from tests.lab import Lab, error_of
 from tests.writing import State
 
@@ -32,9 +33,10 @@ def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
 
 
 def record(lab: Lab) -> list[dict[str, Any]]:
-    """Return the files of the record, in order."""
+    """Return the files of the record, in order, without the version that wrote them."""
     folder = lab.store.approvals(lab.cluster.cluster_id)
-    return [json.loads((folder / name).read()) for name in sorted(folder.list())]
+    files = (json.loads((folder / name).read()) for name in sorted(folder.list()))
+    return [without_version(values) for values in files]
 
 
 def test_an_override_typed_into_a_run_folder(lab: Lab) -> None:

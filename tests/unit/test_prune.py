@@ -22,7 +22,8 @@ def _store(tmp_path: Path) -> RunStore:
 def test_the_command_lists_and_removes(store: RunStore) -> None:
     """A dry run removes nothing and shows the same numbers; JSON lists each path."""
     leave(store, "old", OLD, 1, plan={"digest": "abc"})
-    leave(store, "young", iso_utc(datetime.now(UTC)), 2, plan={"digest": "abc"})
+    for number in range(2, 6):
+        leave(store, f"young-{number}", iso_utc(datetime.now(UTC)), number, plan={"digest": "abc"})
     old = store.root / "runs" / "demo" / "old"
     size = sum(leaf.size for leaf in old.walk())
     arguments = ["prune", "--keep", "90d", "--run-store", str(store.root)]
@@ -49,16 +50,30 @@ def test_a_clock_that_is_ahead_removes_no_run(
         leave(store, f"run-{number}", f"2026-11-2{number}T00:00:00Z", number, plan={"digest": "a"})
     time_machine.move_to("2027-12-27T00:00:00Z")
 
-    ended = CliRunner().invoke(cli.main, ["prune", "--keep", "90d", "--run-store", str(store.root)])
+    command = ["prune", "--keep", "90d", "--run-store", str(store.root)]
+    ended = CliRunner().invoke(cli.main, command)
 
     assert (ended.exit_code, ended.stdout) == (
         0,
         f"Nothing to remove from {store.root}: no run began before 2026-08-24 00:00 UTC.\n",
     )
     assert ended.stderr == (
-        "The newest run began 400 d before this machine's clock, at 2026-11-22 00:00 UTC. The time "
-        "to keep counts back from that run. If runs began since, synchronize the clock.\n"
+        "The time to keep counts back from the run that began at 2026-11-22 00:00 UTC, 400 d "
+        "before this machine's clock. If runs began since, a clock is or was wrong: synchronize "
+        "it, and prune again after a few more runs.\n"
     )
+
+
+def test_runs_of_a_clock_that_was_ahead_do_not_age_the_others(store: RunStore) -> None:
+    """Up to three runs of a time far ahead make no other run old, and a fourth one does."""
+    command = ["prune", "--keep", "90d", "--run-store", str(store.root), "--dry-run"]
+    leave(store, "run-1", "2024-11-21T00:00:00Z", 1, plan={"digest": "a"})
+    shown = []
+    for number in range(2, 6):
+        leave(store, f"run-{number}", f"2026-11-0{number}T00:00:00Z", number, plan={"digest": "a"})
+        shown.append(CliRunner().invoke(cli.main, command).stdout.startswith("Nothing to remove"))
+
+    assert shown == [True, True, True, False]
 
 
 @pytest.mark.parametrize(

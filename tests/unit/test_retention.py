@@ -11,9 +11,10 @@ from click.testing import CliRunner
 from quota_ops import cli
 from quota_ops.model import tables as tables_module
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.hold import Hold
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.tables import Table
-from quota_ops.store import claims, ledger, retention
+from quota_ops.store import claims, holds, ledger, retention
 from quota_ops.store.place import Place
 from quota_ops.store.retention import LEDGER_FILES, find_expired, remove
 from quota_ops.store.run_files import FILES, find_run_file
@@ -22,6 +23,7 @@ from quota_ops.store.run_list import summarize_run
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
 from tests.unit.test_ledger import add, row
+from tests.unit.test_model_hold import user
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 BEFORE = NOW - timedelta(days=90)
@@ -113,7 +115,8 @@ def test_how_a_run_ended_stays(store: RunStore) -> None:
 def test_what_no_run_recorded_stays(store: RunStore) -> None:
     """A person's files stay in their folders, and prune names one of them."""
     path = leave(store, "old", OLD, 1, plan={"digest": "abc"}, stage_plan={}, batch_0001={})
-    leave(store, "young", NEW, 2)
+    for number in range(2, 6):
+        leave(store, f"young-{number}", NEW, number)
     for place in (path / "notes", path / "attempt-0001", store.overviews / "drift"):
         on_disk(place).mkdir(parents=True)
     for name in ("notes/report.json", "plan.json.bak", "batch-1.json", "attempt-0001/mail.txt"):
@@ -251,6 +254,30 @@ def test_what_people_said_stays(store: RunStore) -> None:
     prune(store)
 
     assert names(store.approvals("id")) == names(store.holds("id")) == ["00000001.json"]
+
+
+def test_holds_that_have_ended_are_removed(store: RunStore) -> None:
+    """Old holds and their releases go; what is held, the newest file and its number stay."""
+    folder, end = store.holds("id"), datetime.fromisoformat(OLD)
+    far, soon = end + timedelta(days=9_999), end + timedelta(hours=1)
+
+    def hold(name: str, until: datetime) -> None:
+        holds.add(folder, Hold(user(name), until, "anna", "INC-31", end))
+
+    for name, until in (
+        *(("ended", soon), ("released", far), ("held", soon), ("held", far)),
+        *(("released", end), ("again", end), ("again", far), ("newest", soon)),
+    ):
+        hold(name, until)
+    before = holds.holds_now(folder)
+
+    prune(store)
+
+    assert names(folder) == [f"0000000{number}.json" for number in (3, 4, 6, 7, 8)]
+    assert holds.holds_now(folder) == before
+    assert len(before) == 2
+    hold("next", far)
+    assert names(folder)[-1] == "00000009.json"
 
 
 def test_a_damaged_ledger_stops_it(store: RunStore) -> None:
