@@ -42,6 +42,7 @@ def backtest(
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.backtest import backtest_screen, blocked_json
     from quota_ops.sql.history import read_events
+    from quota_ops.store.run_names import find_cluster
     from quota_ops.store.run_store import find_run_store
 
     if policy_file.name != "cluster.yaml":
@@ -51,7 +52,8 @@ def backtest(
         )
     policy, first = read_policy(policy_file.parent), period.parse_since(since)
     store = find_run_store(run_store)
-    found = read_events(store, None if cluster == "all" else cluster, first)
+    name, cluster_id = (None, None) if cluster == "all" else find_cluster(store, cluster)
+    found = read_events(store, name, first, cluster_id=cluster_id)
     if not found.rows:
         raise InvalidInput(
             f"the run store {store.root} has no history of {cluster} since {first}",

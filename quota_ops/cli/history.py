@@ -57,22 +57,29 @@ def history(
 ) -> None:
     """Show what happened to quotas over time, when and by whom.
 
-    Reads only the run store. Days are in UTC. A quota has drifted from the first run that finds it
-    changed outside Git until a run finds it in sync; a drift that ends before any run sees it is
-    unknown. stderr names each run that has not recorded its end. If a file of the history cannot be
-    read, the result does not count it, stderr names it, and the exit code is 2.
+    CLUSTER is its name or its cluster id. Reads only the run store. Days are in UTC. A quota has
+    drifted from the first run that finds it changed outside Git until a run finds it in sync; a
+    drift that ends before any run sees it is unknown. stderr names each run that has not recorded
+    its end. If a file of the history cannot be read, the result does not count it, stderr names it,
+    and the exit code is 2.
     """
     import json
 
     from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
     from quota_ops.store.run_list import summarize_run
     from quota_ops.store.run_marks import find_unrecorded_runs
+    from quota_ops.store.run_names import find_cluster
     from quota_ops.store.run_store import find_run_store
 
     if output == JSON_LINES and not only_changes:
         raise click.UsageError("--format jsonl needs --changes: it lists one change a line.")
     store, named = find_run_store(run_store), entity and _find_name(entity)
-    unrecorded = find_unrecorded_runs(store.runs_of(cluster))
+    cluster, cluster_id = find_cluster(store, cluster)
+    unrecorded = [
+        run
+        for run in find_unrecorded_runs(store.runs_of(cluster))
+        if cluster_id in {None, summarize_run(run).cluster_id}
+    ]
     for run in unrecorded if output != "json" else ():
         click.echo(
             f"run {run.name} ({summarize_run(run).came_to}) has not recorded its end, so the "
@@ -81,7 +88,7 @@ def history(
         )
     first = period.parse_since(since)
     read = _read_changes if only_changes else _read_past
-    screen, values, troubles = read(store, cluster, first, named)
+    screen, values, troubles = read(store, (cluster, cluster_id), first, named)
     if output == TEXT:
         show_screen(screen)
     elif output == JSON_LINES:
@@ -94,21 +101,28 @@ def history(
     refuse_incomplete(troubles, "json" if output == "json" else TEXT)
 
 
-def _read_changes(store: "RunStore", cluster: str, since: str, entity: str | None) -> "_View":
+def _read_changes(
+    store: "RunStore", wanted: tuple[str, str | None], since: str, entity: str | None
+) -> "_View":
     """Return every change since a day, of one entity or all."""
     from quota_ops.report.history import changes_screen, list_changes, list_json
     from quota_ops.sql.history import read_events
     from quota_ops.store.holds import list_since
+    from quota_ops.store.run_names import find_newest_id
 
-    happened = read_events(store, cluster, since, entity)
+    cluster, cluster_id = wanted
+    happened = read_events(store, cluster, since, entity, cluster_id=cluster_id)
     ids = {row.cluster_id for row in happened.rows if row.cluster_id}
-    holds = list_since(store, cluster, ids, since)
+    newest = cluster_id or (None if ids else find_newest_id(store, cluster))
+    holds = list_since(store, ids | {newest} if newest else ids, since)
     concerned = [hold for hold in holds if entity in {None, hold.who.text}]
     changes = list_changes(happened.rows, concerned)
     return changes_screen(since, changes), {"changes": list_json(changes)}, happened.troubles
 
 
-def _read_past(store: "RunStore", cluster: str, since: str, entity: str | None) -> "_View":
+def _read_past(
+    store: "RunStore", wanted: tuple[str, str | None], since: str, entity: str | None
+) -> "_View":
     """Return the days of a cluster and its quotas that drifted, or what happened to an entity."""
     from functools import cache
 
@@ -118,7 +132,8 @@ def _read_past(store: "RunStore", cluster: str, since: str, entity: str | None) 
     from quota_ops.store.history import read_day
 
     read = cache(read_day)  # the events of an entity are in the same days
-    found = read_history(store, cluster, [entity] if entity else [], read)
+    cluster, cluster_id = wanted
+    found = read_history(store, cluster, [entity] if entity else [], read, cluster_id=cluster_id)
     if not found.days:
         raise InvalidInput(
             f"the run store {store.root} has no history of a cluster {cluster!r}",
@@ -135,7 +150,7 @@ def _read_past(store: "RunStore", cluster: str, since: str, entity: str | None) 
         owners = [owner for owner in found.owners if owner.date >= since]
         values = {"quotas": list_json(quotas), "days": list_json(days), "owners": list_json(owners)}
         return cluster_screen(days, quotas), values, found.troubles
-    happened = read_events(store, cluster, since, entity, read)
+    happened = read_events(store, cluster, since, entity, read, cluster_id=cluster_id)
     events = list_events(happened.drifts, happened.rows)
     values = {"quotas": list_json(quotas), "events": list_json(events)}
     troubles = tuple(dict.fromkeys((*found.troubles, *happened.troubles)))

@@ -27,8 +27,9 @@ Examples:
 def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> None:
     """List the latest runs, their status and who approved them.
 
-    Reads only the run store. The status is that of the cluster when the run ended: In sync,
-    Pending, Needs attention or Unknown. For a run without a report, it is how far the run got.
+    CLUSTER is its name or its cluster id. Reads only the run store. The status is that of the
+    cluster when the run ended: In sync, Pending, Needs attention or Unknown. For a run without a
+    report, it is how far the run got.
     """
     import json
 

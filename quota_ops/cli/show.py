@@ -38,8 +38,8 @@ Examples:
 def show(run: str, run_store: str | None, output: str) -> None:
     """Show the report of an earlier run.
 
-    RUN is a run's name, a unique part of it, its folder, or `last`; with CLUSTER/ before it, only
-    runs of that cluster are searched. Reads only the run store.
+    RUN is a run's name, a unique part of it, its folder, or `last`; with CLUSTER/ before it, a name
+    or a cluster id, only runs of that cluster are searched. Reads only the run store.
     """
     from quota_ops.report.json_report import as_json
     from quota_ops.report.markdown import as_markdown

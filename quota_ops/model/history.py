@@ -82,8 +82,15 @@ class HistoryRow(NamedTuple):
     desired: float | None
     actual: float | None
     """What the cluster stored before the run."""
-    value: float | None
-    """What it stored after the run, as far as known."""
+    requested: float | None
+    """The value that the run sent or validated; null if it cleared the quota, or sent nothing."""
+    found: float | None
+    """What the cluster stored when a run last looked after that, or null if it stored nothing."""
+    found_by: str | None
+    """The run that found it: this one or, for a write without a response, a later one.
+
+    Null if no run has looked: what a broker accepted or left without a response is no look.
+    """
     owner: str | None
     reason: str | None
     cut: float | None = None

@@ -20,6 +20,8 @@ class Past:
     trouble: str | None = None
     previous: str | None = None
     """The folder of the run before, beside that of this run; None if there is none."""
+    changes: tuple[tuple[str, ...], ...] = ()
+    """The cells of each change of the last days before the run, the newest first."""
 
     @property
     def is_known(self) -> bool:
@@ -46,6 +48,7 @@ class Past:
         return {
             "trouble": self.trouble,
             "previous": self.previous,
+            "changes": self.changes,
             "days": [one._asdict() for one in self.days],
             "quotas": [
                 {
@@ -62,7 +65,8 @@ class Past:
         quotas = (QuotaHistory(**_numbers(one)) for one in values["quotas"])
         days = tuple(DayHistory(**one) for one in values["days"])
         found = {Key(one.entity, one.key): one for one in quotas}
-        return cls(found, days, values["trouble"], values.get("previous"))
+        changes = tuple(tuple(map(str, one)) for one in values["changes"])
+        return cls(found, days, values["trouble"], values["previous"], changes)
 
 
 _VALUES = ("desired", "actual", "set_value", "altered_value")

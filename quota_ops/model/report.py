@@ -162,6 +162,8 @@ class RunSummary:
     """A summary of one run in the run store, as far as its artefacts can be read."""
 
     cluster: str
+    cluster_id: str | None
+    """The id of the cluster; None if the run did not read its cluster.yaml."""
     run: str
     path: str
     started: str | None

@@ -1,11 +1,13 @@
 """Verification: whether each broker stores the expected values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
+from quota_ops.model.quota import json_number
 from quota_ops.model.registration import Absent
-from quota_ops.model.rows import Key
+from quota_ops.model.rows import Key, Targets
 
 BOOTSTRAP = -1
 """The broker id to use if only the bootstrap address is known, as in Kafka's own clients."""
@@ -43,6 +45,33 @@ class RowVerdict(NamedTuple):
     def id(self) -> Key:
         """Return entity and key."""
         return Key(self.entity, self.key)
+
+
+class Settlement(NamedTuple):
+    """What a later run found on the cluster for the rows whose write got no response."""
+
+    by: str
+    """The run that looked."""
+    found: Targets
+    """The stored values; None for a row that the cluster did not store."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values of an artefact."""
+        return {
+            "by": self.by,
+            "found": [[*row, json_number(self.found[row])] for row in self.found],
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Parse what `as_json` returned; KeyError, TypeError or ValueError for anything else."""
+        found = {
+            Key(entity, key): None if value is None else float(value)
+            for entity, key, value in values["found"]
+        }
+        if not isinstance(values["by"], str):
+            raise TypeError(f"by is {values['by']!r}")
+        return cls(values["by"], found)
 
 
 @dataclass(frozen=True, slots=True)

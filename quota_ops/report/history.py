@@ -24,7 +24,7 @@ _QUOTA_HEADINGS = (
 MOST_CHANGES = 200
 """How many changes a screen lists; JSON has them all."""
 _EVENT_HEADINGS = ("when", "key", "what", "change", "by", "run", "commit")
-_CHANGE_HEADINGS = (
+CHANGE_HEADINGS = (
     *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run"),
 )
 
@@ -38,10 +38,18 @@ class Event(NamedTuple):
     """None for a hold or its release."""
     what: str
     before: float | None = None
-    after: float | None = None
+    """Of a drift, the value that Git declares."""
+    was_sent: bool = False
+    """Whether the run sent it to a broker, at least to be validated."""
+    requested: float | None = None
+    """The value that it sent; None if it was to clear the quota."""
+    found: float | None = None
+    """What the cluster stored at the last look after it; None also if no run has looked."""
+    found_by: str | None = None
+    """The run that looked: the same one or, for a write without a response, a later one."""
     owner: str | None = None
     by: str | None = None
-    """The person or job that ran it, if known."""
+    """The person or job that ran it or, if that is not known, the author of the commit."""
     reason: str | None = None
     commit: str | None = None
     commit_author: str | None = None
@@ -52,7 +60,7 @@ class Event(NamedTuple):
     @property
     def person(self) -> str:
         """Who changed it, and why: the author of the commit, if a run applied Git."""
-        who = self.by or self.commit_author
+        who = self.by
         if self.what in _FROM_GIT and self.commit_author:
             who = self.commit_author.partition(" <")[0]
         return ": ".join(filter(None, (who, self.reason)))
@@ -151,7 +159,7 @@ def changes_screen(since: str, changes: Sequence[Event]) -> Screen:
     more = len(changes) - MOST_CHANGES
     newest = tuple(Row(change_cells(change)) for change in changes[: -MOST_CHANGES - 1 : -1])
     older = line(f"… and {more:,} older, in --format jsonl", Tone.CONTEXT)
-    return (Table(_CHANGE_HEADINGS, newest), *((older,) if more > 0 else ()))
+    return (Table(CHANGE_HEADINGS, newest), *((older,) if more > 0 else ()))
 
 
 def change_cells(change: Event) -> Line:
@@ -171,10 +179,17 @@ def change_cells(change: Event) -> Line:
 
 
 def _change(one: Event) -> str:
-    if one.key is None or (one.before is None and one.after is None):
+    """Return the values before and after; then what was found, if that is not what was sent."""
+    if one.key is None or (one.before is None and not (one.was_sent or one.found_by)):
         return ""
-    before, after = format_limit(one.key, one.before), format_limit(one.key, one.after)
-    return after if before == after else f"{before} -> {after}"
+    before, found = format_limit(one.key, one.before), format_limit(one.key, one.found)
+    if not one.was_sent:
+        return f"{before} -> {found}" if one.found_by and found != before else before
+    requested = format_limit(one.key, one.requested)
+    change = requested if before == requested else f"{before} -> {requested}"
+    if one.found_by is None or (one.found_by == one.run and found == requested):
+        return change
+    return f"{change}; {found} found by {one.found_by}"
 
 
 def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Event, ...]:
@@ -187,8 +202,18 @@ def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
         seen = counted(one.times_seen, "look")
         kind = "" if one.kind == Kind.DRIFTED else f" ({one.kind.replace('_', ' ')})"
         what = f"drifted{kind}, seen in {seen}"
-        values = one.desired, one.actual, one.owner
-        yield Event(one.since, one.entity, one.key, what, *values, run=one.run, tone=Tone.REFUSAL)
+        yield Event(
+            one.since,
+            one.entity,
+            one.key,
+            what,
+            before=one.desired,
+            found=one.actual,
+            found_by=one.run,
+            owner=one.owner,
+            run=one.run,
+            tone=Tone.REFUSAL,
+        )
         if one.repaired and one.repaired_by is None:
             what = "no longer drifted"
             yield Event(one.repaired, one.entity, one.key, what, owner=one.owner, tone=Tone.OK)
@@ -204,37 +229,56 @@ def _rank_row(row: HistoryRow) -> tuple[str, int, str, str]:
 
 
 def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
-    owners: dict[tuple[str | None, str | None], str] = {}
+    """Yield what each run did to each quota, once: at its first end, as its last end knows it."""
+    ends: dict[tuple[str, str, str], list[HistoryRow]] = {}
     for row in sorted(rows, key=_rank_row):
-        if row.owner:
-            owners[row.entity, row.key] = row.owner
-        mode = Mode(row.mode)
-        what = _OWNERSHIP.get(mode)
-        tone = Tone.CHANGE
-        if row.outcome == Status.ACCEPTED:
-            what = _WORDS.get(mode)
-            if row.value is None:
-                what = "cleared" if mode is Mode.APPLY else f"{what}: cleared"
-        elif row.outcome in {Status.REFUSED, Status.STALE, Status.UNKNOWN}:
-            what, tone = f"{row.outcome}: not confirmed", Tone.REFUSAL
-        if row.entity is None or row.key is None or what is None:
-            continue
-        yield Event(
-            row.ended,
-            row.entity,
-            row.key,
-            what,
-            row.actual,
-            row.value,
-            owners.get((row.entity, row.key)),  # an alter does not record it
-            row.author,
-            row.run_reason,
-            row.commit,
-            row.commit_author,
-            row.approver,
-            row.run,
-            tone,
-        )
+        if row.entity is not None and row.key is not None:
+            ends.setdefault((row.run, row.entity, row.key), []).append(row)
+    owners: dict[tuple[str, str], str] = {}
+    for (_, entity, key), found in ends.items():
+        owner = next((row.owner for row in reversed(found) if row.owner), None)
+        owners |= {(entity, key): owner} if owner else {}
+        wrote = [row for row in found if row.outcome in _REACHED or row.mode in _OWNERSHIP]
+        if wrote:
+            event = _describe_write(wrote[0], wrote[-1], found[-1])
+            yield event._replace(owner=owners.get((entity, key)))  # an alter does not record it
+
+
+_REACHED = frozenset({Status.ACCEPTED, Status.REFUSED, Status.STALE, Status.UNKNOWN})
+
+
+def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Event:
+    """Return the event of a row: of the end that wrote it first, that did so last, and the last.
+
+    A run that is resumed finds at its last end that the cluster already stores what it has sent.
+    """
+    mode, tone = Mode(row.mode), Tone.CHANGE
+    what = _OWNERSHIP.get(mode, "")
+    if row.outcome == Status.ACCEPTED or (what == "" and last.outcome == Status.ALREADY):
+        what = _WORDS[mode]
+        if row.requested is None:
+            what = "cleared" if mode is Mode.APPLY else f"{what}: cleared"
+    elif what == "":
+        what, tone = f"{row.outcome}: not confirmed", Tone.REFUSAL
+    return Event(
+        first.ended,
+        row.entity or "",
+        row.key,
+        what,
+        first.actual,
+        row.outcome in _REACHED - {Status.STALE},
+        row.requested,
+        last.found,
+        last.found_by,
+        None,
+        row.author or (mode is Mode.APPLY and row.commit_author) or None,
+        row.run_reason,
+        row.commit,
+        row.commit_author,
+        row.approver,
+        row.run,
+        tone,
+    )
 
 
 def list_changes(rows: Iterable[HistoryRow], holds: Iterable[Hold] = ()) -> tuple[Event, ...]:

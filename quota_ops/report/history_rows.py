@@ -9,7 +9,10 @@ from quota_ops.model.difference import WRITES
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.history import HistoryRow, Mode
 from quota_ops.model.outcome import DONE, Status
+from quota_ops.model.quota import same
 from quota_ops.model.report import STOPPED, Report, StageStatus
+from quota_ops.model.rows import Key
+from quota_ops.model.verification import Settlement
 from quota_ops.report.audit import Json
 from quota_ops.report.json_report import count_rows
 from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
@@ -17,7 +20,8 @@ from quota_ops.report.summary import summarize
 
 _LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.UNMANAGED})
 """The statuses of rows that are only counted."""
-_WRITTEN = frozenset({RowStatus.CHANGED, RowStatus.FOUND})
+_REQUESTED = frozenset({*DONE, Status.REFUSED, Status.UNKNOWN})
+"""The outcomes of writes that a broker was asked for, at least with validate-only."""
 _COUNTED = ("in_sync", "drifted", "returned", "pending", "held", "unmanaged", "unsettled")
 _NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
 
@@ -31,6 +35,8 @@ class RunEnd(NamedTuple):
     owned: Mapping[str | None, int]
     """How many managed rows the ledger had, by owner."""
     commit_author: str | None = None
+    settlement: Settlement | None = None
+    """What a later run found of the writes that got no response."""
 
 
 def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
@@ -64,7 +70,7 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
             owned=sum(end.owned.values()) if report.plan else None, clients=clients, losing=losing
         ),
         *(
-            HistoryRow(**run | _describe_row(row, end.owned))
+            HistoryRow(**run | _describe_row(row, report, end))
             for row in report_rows(report)
             if row.status not in _LEFT_OUT
         ),
@@ -109,23 +115,50 @@ def _name_guards(guards: tuple[GuardFinding, ...]) -> dict[str, str | None]:
     }
 
 
-def _describe_row(row: ReportRow, owned: Mapping[str | None, int]) -> dict[str, Any]:
-    difference = row.difference
+def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]:
+    difference, outcome = row.difference, _find_outcome(row)
+    found, found_by = _find_stored(row, report, end.settlement)
     return {
         "entity": difference.entity,
         "key": difference.key,
         "kind": difference.kind,
         "action": difference.action,
         "state": row.status.name.lower(),
-        "outcome": _find_outcome(row),
+        "outcome": outcome,
         "desired": difference.after,
         "actual": difference.before,
-        "value": difference.target if row.status in _WRITTEN else difference.before,
+        "requested": difference.target if outcome in _REQUESTED else None,
+        "found": found,
+        "found_by": found_by,
         "owner": difference.owner,
         "reason": difference.reason,
-        "owned": owned.get(difference.owner, 0),
+        "owned": end.owned.get(difference.owner, 0),
         "cut": _find_cut(row),
     }
+
+
+def _find_stored(
+    row: ReportRow, report: Report, settlement: Settlement | None
+) -> tuple[float | None, str | None]:
+    """Return what the cluster stored at the last look after a write, and the run that looked.
+
+    (None, None) if none did, or if brokers differ: that a broker accepted a write is no look.
+    """
+    outcome = _find_outcome(row)
+    if settlement and row.difference.id in settlement.found:
+        return settlement.found[row.difference.id], settlement.by
+    if row.verdict:
+        replies = [value for _, value in row.verdict.seen]
+        is_one = len(replies) == sum(broker.error is None for broker in report.brokers)
+        if replies and is_one and all(same(value, replies[0]) for value in replies):
+            return replies[0], report.run
+        return None, None
+    if outcome in DONE:
+        is_read = bool(report.brokers) or outcome is Status.ALREADY
+        return (row.difference.target, report.run) if is_read else (None, None)
+    if outcome in {Status.UNKNOWN, Status.STALE}:
+        return None, None
+    return row.difference.before, report.run
 
 
 def _find_cut(row: ReportRow) -> float | None:
@@ -161,7 +194,7 @@ def list_command_rows(record: Json, end: RunEnd) -> tuple[HistoryRow, ...]:
         "stopped": stopped["status"],
         "failure": stopped["message"],
     }
-    rows = tuple(_list_changes(record))
+    rows = tuple(_list_changes(record, end.settlement))
     changed = sum(row["outcome"] == Status.ACCEPTED for row in rows)
     return (
         HistoryRow(**run | (why or {}) | {"changed": changed}),
@@ -169,17 +202,25 @@ def list_command_rows(record: Json, end: RunEnd) -> tuple[HistoryRow, ...]:
     )
 
 
-def _list_changes(record: Json) -> Iterator[dict[str, Any]]:
+def _list_changes(record: Json, settlement: Settlement | None) -> Iterator[dict[str, Any]]:
     for one in record["changes"]:
         before, after = (
             None if one[name] is None else float(one[name]) for name in ("before", "after")
         )
+        row, by = Key(one["entity"], one["key"]), record["run"]
+        found: tuple[float | None, str | None] = (before, by)  # when it was validated or adopted
+        if settlement and row in settlement.found:
+            found = settlement.found[row], settlement.by
+        elif record["verb"] == Mode.RELEASE or one["outcome"] in {*DONE, Status.UNKNOWN}:
+            found = None, None
         yield {
             "entity": one["entity"],
             "key": one["key"],
             "kind": one["kind"],
             "outcome": one["outcome"],
             "actual": before,
-            "value": after if one["outcome"] in {None, *DONE} else before,
+            "requested": after if one["outcome"] in _REQUESTED else None,
+            "found": found[0],
+            "found_by": found[1],
             "owner": one.get("owner"),
         }

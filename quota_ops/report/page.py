@@ -22,6 +22,7 @@ from quota_ops.report.formats import (
     stated_words,
     uncommitted_words,
 )
+from quota_ops.report.history import CHANGE_HEADINGS
 from quota_ops.report.page_limits import Stored, format_limits
 from quota_ops.report.page_links import PageLinks, find_previous
 from quota_ops.report.page_parts import MEANING, PageRow, bar, headings, page_row, style
@@ -121,6 +122,8 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         first=FIRST,
         charts=list(draw_charts(days)),
         days=list_days(days),
+        past_changes=past.changes if past else (),
+        change_headings=CHANGE_HEADINGS,
         past_trouble=(past.trouble or "") if past else "",
         folds=[
             Fold(MEANING[status], table, *_advise(status, report))

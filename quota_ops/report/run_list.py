@@ -1,5 +1,6 @@
 """The screens of earlier runs: the list of runs, and the record of a run without a report."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,20 +21,26 @@ _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "b
 
 
 def runs_screen(runs: Sequence[RunSummary], more: int) -> Screen:
-    """Return a row for each run, the newest first, with its unreadable parts listed below it."""
+    """Return a row for each run, the newest first, with its unreadable parts listed below it.
+
+    A name that is that of several clusters is shown with the id.
+    """
     if not runs:
         return (line("No runs yet."),)
+    ids = {(run.cluster, run.cluster_id) for run in runs if run.cluster_id}
+    shared = {name for name, number in Counter(name for name, _ in ids).items() if number > 1}
     older = (line(f"… and {more:,} older", Tone.CONTEXT),) if more else ()
-    return (Table(_HEADINGS, tuple(map(_run, runs))), *older)
+    rows = tuple(_run(run, shows_id=run.cluster in shared) for run in runs)
+    return (Table(_HEADINGS, rows), *older)
 
 
-def _run(run: RunSummary) -> Row:
+def _run(run: RunSummary, *, shows_id: bool) -> Row:
     damaged = run.trouble is not None
     below = (line(f"    {run.trouble}", Tone.REFUSAL),) if damaged else ()
     cells = (
         Span(moment(run.started), Tone.CONTEXT),
         Span(run.run, Tone.STRONG),
-        Span(run.cluster),
+        Span(f"{run.cluster} ({run.cluster_id or '?'})" if shows_id else run.cluster),
         Span(short_commit(run.commit) if run.commit else "", Tone.CONTEXT),
         Span(run.came_to, _tone(run)),
         Span(f"{run.changes:,}" if run.changes else ""),

@@ -14,7 +14,7 @@ from quota_ops.model.report import StageStatus
 from quota_ops.report.audit_command import CommandEnd, Verb, format_command_end
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_command_history
-from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, POLICY, RELEASED, RunFolder
+from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, RunFolder
 from quota_ops.store.run_store import RunStore
 
 _ARTEFACTS = {
@@ -30,7 +30,7 @@ def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -
     path = store.new_run(policy.cluster)
     folder = RunFolder.start(path, cluster=policy.cluster, commit=None)
     folder.note_commit(provenance)
-    folder.write_json(POLICY, policy.as_json())
+    folder.leave_policy(policy)
     return folder
 
 

@@ -10,13 +10,14 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import Life, StageResult, StageStatus
 from quota_ops.model.rows import Key, Stored, Targets, find_unequal
+from quota_ops.model.verification import Settlement
 from quota_ops.report.audit_command import Verb
 from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.verify.record import compute_applied_digest, follow_applied
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.json_text import json_text
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder
+from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder, settling_file
 from quota_ops.store.run_marks import (
     find_liveness,
     find_marked_runs,
@@ -48,7 +49,7 @@ def settle_dead_runs(
         for one in dead:
             with suppress(InvalidInput):  # a damaged run cannot be settled
                 if one.policy().cluster_id == cluster.cluster_id and _claim_settlement(
-                    one, by.place, runs
+                    one, by.place, runs, stored
                 ):
                     _settle(one, about["run"], stored, find_audit)
 
@@ -59,28 +60,32 @@ def _is_dead(run: RunFolder) -> bool:
     return is_cut_off(run)
 
 
-def _claim_settlement(run: RunFolder, by: Place, runs: Place) -> bool:
+def _claim_settlement(run: RunFolder, by: Place, runs: Place, stored: Stored) -> bool:
     """Return whether the run `by` is the one that settles another: a file is created once.
+
+    The file has what the cluster stores for each row of the run whose write got no response.
 
     A run that is still running, and created the last such file, keeps the claim.
     """
     number = 1
-    while run.has(_settling_file(number)):
-        other = run.read_as(_settling_file(number), lambda values: runs / values["by"])
+    while run.has(settling_file(number)):
+        other = runs / run.read_as(settling_file(number), Settlement.from_json).by
         if other.name != by.name and _is_at_work(other):
             return False
         number += 1
-    content = json_text({"by": by.name}).encode()
-    return (run.place / _settling_file(number)).create(content)
+    rows = (Key(one.entity, key) for one in _list_unknown(run) for key in one.keys)
+    found = Settlement(by.name, {key: stored.get(key) for key in rows})
+    return (run.place / settling_file(number)).create(json_text(found.as_json()).encode())
+
+
+def _list_unknown(run: RunFolder) -> Iterator[Outcome]:
+    outcomes = outcomes_so_far(run) if is_writing(run) else run.outcomes(APPLIED)
+    return (one for one in outcomes if one.status is Status.UNKNOWN)
 
 
 def _is_at_work(run: Place) -> bool:
     is_over = is_unsettled(run) or is_overdue(run) or find_liveness(run) is Life.GONE
     return is_marked(run) and not is_over
-
-
-def _settling_file(number: int) -> str:
-    return f"settling-{number:04d}.json"
 
 
 def _settle(

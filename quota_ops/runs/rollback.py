@@ -18,7 +18,7 @@ from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.stages.diff import find_differences
 from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.store import ledger
-from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
+from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, ROLLBACK, RunFolder
 from quota_ops.store.run_marks import find_liveness, format_deadline
 from quota_ops.store.run_names import find_last_planned_write
 from quota_ops.store.run_store import RunStore
@@ -41,7 +41,7 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
     folder = RunFolder.start(place, cluster=cluster, commit=rollback_of(rollback.run))
     with folder.stage("check"):
         last = policy if applied is None else Policy.from_json(applied)
-        folder.write_json(POLICY, last.as_json())
+        folder.leave_policy(last)
         folder.write_json(ROLLBACK, rollback.as_json())
         folder.write_table(DESIRED, list(_desired_rows(last.cluster_id, rollback)))
         if earlier.has(INVENTORY.file):

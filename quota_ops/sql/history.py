@@ -146,20 +146,26 @@ def _check(day: Day) -> str | None:
 
 
 def read_history(
-    store: RunStore, cluster: str, entities: Collection[str] = (), read: ReadDay = read_day
+    store: RunStore,
+    cluster: str,
+    entities: Collection[str] = (),
+    read: ReadDay = read_day,
+    *,
+    cluster_id: str | None = None,
 ) -> History:
     """Return the history of a cluster by its name: the newest summary, and what is newer.
 
-    `quotas` are those of the entities, by their texts, and of all entities that ever drifted.
+    `quotas` are those of the entities, by their texts, and of all entities that ever drifted. With
+    a cluster id, only its runs count, and each day is read: summaries are by name.
     `read` reads a day; a caller that also needs events passes a cached one to both. Raises
     InvalidInput if the history cannot be listed, or a summary is damaged.
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
     days, read = [one.of_cluster(cluster) for one in list_days(store)], cache(read)
-    start, late = find_start(store, days, read)
+    start, late = (None, ()) if cluster_id else find_start(store, days, read)
     new = [one for one in days if start is None or one.date > start.until]
-    rows, troubles = _read_days(new, read)
+    rows, troubles = _read_days(new, read, cluster_id)
     before = read_table(store, start, QUOTAS)
     found = fold_history(rows, before, cluster, entities, and_drifted=True)
     return History(
@@ -176,8 +182,12 @@ def read_events(
     since: str,
     entity: str | None = None,
     read: ReadDay = read_day,
+    *,
+    cluster_id: str | None = None,
 ) -> Events:
     """Return what happened on a cluster or all, or to one entity, from a day on.
+
+    With a cluster id, only its runs count.
 
     A drift that began before that day begins with it here; QUOTAS has its start. Raises
     InvalidInput if the history cannot be listed.
@@ -185,7 +195,7 @@ def read_events(
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
     days = [one.of_cluster(cluster) for one in list_days(store) if one.date >= since]
-    rows, troubles = _read_days(days, read)
+    rows, troubles = _read_days(days, read, cluster_id)
     found = fold_history(rows, parquet.from_rows(QUOTAS, []), cluster, entity and [entity])
     ends = _to_rows(HISTORY, found["ends"])
     return Events(_to_rows(DRIFTS, found["drifts"]), ends, (*name_foreign(days), *troubles))
@@ -209,11 +219,17 @@ def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
     )
 
 
-def _read_days(days: Sequence[Day], read: ReadDay) -> tuple[pa.Table, tuple[str, ...]]:
+def _read_days(
+    days: Sequence[Day], read: ReadDay, cluster_id: str | None
+) -> tuple[pa.Table, tuple[str, ...]]:
     found = list(map(read, days))
     tables = [table for one in found for table in one.tables]
     rows = pa.concat_tables(tables) if tables else parquet.from_rows(HISTORY, [])
     rows = rows.unify_dictionaries().combine_chunks()  # DuckDB takes far longer for many chunks
+    if cluster_id:
+        from pyarrow import compute  # noqa: PLC0415 - few names are those of several clusters
+
+        rows = rows.filter(compute.equal(rows["cluster_id"], cluster_id))
     return rows, tuple(trouble for one in found for trouble in one.troubles)
 
 

@@ -23,7 +23,7 @@ repairs AS (
 
 writes AS (
   SELECT
-    cluster, entity, key, ended, run, commit, author, run_reason, value,
+    cluster, entity, key, ended, run, commit, author, run_reason, requested,
     CASE WHEN mode = 'alter' THEN 1 ELSE 0 END AS is_alter,
     ROW_NUMBER() OVER (
       PARTITION BY cluster, entity, key, CASE WHEN mode = 'alter' THEN 1 ELSE 0 END
@@ -73,13 +73,13 @@ SELECT
   COALESCE(wrote.run, old.set_run) AS set_run,
   CASE WHEN wrote.run IS NULL THEN old.set_commit ELSE wrote.commit END AS set_commit,
   CASE WHEN wrote.run IS NULL THEN old.set_by ELSE wrote.author END AS set_by,
-  CASE WHEN wrote.run IS NULL THEN old.set_value ELSE wrote.value END AS set_value,
+  CASE WHEN wrote.run IS NULL THEN old.set_value ELSE wrote.requested END AS set_value,
   COALESCE(altered.ended, old.altered_at) AS altered_at,
   COALESCE(altered.run, old.altered_run) AS altered_run,
   CASE WHEN altered.run IS NULL THEN old.altered_by ELSE altered.author END AS altered_by,
   CASE WHEN altered.run IS NULL THEN old.altered_reason ELSE altered.run_reason END
     AS altered_reason,
-  CASE WHEN altered.run IS NULL THEN old.altered_value ELSE altered.value END AS altered_value
+  CASE WHEN altered.run IS NULL THEN old.altered_value ELSE altered.requested END AS altered_value
 FROM names
 LEFT JOIN quotas_before AS old
   ON old.cluster = names.cluster AND old.entity = names.entity AND old.key = names.key

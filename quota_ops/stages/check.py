@@ -13,7 +13,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
 from quota_ops.model.tables import DESIRED
 from quota_ops.store.earlier_attempts import move_attempt
-from quota_ops.store.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
+from quota_ops.store.run_folder import CHECKED, ROLLBACK, RunFolder
 from quota_ops.store.run_json import checked_json
 from quota_ops.store.run_store import open_place
 
@@ -64,7 +64,7 @@ def check_desired_state(
         file_cache=file_cache,
     )
     folder.note_commit(provenance, find_path(cluster_folder, bundle))
-    folder.write_json(POLICY, desired.policy.as_json())
+    folder.leave_policy(desired.policy)
     folder.write_json(CHECKED, checked_json(desired.findings, desired.silences))
     folder.write_table(DESIRED, desired.rows)
     if (clients := read_clients(desired.policy, cluster_folder)) is not None:

@@ -8,7 +8,7 @@ that was recorded later is noticed; `compact` then creates the next file of the 
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -84,6 +84,8 @@ class Day:
     """The names of the files of ends, compacted or not."""
     foreign: tuple[str, ...] = ()
     """The names of links, pipes and devices, which are never read."""
+    size: int = 0
+    """The bytes of its files, those of all clusters."""
 
     @property
     def newest(self) -> str | None:
@@ -127,12 +129,14 @@ ReadDay = Callable[[Day], DayRows]
 def list_days(store: RunStore) -> tuple[Day, ...]:
     """Return the days of the history in order; InvalidInput if they cannot be listed."""
     found: dict[str, list[str]] = {}
+    sizes: Counter[str] = Counter()
     foreign: dict[str, list[str]] = defaultdict(list)
     for leaf in store.history.walk():
         folder, _, name = leaf.path.partition("/")
         if not leaf.is_folder and (date := _DATE.fullmatch(folder)):
             names = found.setdefault(date[1], [])
             (names if leaf.is_own else foreign[date[1]]).append(name)
+            sizes[date[1]] += leaf.size
     return tuple(
         Day(
             date,
@@ -140,6 +144,7 @@ def list_days(store: RunStore) -> tuple[Day, ...]:
             tuple(sorted((one for one in names if _DAY.fullmatch(one)), key=_read_number)),
             tuple(one for one in names if SEPARATOR in one and one.endswith(".parquet")),
             tuple(foreign[date]),
+            sizes[date],
         )
         for date, names in sorted(found.items())
     )

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
@@ -23,6 +24,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus, explain_failure
 from quota_ops.model.rows import BatchRow, group_by_batch
 from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.model.verification import Settlement
 from quota_ops.store import parquet, run_numbers
 from quota_ops.store.artefacts import ArtefactFolder
 from quota_ops.store.json_text import json_text
@@ -74,6 +76,11 @@ def stage_file(stage: str) -> str:
 def batch_file(number: int) -> str:
     """Return the name of the artefact with the outcomes of a batch, from 1 on."""
     return f"batch-{number:04d}.json"
+
+
+def settling_file(number: int) -> str:
+    """Return the name of the artefact with what a later run found, from 1 on."""
+    return f"settling-{number:04d}.json"
 
 
 _KINDS, _ACTIONS = ({one.value: one for one in words} for words in (Kind, Action))
@@ -130,7 +137,7 @@ class RunFolder(ArtefactFolder):
             self.write_json(ABOUT, about)
             return
         run = f"{self.place.parent.name}/{self.place.name}"
-        content = json_text({"run": run, "at": iso_utc(), "nonce": uuid4().hex}).encode()
+        content = json_text(stamp({"run": run, "at": iso_utc(), "nonce": uuid4().hex})).encode()
         number = run_numbers.take_number(self.store.sequence, content, above)
         self.write_json(ABOUT, {**about, "sequence": number})
 
@@ -145,6 +152,11 @@ class RunFolder(ArtefactFolder):
     def policy(self) -> Policy:
         """Return the policy that check recorded."""
         return self.read_cached(POLICY, lambda: self.read_as(POLICY, Policy.from_json))
+
+    def leave_policy(self, policy: Policy) -> None:
+        """Write policy.json, and its cluster id to run.json: a name may be that of two clusters."""
+        self.write_json(ABOUT, self.read_json(ABOUT) | {"cluster_id": policy.cluster_id})
+        self.write_json(POLICY, policy.as_json())
 
     def checked(self) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
         """Return the findings of the files, and every silence, that check recorded."""
@@ -184,6 +196,12 @@ class RunFolder(ArtefactFolder):
         if not self.has(name):
             return ()
         return self.read_cached(name, lambda: self.read_as(name, outcomes_from_json))
+
+    def settlement(self) -> Settlement | None:
+        """Return what a later run found of the writes without a response; None if none looked."""
+        files = takewhile(self.has, map(settling_file, count(1)))
+        last = max(files, default=None)
+        return self.read_as(last, Settlement.from_json) if last else None
 
     def leave_outcomes(self, name: str, outcomes: tuple[Outcome, ...]) -> None:
         """Write outcomes; no two attempts write the same bytes."""

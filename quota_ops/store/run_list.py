@@ -33,7 +33,7 @@ from quota_ops.store.run_folder import (
 )
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_marks import find_liveness, format_deadline
-from quota_ops.store.run_names import latest_first
+from quota_ops.store.run_names import latest_first, list_runs_of
 from quota_ops.store.run_numbers import AT_ONCE
 from quota_ops.store.run_store import RunStore
 
@@ -54,6 +54,8 @@ _ENDS = (
 )
 """The status of a run without a report, by the first of these artefacts that it has."""
 
+_UNKNOWN: dict[str, Any] = dict.fromkeys(("commit", "cluster_id", "by"))
+"""The fields of a damaged run.json."""
 Value = TypeVar("Value")
 
 
@@ -62,9 +64,9 @@ def list_runs(
 ) -> tuple[tuple[RunSummary, ...], int]:
     """Return the latest `most` runs, the newest first, and the number of further runs.
 
-    Raises InvalidInput if the store has no run of that cluster.
+    `cluster` is a name or a cluster id. Raises InvalidInput if the store has no run of it.
     """
-    runs = store.runs(cluster)
+    runs = list_runs_of(store, cluster)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = tuple(pool.map(summarize_run, islice(latest_first(store, runs), most)))
     return found, len(runs) - len(found)
@@ -74,7 +76,7 @@ def summarize_run(place: Place) -> RunSummary:
     """Return the summary of a run; `trouble` names the files that cannot be read."""
     parts = _Parts.of(place)
     folder = parts.folder
-    about = parts.read(ABOUT, folder.about) or {"cluster": place.parent.name, "commit": None}
+    about = parts.read(ABOUT, folder.about) or _UNKNOWN | {"cluster": place.parent.name}
     read = partial(folder.read_as, REPORT, _reported, before="rows")
     pruned = parts.read(PRUNED, partial(folder.read_as, PRUNED, _pruned))
     interrupted = pruned or _interrupted(parts)
@@ -83,12 +85,13 @@ def summarize_run(place: Place) -> RunSummary:
         parts.troubles.append(f"{ABOUT} is missing")
     return RunSummary(
         cluster=about["cluster"],
+        cluster_id=about["cluster_id"],
         run=place.name,
         path=str(place),
         started=_started(folder),
         commit=about["commit"],
         decisions=parts.read(APPROVAL, folder.decisions) or (),
-        by=_read_author(folder) or about.get("by"),
+        by=_read_author(folder) or about["by"],
         size=parts.size,
         trouble="; ".join(dict.fromkeys(parts.troubles)) or None,
         **end._asdict(),

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
 
 from quota_ops.model.alteration import altered_keys
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
+from quota_ops.model.text import counted
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ABOUT, ALTER, APPLIED, RunFolder, batch_file
-from quota_ops.store.run_numbers import runs_latest_first
+from quota_ops.store.run_numbers import AT_ONCE, runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 
 LAST = "last"
@@ -22,8 +24,9 @@ _MAY_HAVE_WRITTEN = {Status.ACCEPTED, Status.UNKNOWN}
 def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFolder:
     """Return the run for `last`, an address, a name, or a unique part of a name.
 
-    With CLUSTER/ before it, only that cluster's runs count. With `last_write`, `last` is the last
-    run that wrote to a cluster. Raises InvalidInput if no run or more than one matches.
+    With CLUSTER/ before it, a name or an id, only that cluster's runs count. With `last_write`,
+    `last` is the last run that wrote to a cluster. Raises InvalidInput if no run or more than one
+    matches, or for the last run of a name that is that of two clusters.
     """
     with suppress(InvalidInput):  # a text may be too long for a path
         if (named := RunFolder(open_place(wanted))).has(ABOUT):
@@ -31,8 +34,10 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
     if _ADDRESS.match(wanted):
         raise InvalidInput(f"{wanted} is not a run folder: it has no {ABOUT}", _LIST)
     cluster, _, name = wanted.strip("/").rpartition("/")
-    paths = store.runs(cluster or None)
+    paths = list_runs_of(store, cluster or None)
     if name == LAST and paths:
+        if cluster:
+            refuse_ambiguous(store, cluster, paths)
         ordered = latest_first(store, paths)
         if found := next(filter(_has_written, ordered) if last_write else ordered, None):
             return RunFolder(found)
@@ -59,6 +64,77 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
         f"there is no run {wanted!r} in the run store {store.root}",
         _LIST,
     )
+
+
+def list_runs_of(store: RunStore, cluster: str | None) -> tuple[Place, ...]:
+    """Return the runs of a cluster by its name or its id; of all clusters without one.
+
+    Raises InvalidInput if the store has no run of that cluster, or cannot be listed.
+    """
+    try:
+        return store.runs(cluster)
+    except InvalidInput:
+        runs = store.runs()
+        ids = _read_ids(runs)
+        if found := tuple(run for run, of in zip(runs, ids, strict=True) if of == cluster):
+            return found
+        raise
+
+
+def find_cluster(store: RunStore, named: str) -> tuple[str, str | None]:
+    """Return the name of a cluster by its name or its id; and the id, if that was given.
+
+    A text that is neither counts as a name without runs. Raises InvalidInput as `refuse_ambiguous`.
+    """
+    try:
+        runs = list_runs_of(store, named)
+    except InvalidInput:
+        return named, None
+    if store.runs_of(named) == runs[0].parent:
+        refuse_ambiguous(store, named, runs)
+        return named, None
+    return RunFolder(runs[0]).about()["cluster"], named
+
+
+def find_newest_id(store: RunStore, cluster: str) -> str | None:
+    """Return the cluster id of the newest run of a name; InvalidInput as `list_runs_of`."""
+    return next(filter(None, map(_read_id, latest_first(store, store.runs(cluster)))), None)
+
+
+def refuse_ambiguous(store: RunStore, cluster: str, runs: Sequence[Place]) -> None:
+    """Raise InvalidInput if the name of a cluster is that of several: their runs take turns.
+
+    A cluster that was rebuilt has another id too, but after its first run under the new id, none
+    has the old one.
+    """
+    newest = list(islice(latest_first(store, runs), _RECENT))
+    if len({run.parent for run in newest}) != 1:
+        return  # an id, or the runs of the whole store
+    turns = [of for of, _ in groupby(filter(None, _read_ids(newest)))]
+    if len(ids := dict.fromkeys(turns)) < len(turns):
+        raise InvalidInput(
+            f"{cluster} is the name of {counted(len(ids), 'cluster')} in the run store "
+            f"{store.root}: {', '.join(ids)}",
+            f"Name one by its id, for example {next(iter(ids))}. To keep their runs apart, rename "
+            "the folder of one in its repository, or use two run stores.",
+        )
+
+
+_RECENT = 50
+"""How many of the newest runs of a name are compared by their cluster ids."""
+
+
+def _read_ids(runs: Sequence[Place]) -> list[str | None]:
+    """Return the cluster id of each run; None for one that is damaged, or read no cluster.yaml."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(_read_id, runs))
+
+
+def _read_id(run: Place) -> str | None:
+    with suppress(InvalidInput):
+        found: str | None = RunFolder(run).about()["cluster_id"]
+        return found
+    return None
 
 
 def find_last_planned_write(store: RunStore, cluster: str) -> str | None:

@@ -153,6 +153,14 @@ def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:
         Status.UNKNOWN,
         f"not on the cluster when run {by} looked",
     )
+    told = json.loads(
+        lab.call("history", "demo", "--changes", "--entity", "user=a0", "--format", "json").stdout
+    )
+    names = ("what", "before", "requested", "found", "found_by")
+    assert [tuple(change[name] for name in names) for change in told["changes"]] == [
+        ("unknown: not confirmed", 1.0, 10.0, 1.0, by),
+        ("set", 1.0, 10.0, 10.0, by),
+    ]
 
 
 @pytest.mark.local_store

@@ -53,26 +53,37 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
         ("look", "Needs attention", "robot-7", 2, 1, 1, 0),
         ("apply", "In sync", None, 2, 2, 0, 1),
     ]
-    quotas = ("entity", "kind", "state", "outcome", "desired", "actual", "value", "owner", "owned")
+    quotas = (
+        "entity",
+        "kind",
+        "state",
+        "outcome",
+        "actual",
+        "requested",
+        "found",
+        "owner",
+        "owned",
+    )
     assert [
         tuple(getattr(row, name) for name in quotas) for row in rows if row.entity is not None
     ] == [
-        (ALICE, "pending", "changed", "accepted", 10.0, None, 10.0, "team", 0),
-        ("user=bob", "pending", "changed", "accepted", 5.0, None, 5.0, "team", 0),
-        (ALICE, "altered", None, "accepted", None, 10.0, 20.0, None, None),
-        (ALICE, "drifted", "drifted", None, 10.0, 20.0, 20.0, "team", 2),
-        (ALICE, "drifted", "changed", "accepted", 10.0, 20.0, 10.0, "team", 2),
+        (ALICE, "pending", "changed", "accepted", None, 10.0, 10.0, "team", 0),
+        ("user=bob", "pending", "changed", "accepted", None, 5.0, 5.0, "team", 0),
+        (ALICE, "altered", None, "accepted", 10.0, 20.0, None, None, None),
+        (ALICE, "drifted", "drifted", None, 20.0, None, 20.0, "team", 2),
+        (ALICE, "drifted", "changed", "accepted", 20.0, 10.0, 10.0, "team", 2),
     ]
     assert [row.run_reason for row in rows if row.mode == "alter"] == ["INC-31", "INC-31"]
 
     told = json.loads(lab.call("history", "demo", "--entity", ALICE, "--format", "json").stdout)
     assert sorted(
-        (one["what"], one["after"], one["before"] or 0.0, one["by"] or "") for one in told["events"]
+        (one["what"], one["before"] or 0.0, one["requested"] or 0.0, one["found"] or 0.0)
+        for one in told["events"]
     ) == [
-        ("altered", 20.0, 10.0, "anna"),
-        ("drifted, seen in 2 looks", 20.0, 10.0, ""),
-        ("set", 10.0, 0.0, ""),
-        ("set", 10.0, 20.0, ""),
+        ("altered", 10.0, 20.0, 0.0),
+        ("drifted, seen in 2 looks", 10.0, 0.0, 20.0),
+        ("set", 0.0, 10.0, 10.0),
+        ("set", 20.0, 10.0, 10.0),
     ]
     (quota,) = told["quotas"]
     assert (quota["drifts"], quota["drifted_since"], quota["altered_by"]) == (1, None, "anna")
@@ -114,7 +125,7 @@ def test_who_changed_what(lab: Lab) -> None:
     lab.call("release", "demo", "--from-ledger", "--names", "user=bob", *reason)
     lab.call("adopt", "demo", "--names", "user=bob", *reason)
     lab.put({"user=bob": {KEY: 7.0}})
-    lab.call("plan", "demo")
+    lab.call("report", "demo")
 
     lines = lab.call("history", "demo", "--changes", "--since", "7d", "--format", "jsonl").stdout
     told = json.loads(lab.call("history", "demo", "--changes", "--format", "json").stdout)
@@ -122,7 +133,7 @@ def test_who_changed_what(lab: Lab) -> None:
 
     changes = [json.loads(text) for text in lines.splitlines()]
     assert changes == [{"cluster": "demo", **change} for change in told["changes"]]
-    names = ("entity", "what", "before", "after", "owner", "by", "approver", "commit_author")
+    names = ("entity", "what", "before", "requested", "owner", "by", "approver", "commit_author")
     anna, ben = "Anna <anna@example.com>", "Ben <ben@example.com>"
     held = next(change for change in changes if change["what"].startswith("held until "))
     held["what"] = "held"
@@ -133,12 +144,16 @@ def test_who_changed_what(lab: Lab) -> None:
         (ALICE, "set", 10.0, 1.0, "team", "carol", "carol", ben),
         (ALICE, "rolled back", 1.0, 10.0, "team", "anna", None, None),
         (ALICE, "altered: cleared", 10.0, None, "team", "carol", None, ben),
-        ("user=bob", "released", 5.0, 5.0, "team", "carol", None, ben),
-        ("user=bob", "adopted", 5.0, 5.0, "team", "carol", None, ben),
+        ("user=bob", "released", 5.0, None, "team", "carol", None, ben),
+        ("user=bob", "adopted", 5.0, None, "team", "carol", None, ben),
         ("user=bob", "held", None, None, None, "carol", None, None),
         ("user=bob", "hold ended", None, None, None, "carol", None, None),
     ]
     assert [change["commit"] for change in changes[:3]] == [commit, commit, cut]
+    assert [(change["was_sent"], change["found"]) for change in changes] == [
+        *[(True, 10.0), (True, 5.0), (True, 1.0), (True, 10.0), (True, None)],
+        *[(False, None), (False, 5.0), (False, None), (False, None)],
+    ]
     cells = [re.split(r" {2,}", row) for row in shown.splitlines()]
     assert cells[0] == [
         *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run")
@@ -146,6 +161,13 @@ def test_who_changed_what(lab: Lab) -> None:
     newest_set = next(row for row in cells if "10 B/s -> 1 B/s" in row)
     assert newest_set[5:9] == ["team", "Ben: INC-31", "carol", cut[:7]]
     assert len(cells) == 1 + len(changes)
+    on_page = [
+        " ".join(filter(None, row)) for row in lab.runs[-1].read_json("past.json")["changes"]
+    ]
+    assert on_page == [" ".join(row.split()) for row in shown.splitlines()[1:]]
+    page = (lab.runs[-1].place / "report.html").read().decode()
+    assert f"{len(changes)} changes before this run" in page
+    assert "<td>10 B/s -&gt; 1 B/s</td>" in page
 
 
 def test_a_run_records_what_it_does_to_clients(lab: Lab) -> None:

@@ -1,5 +1,6 @@
 """A run with unknown rows is settled by another run: however it ended, and once."""
 
+import json
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,8 +29,15 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
     write_reports(run.folder)
     assert set(outcomes(run.folder).values()) == {Status.UNKNOWN}
     settle(lab.cluster)
+    open_rows = {("unknown: not confirmed", 1.0, 10.0, None, None)}
+    assert read_changes(lab, "user=a0") == open_rows
 
     by = lab.run("reconcile").place.name
+
+    assert read_changes(lab, "user=a0") == {("set", 1.0, 10.0, 10.0, by)}
+    assert (
+        f"1 B/s -> 10 B/s; 10 B/s found by {by}" in lab.call("history", "demo", "--changes").stdout
+    )
 
     found = {(one.status, one.message) for one in run.folder.outcomes(APPLIED)}
     assert found == {(Status.ACCEPTED, f"found by run {by}")}
@@ -48,7 +56,7 @@ def test_two_runs_find_one_that_died(lab: Lab) -> None:
     run = kill(lab, partial(die_in_request, 1, before=False))
     first = lab.start().folder
     with at_work(first.place):
-        run.write_json("settling-0001.json", {"by": first.place.name})
+        run.write_json("settling-0001.json", {"by": first.place.name, "found": []})
         lab.run("reconcile")
         assert not (run.place / "end-0001.json").exists()
 
@@ -73,6 +81,15 @@ def test_metrics_have_no_counts_after_a_run_died(lab: Lab) -> None:
 
     lab.call("report", "demo")
     assert read_metrics(lab)[("quotas_in_sync", "demo")] == 6
+
+
+def read_changes(lab: Lab, entity: str) -> set[tuple[Any, ...]]:
+    """Return what was done to an entity, the values before, requested and found, and by whom."""
+    command = ("history", "demo", "--changes", "--entity", entity, "--format", "json")
+    names = ("what", "before", "requested", "found", "found_by")
+    told = json.loads(lab.call(*command).stdout)["changes"]
+    assert len(told) == 1, told
+    return {tuple(change[name] for name in names) for change in told}
 
 
 @dataclass

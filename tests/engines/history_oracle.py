@@ -70,10 +70,10 @@ def _take(
                 end_drift(one, row.run if row.outcome == "accepted" else None)
         if written and run.mode == "alter":
             one.update(altered_at=row.ended, altered_run=row.run, altered_by=row.author)
-            one.update(altered_reason=row.run_reason, altered_value=row.value)
+            one.update(altered_reason=row.run_reason, altered_value=row.requested)
         elif written:
             one.update(set_at=row.ended, set_run=row.run, set_commit=row.commit)
-            one.update(set_by=row.author, set_value=row.value)
+            one.update(set_by=row.author, set_value=row.requested)
 
 
 def _is_look(run: HistoryRow) -> bool:

@@ -41,7 +41,7 @@ quotas = st.fixed_dictionaries(
         "outcome": st.sampled_from([None, "accepted", "refused", "unknown"]),
         "desired": limits,
         "actual": limits,
-        "value": limits,
+        "requested": limits,
         "owner": names,
     }
 )

@@ -29,6 +29,7 @@ NOTHING: dict[str, Any] = {
     "changes": 0,
     "decisions": [],
     "by": None,
+    "cluster_id": None,
     "trouble": None,
 }
 

@@ -2,22 +2,30 @@
 
 import logging
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history import DAYS
+from quota_ops.model.history import DAYS, HISTORY
 from quota_ops.model.past import Past, select_past
 from quota_ops.model.report import Report
+from quota_ops.report.formats import escape_text
+from quota_ops.report.history import change_cells, list_changes
 from quota_ops.sql.history import read_history
 from quota_ops.stages.report.run_report import PAST
 from quota_ops.store import parquet
-from quota_ops.store.history import list_days
+from quota_ops.store.history import list_days, read_day
 from quota_ops.store.history_summaries import Summary, read_summaries, read_table
+from quota_ops.store.holds import list_since
 from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
 from quota_ops.store.run_store import RunStore
 
 _log = logging.getLogger(__name__)
 MOST_DAYS = 90
 """How many days a report shows."""
+CHANGED_DAYS, MOST_CHANGES = 7, 100
+"""For how many days, and how many at most, the changes are on the page of a report."""
+MOST_CHANGED_BYTES = 500_000
+"""The most bytes of the history that are read for the changes of a report, in 0.1 s."""
 MOST_ENDS = 300
 """The most files of ends that a report reads, each in 5 ms; a summary has all past days in one."""
 _MANY = (
@@ -36,7 +44,9 @@ def add_past(folder: RunFolder, report: Report) -> Report:
     if report.plan is None or report.past is not None:
         return report
     try:
-        past = _read_past(folder.store, report)
+        past = replace(
+            _read_past(folder.store, report), changes=_list_changes(folder.store, report)
+        )
     except Exception as error:  # noqa: BLE001 - a report does not depend on the history
         past = Past(trouble=f"The history cannot be read: {' '.join(str(error).split())}.")
         _log.warning("%s", past.trouble)
@@ -84,6 +94,28 @@ def _read_past(store: RunStore, report: Report) -> Past:
     if found.troubles:
         past = replace(past, trouble=f"The history is not complete: {'; '.join(found.troubles)}.")
     return past
+
+
+def _list_changes(store: RunStore, report: Report) -> tuple[tuple[str, ...], ...]:
+    """Return the cells of each change since CHANGED_DAYS ago, the newest first.
+
+    None are read of a store with many runs, which would take too long for each report.
+    """
+    since = f"{datetime.fromisoformat(report.finished) - timedelta(days=CHANGED_DAYS):%Y-%m-%d}"
+    days = [one for one in list_days(store) if one.date >= since]
+    if report.cluster_id is None or sum(one.size for one in days) > MOST_CHANGED_BYTES:
+        return ()
+    read = [read_day(day.of_cluster(report.cluster)) for day in days]
+    tables = [table for day in read for table in day.tables]
+    rows = [row for table in tables for row in parquet.read_rows(HISTORY, table)]
+    own = [row for row in rows if row.cluster_id == report.cluster_id]
+    last: dict[tuple[str, str], int] = {}
+    for row in own:
+        last[row.run, row.ended] = max(row.revision, last.get((row.run, row.ended), 0))
+    holds = list_since(store, [report.cluster_id], since)
+    changes = list_changes((row for row in own if row.revision == last[row.run, row.ended]), holds)
+    newest = changes[: -MOST_CHANGES - 1 : -1]
+    return tuple(tuple(escape_text(span.text) for span in change_cells(one)) for one in newest)
 
 
 def _read_days(store: RunStore, newest: Summary | None, cluster: str) -> Past:

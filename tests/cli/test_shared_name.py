@@ -1,0 +1,92 @@
+"""Two clusters with the same folder name in one run store, and a cluster that was rebuilt."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quota_ops.model.history import HistoryRow
+from quota_ops.store import history
+from quota_ops.store.run_folder import ABOUT, RunFolder
+from quota_ops.store.run_store import RunStore, open_place
+from tests.calling import call_cli
+
+EU, US = "MkU3OEVBNTcwNTJENDM2Qg", "b3JkZXJzLWV1LWNsdXN0ZQ"
+NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
+
+
+def leave_runs(path: Path, ids: list[str]) -> dict[str, str]:
+    """Create runs of the clusters that set a limit of a user, in order; return their environment.
+
+    All of them have the folder name prod.
+    """
+    store = RunStore(open_place(path / "store"))
+    for day, cluster_id in enumerate(ids, 1):
+        run, at = f"run-{day}", f"2026-11-0{day}T10:00:00Z"
+        folder = RunFolder.start(store.new_run("prod", run), cluster="prod", commit=None)
+        folder.write_json(ABOUT, folder.read_json(ABOUT) | {"cluster_id": cluster_id})
+        end: dict[str, Any] = {"cluster": "prod", "cluster_id": cluster_id, "run": run}
+        end |= {"started": at, "ended": at}
+        end |= {"revision": 1, "mode": "apply", "status": "In sync", "declared": day}
+        write = {"entity": f"user={cluster_id}", "key": "producer_byte_rate", "requested": 1.0}
+        rows = (NOTHING | end, NOTHING | end | write | {"outcome": "accepted"})
+        history.append(store, [HistoryRow(**row) for row in rows])
+    return {"QUOTA_OPS_RUN_STORE": str(path / "store"), "HOME": str(path)}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show", "prod/last"),
+        ("rollback", "prod/last", "--reason", "x"),
+        ("history", "prod"),
+        ("history", "prod", "--changes"),
+    ],
+)
+def test_a_name_of_two_clusters_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
+    """A command on the name of two clusters names both ids and does nothing."""
+    settings = leave_runs(tmp_path, [EU, US, EU, US])
+
+    ran = call_cli(command, settings, tmp_path)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        f"prod is the name of 2 clusters in the run store {tmp_path}/store: {US}, {EU}\n"
+        f"  Name one by its id, for example {US}. To keep their runs apart, rename the folder of "
+        "one in its repository, or use two run stores.\n"
+    )
+
+
+def test_each_of_two_clusters_is_named_by_its_id(tmp_path: Path) -> None:
+    """By its id, a cluster has its own runs, last run, days and changes; `runs` shows the ids."""
+    settings = leave_runs(tmp_path, [EU, US, EU, US])
+    command = ("history", EU, "--since", "2026-11-01", "--format", "json")
+    days = call_cli(command, settings, tmp_path)
+    changes = call_cli((*command, "--changes"), settings, tmp_path)
+
+    listed = call_cli(("runs", EU, "--format", "json"), settings, tmp_path)
+    last = call_cli(("show", f"{EU}/last", "--format", "json"), settings, tmp_path)
+    assert call_cli(("show", "last"), settings, tmp_path).returncode == 0  # of all clusters
+    shown = call_cli(("runs", "prod"), settings, tmp_path).stdout
+
+    assert [run["run"] for run in json.loads(listed.stdout)] == ["run-3", "run-1"]
+    assert json.loads(last.stdout)["run"] == "run-3"
+    assert [day["declared"] for day in json.loads(days.stdout)["days"]] == [1, 3]
+    found = json.loads(changes.stdout)
+    assert [(one["run"], one["entity"]) for one in found["changes"]] == [
+        ("run-1", f"user={EU}"),
+        ("run-3", f"user={EU}"),
+    ]
+    assert [shown.count(f"prod ({name})") for name in (EU, US)] == [2, 2]
+
+
+def test_a_rebuilt_cluster_keeps_its_name(tmp_path: Path) -> None:
+    """A rebuilt cluster has another id, and continues the history of its name."""
+    settings = leave_runs(tmp_path, [EU, EU, US])
+    command = ("history", "prod", "--since", "2026-11-01", "--format", "json")
+    days = call_cli(command, settings, tmp_path)
+    last = call_cli(("show", "prod/last", "--format", "json"), settings, tmp_path)
+
+    assert [day["declared"] for day in json.loads(days.stdout)["days"]] == [1, 2, 3]
+    assert json.loads(last.stdout)["run"] == "run-3"
