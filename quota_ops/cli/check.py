@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from quota_ops.desired.file_cache import FileCache
     from quota_ops.desired.read import Desired
 
+_JSONL = "jsonl"
+
 
 @click.command(
     epilog="""\b
@@ -26,22 +28,41 @@ Examples:
   quota-ops check                        every cluster
   quota-ops check demo                   one cluster
   quota-ops check ./desired_state/demo   the same, by its path
-  quota-ops check --strict               findings are problems too"""
+  quota-ops check --strict               findings are problems too
+  quota-ops check demo --expanded --format jsonl"""
 )
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
 @refuse_idle("CLUSTERS", "Leave it out: the run already names its cluster.", beside=("--run",))
 @options.desired_state
 @options.run
 @click.option("--strict", is_flag=True, help="Also exit with 2 if a finding is not silenced.")
+@click.option(
+    "--expanded",
+    is_flag=True,
+    help="Also print every limit after lists, profiles and temporary limits are worked out.",
+)
+@refuse_idle("--expanded", "Name the cluster instead.", beside=("--run",))
+@options.as_of
+@refuse_idle("--as-of", "Leave it out: this run has a time.", beside=("--run",))
+@refuse_idle("--format jsonl", "Add --expanded.", without=("--expanded",))
 @options.no_cache
-@options.output_format
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="text for people, json for scripts; jsonl: with --expanded, one limit a line.",
+)
 def check(
     clusters: tuple[str, ...],
     desired_state: Path,
     run_folder: str | None,
     output: str,
+    as_of: str | None,
     *,
     strict: bool,
+    expanded: bool,
     file_cache: "FileCache | None",
 ) -> None:
     """Check the YAML files and list every problem.
@@ -50,7 +71,15 @@ def check(
     that are valid but probably unintended.
     """
     if run_folder is None:
-        check_clusters(clusters, desired_state, output, strict=strict, file_cache=file_cache)
+        check_clusters(
+            clusters,
+            desired_state,
+            output,
+            strict=strict,
+            expanded=expanded,
+            at=as_of,
+            file_cache=file_cache,
+        )
     else:
         check_run(run_folder, desired_state, output, strict=strict, file_cache=file_cache)
 
@@ -61,11 +90,14 @@ def check_clusters(
     output: str,
     *,
     strict: bool,
+    expanded: bool = False,
+    at: str | None = None,
     file_cache: "FileCache | None" = None,
 ) -> None:
     """Check the named clusters; if none is named, all of them and the YAML files outside them.
 
-    With `strict`, findings that are not silenced count as problems.
+    With `strict`, findings that are not silenced count as problems. With `expanded`, also shows
+    every limit. `at` (ISO 8601, UTC) decides on temporary limits, by default now.
     """
     from quota_ops.desired.clusters import (
         find_clusters,
@@ -80,7 +112,12 @@ def check_clusters(
         refuse_duplicate_clusters(one)
     folders = folders or list(find_clusters(desired_state))
     checked = [
-        _check_cluster(folder, partial(read_whole_checkout, folder, file_cache), output)
+        _check_cluster(
+            folder,
+            partial(read_whole_checkout, folder, file_cache, at=at),
+            output,
+            expanded=expanded,
+        )
         for folder in folders
     ]
     try:
@@ -115,7 +152,7 @@ def check_run(
 
 
 def _show_all(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> None:
-    if output != TEXT:
+    if output not in {TEXT, _JSONL}:
         click.echo(json.dumps({"clusters": checked}, indent=1))
     has_unsilenced = any(
         finding["silenced"] is None for one in checked for finding in one["findings"]
@@ -124,9 +161,12 @@ def _show_all(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)
 
 
-def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> dict[str, Any]:
+def _check_cluster(
+    folder: Path, read: "Callable[[], Desired]", output: str, *, expanded: bool = False
+) -> dict[str, Any]:
     from quota_ops.desired.files import cluster_name
     from quota_ops.findings.silences import list_unsilenced
+    from quota_ops.report.expanded import expanded_objects, expanded_table
     from quota_ops.report.findings import finding_lines, findings_json
     from quota_ops.report.layout import Tone, line
     from quota_ops.report.screens import problems_screen
@@ -135,6 +175,8 @@ def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> 
     try:
         desired = read()
     except InvalidDesiredState as invalid:
+        if output == _JSONL:  # a program reads the limits, a person the problems
+            raise
         if output == TEXT:
             show_screen(problems_screen(invalid, str(folder)))
         problems = [asdict(problem) for problem in invalid.problems]
@@ -150,7 +192,13 @@ def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> 
         from quota_ops.stages.check import read_clients
 
         read_clients(desired.policy, folder)
+    limits = {"limits": expanded_objects(desired.rows, name)} if expanded else {}
+    if output == _JSONL:
+        for limit in limits.get("limits", ()):
+            click.echo(json.dumps(limit, ensure_ascii=False))
     if output == TEXT:
+        if expanded:
+            show_screen(expanded_table(desired.rows))
         unsilenced = list_unsilenced(desired.findings)
         read_in = f"{counted(len(desired.rows), 'quota')} in {counted(desired.files, 'file')}"
         found = f", {counted(len(unsilenced), 'finding')}" if unsilenced else ""
@@ -163,4 +211,5 @@ def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> 
         "problems": [],
         "unlisted_problems": 0,
         "findings": findings,
+        **limits,
     }

@@ -153,6 +153,21 @@ def on_run(what: str) -> Callable[[Command], Command]:
 run = on_run("Run only this stage")
 
 
+def _time(_ctx: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+    from quota_ops.model.moment import iso_utc, parse_time
+
+    try:
+        return None if text is None else iso_utc(parse_time(text))
+    except ValueError as error:
+        raise InvalidInput(f"--as-of {error}") from None
+
+
+as_of = click.option(
+    "--as-of",
+    metavar="TIME",
+    callback=_time,
+    help="Decide on temporary limits (until, overrides) at this TIME, which has a zone.",
+)
 out = click.option(
     "--out",
     metavar="FOLDER",

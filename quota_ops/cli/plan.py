@@ -3,6 +3,7 @@
 from typing import Any
 
 from quota_ops.cli.stage_options import (
+    AS_OF,
     COMPARING,
     EXIT_CODE,
     JUDGING,
@@ -18,10 +19,12 @@ from quota_ops.cli.stage_options import (
     JUDGING,
     EXIT_CODE,
     OUTSIDE,
+    AS_OF,
     examples="""\
   quota-ops plan demo
   quota-ops plan demo --allow takeover --reason 'agreed in TEAM-12'
   quota-ops plan demo --format json --detailed-exitcode
+  quota-ops plan demo --as-of '2026-11-27 08:00 Europe/Berlin'    what Friday's run would do
   quota-ops plan demo --actual snapshot.jsonl    without the cluster, so not validated""",
 )
 def plan(**typed: Any) -> None:

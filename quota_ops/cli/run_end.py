@@ -73,6 +73,8 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
 def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
     """Return the line with the command that writes the shown plan, if the broker accepts it."""
     plan = report.plan
+    if (time := folder.about()["as_of"]) is not None:
+        return (line(f"as of {time}: this plan cannot be applied"),)
     if command not in {"plan", "validate", "rollback"} or plan is None or not plan.writes:
         return ()
     if folder.only_read:

@@ -31,6 +31,10 @@ OUTSIDE: Decorators = (
     options.out,
     refuse_idle("--out", "Leave it out: this run has a folder.", beside=("--run",)),
 )
+AS_OF: Decorators = (
+    options.as_of,
+    refuse_idle("--as-of", "Leave it out: this run has a time.", beside=("--run",)),
+)
 EXIT_CODE: Decorators = (options.detailed_exitcode,)
 WRITING: Decorators = (
     click.option(

@@ -70,6 +70,7 @@ class StageOptions:
     approve: str | None = None
     detailed_exitcode: bool = False
     actual: Path | None = None
+    as_of: str | None = None
     file_cache: FileCache | None = None
 
     def read_approval_options(self) -> ApprovalOptions:
@@ -154,6 +155,8 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     by, login = approval.author
     if by not in {None, login}:  # the default of --by is the login
         folder.write_json(ABOUT, {**folder.read_json(ABOUT), "by": by})
+    if typed.as_of is not None:
+        folder.write_json(ABOUT, {**folder.read_json(ABOUT), "as_of": typed.as_of})
     stages = [one for one in CHAINS[name] if typed.actual is None or one in SNAPSHOT_STAGES]
     return _Begun(folder.with_cache(), store, cluster_folder, stages)
 
@@ -227,11 +230,12 @@ def _refuse_unseen(report: Report) -> None:
 def _record_end(begun: _Begun, typed: StageOptions, *, stopped: bool = False) -> None:
     """Record the end of a run, unless the stage report has already recorded it.
 
-    A run on a snapshot, and a run that only reads and was stopped by a signal, found nothing.
+    A run on a snapshot or for another time, and a run that only reads and was stopped by a signal,
+    found nothing.
     """
     folder, stages = begun.folder, begun.stages
     if "report" in stages and not stopped:
         return
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
-    if writes or not (stopped or typed.actual):
+    if writes or not (stopped or typed.actual or typed.as_of):
         record_run(folder, load_report(folder), typed.connection_file, writes=writes)

@@ -17,6 +17,7 @@ from quota_ops.desired.inventory import read_inventory
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.owners import Nodes as OwnerNodes
 from quota_ops.desired.owners import read_owners
+from quota_ops.desired.profiles import Profiles, read_profiles
 from quota_ops.desired.repository import read_repository
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
@@ -76,6 +77,7 @@ class ClusterFile(NamedTuple):
     protect: dict[EntityFilter, yaml.Node]
     silences: tuple[Silence, ...]
     owner_nodes: OwnerNodes
+    profiles: Profiles
 
 
 def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
@@ -120,11 +122,12 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     owner_nodes: OwnerNodes = {}
     if "owners" in fields:
         values["owners"], owner_nodes = read_owners(source, fields["owners"])
+    profiles = read_profiles(source, fields["profiles"]) if "profiles" in fields else {}
     if len(source.problems) > before:
         return None
     policy = Policy(cluster=cluster, protect=tuple(protect), **values)
     id_node = fields["cluster_id"].value
-    return ClusterFile(policy, source, id_node, protect, silences, owner_nodes)
+    return ClusterFile(policy, source, id_node, protect, silences, owner_nodes, profiles)
 
 
 def _read_cluster_id(field: str, node: yaml.Node) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from quota_ops.desired.entries import place_of
-from quota_ops.desired.quotas_file import Limit, Quota
+from quota_ops.desired.limits import Limit
+from quota_ops.desired.quotas_file import Quota
 from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.findings.codes import CODES, MIXED_UNITS, SLIP, TWIN
 from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names

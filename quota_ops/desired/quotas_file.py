@@ -8,31 +8,19 @@ from typing import NamedTuple
 import yaml
 
 from quota_ops.desired.entries import read_silences
+from quota_ops.desired.limits import Derivation, Limit, read_limits
 from quota_ops.desired.names import read_part
+from quota_ops.desired.terms import Terms, read_terms
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
-from quota_ops.desired.yaml.scalars import Misread, is_empty_scalar, read_note, show
-from quota_ops.desired.yaml.shapes import LIMITS, QUOTA, QUOTAS_FILE
+from quota_ops.desired.yaml.scalars import read_note
+from quota_ops.desired.yaml.shapes import QUOTA, QUOTAS_FILE
 from quota_ops.desired.yaml.source import Source, Span
-from quota_ops.findings.entity_rules import CURLY
 from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
 from quota_ops.model.finding import Problem, Silence
-from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 from quota_ops.model.rows import DesiredRow
 
 Part = tuple[str, str | None]
 """The type and the name of a part of an entity; None is the default's name."""
-
-_LONGEST_NUMBER = 40
-"""More digits than a double has; the message for a longer text is short."""
-
-
-class Limit(NamedTuple):
-    """A limit of one key, in the key's unit, with its text and the place of its key."""
-
-    key: str
-    value: float
-    text: str
-    span: Span
 
 
 class Quota(NamedTuple):
@@ -50,6 +38,8 @@ class Quota(NamedTuple):
     silences: tuple[Silence, ...]
     derivation: str | None = None
     """Where it comes from, unless its line declares this entity alone: `list of 3`."""
+    terms: Terms | None = None
+    """What decides its limits besides `limits`; None once they are expanded."""
 
     @property
     def place(self) -> str:
@@ -94,17 +84,23 @@ def quota_rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
     for quota in quotas:
         entity = quota.entity.text
         for limit in quota.limits:
-            yield DesiredRow(
-                cluster,
-                entity,
-                limit.key,
-                limit.value,
-                quota.owner,
-                quota.reason,
-                quota.source.name,
-                limit.span.line + 1,
-                quota.derivation,
+            place = quota.source.name, limit.span.line + 1
+            row = DesiredRow(
+                cluster, entity, limit.key, limit.value, quota.owner, quota.reason, *place
             )
+            if limit.derivation or quota.derivation:
+                row = _derive(row, quota.derivation, limit.derivation or Derivation(""))
+            yield row
+
+
+def _derive(row: DesiredRow, listed: str | None, derivation: Derivation) -> DesiredRow:
+    text, until, returns_to, reason = derivation
+    return row._replace(
+        derivation=", ".join(filter(None, (listed, text))),
+        until=until,
+        returns_to=returns_to,
+        reason=reason or row.reason,
+    )
 
 
 def _read_entry(source: Source, node: yaml.Node, owner: str | None) -> Sequence[Quota]:
@@ -112,13 +108,14 @@ def _read_entry(source: Source, node: yaml.Node, owner: str | None) -> Sequence[
     if fields is None:
         return ()
     types = [kind for kind in ENTITY_TYPES if kind in fields]
-    limits = _read_limits(source, fields["limits"], types) if "limits" in fields else ()
+    limits = read_limits(source, fields["limits"], types) if "limits" in fields else ()
     reason = read_value(source, fields.get("reason"), read_note)
     if not types and len(fields) == len(node.value):
         remedy = "Add user, client-id or ip, for example user: alice or user: {default: true}."
         source.refuse(node, "This quota names no user, client id or address.", remedy)
     entities = _read_entities(source, [fields[kind] for kind in types])
     silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
+    terms = read_terms(source, fields, types)
     derivation = f"list of {len(entities)}" if len(entities) > 1 else None
     return [
         Quota(
@@ -130,6 +127,7 @@ def _read_entry(source: Source, node: yaml.Node, owner: str | None) -> Sequence[
             reason,
             tuple([silence._replace(entity=entity.text) for silence in silences]),
             derivation,
+            terms,
         )
         for span, entity in entities
     ]
@@ -178,41 +176,3 @@ def _read_names(source: Source, field: FieldNodes) -> list[tuple[yaml.Node, Part
             names[part] = item
     is_whole = len(names) == len(field.value.value)
     return [(item, part) for part, item in names.items()] if is_whole else []
-
-
-def _read_limits(source: Source, field: FieldNodes, types: list[str]) -> tuple[Limit, ...]:
-    fields = read_fields(source, field.value, LIMITS, field)
-    if fields is None:
-        return ()
-    if not field.value.value:
-        remedy = f"Add at least one limit, for example {QUOTA.fields['limits'].example}."
-        source.refuse(field.value, "limits is empty.", remedy)
-    limits = []
-    for key, limit in fields.items():
-        if not QUOTA_KEYS[key].types.issuperset(types):
-            _refuse_key(source, limit, types)
-        value = read_value(source, limit, _read_limit)
-        if value is not None:
-            limits.append(Limit(key, value, limit.value.value, source.find_span(limit.name)))
-    return tuple(limits)
-
-
-def _refuse_key(source: Source, limit: FieldNodes, types: list[str]) -> None:
-    fitting = [key.name for key in QUOTA_KEYS.values() if key.types.issuperset(types)]
-    if fitting:  # otherwise the types cannot be combined, which is a problem of the entity
-        message = f"{limit.name.value} does not apply to {' and '.join(types)}."
-        source.refuse(limit.name, message, f"Use one of {', '.join(fitting)}.")
-
-
-def _read_limit(key: str, node: yaml.Node) -> float:
-    if not isinstance(node, yaml.ScalarNode):
-        raise Misread(f"{key} must be one number.")
-    if is_empty_scalar(node):
-        raise Misread(f"{key} is empty.", "To set no limit, remove the key.")
-    if len(node.value) > _LONGEST_NUMBER:
-        raise Misread(f"{key} must be one number, not {show(node.value)}.")
-    try:
-        return parse_limit(QUOTA_KEYS[key], node.value)
-    except ValueError as error:
-        curly = any(quote in node.value for quote in CURLY)
-        raise Misread(f"{key} {error}.", "Remove the curly quotes." if curly else None) from None

@@ -13,6 +13,7 @@ from quota_ops.desired.cluster_file import (
     refuse_placeholder,
 )
 from quota_ops.desired.contradictions import refuse_repeated_entities, refuse_unmanageable
+from quota_ops.desired.expand.expansion import Expansion, expand
 from quota_ops.desired.file_cache import FileCache, read_files
 from quota_ops.desired.files import (
     cluster_folders,
@@ -25,7 +26,7 @@ from quota_ops.desired.files import (
 from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.inventory import read_inventory_files
 from quota_ops.desired.owners import refuse_foreign
-from quota_ops.desired.quotas_file import Quota, quota_rows
+from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
     SizeBudget,
@@ -38,6 +39,7 @@ from quota_ops.findings.codes import CODES
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Finding, Silence
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow
 
@@ -60,8 +62,12 @@ class Desired:
     contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
-def read_cluster(folder: Path, file_cache: FileCache | None = None) -> Desired:
+def read_cluster(
+    folder: Path, file_cache: FileCache | None = None, *, at: str | None = None
+) -> Desired:
     """Read all files of a cluster's folder; files that `file_cache` has are not parsed again.
+
+    Temporary limits are those at a time (ISO 8601, UTC), by default now.
 
     Raises InvalidDesiredState with every problem of every file: one unreadable file stops the
     cluster, because a missing file must not look like removed quotas. InvalidInput if the folder
@@ -69,7 +75,7 @@ def read_cluster(folder: Path, file_cache: FileCache | None = None) -> Desired:
     """
     try:
         with open_cluster_folder(folder) as opened:
-            return _read_cluster(opened, file_cache)
+            return _read_cluster(opened, file_cache, at or iso_utc())
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in list_sibling_clusters(folder))
         remedy = f"Clusters in the same folder: {beside}." if beside else None
@@ -79,13 +85,15 @@ def read_cluster(folder: Path, file_cache: FileCache | None = None) -> Desired:
         raise InvalidDesiredState([problem], files=1, quotas=0) from None
 
 
-def _read_cluster(folder: Folder, file_cache: FileCache | None) -> Desired:
+def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desired:
     problems = Problems()
     cluster = _read_cluster_file(folder, problems)
     inventory = (cluster and cluster.policy.inventory_in_git) or ""
     names = list_quotas_files(folder, problems, inventory)
     clients = read_inventory_files(folder, inventory, problems) if inventory else {}
-    files = list(read_files(folder, names, problems, file_cache))
+    files: Sequence[QuotasFile] = list(read_files(folder, names, problems, file_cache))
+    expanded = Expansion(files) if cluster is None else expand(files, cluster.profiles, at)
+    files = expanded.files
     by_file = [file.quotas for file in files]
     quotas = list(chain.from_iterable(by_file))
     refuse_repeated_entities(quotas)
@@ -95,12 +103,12 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None) -> Desired:
         refuse_foreign(files, cluster.policy.owners, cluster.source, cluster.owner_nodes)
     if cluster is None or problems:
         limits = sum(len(quota.limits) for quota in quotas)
-        findings = _findings(by_file, cluster)[0] if cluster else ()
+        findings = _findings(by_file, cluster, expanded)[0] if cluster else ()
         there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
         read = len((there | problems.files) - {str(folder.path)})
         raise problems.as_error(files=read, quotas=limits, findings=findings)
     rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
-    findings, silences = _findings(by_file, cluster)
+    findings, silences = _findings(by_file, cluster, expanded)
     findings += tuple(find_idle_silences(findings, silences, _BY_FILES))
     sources = (cluster.source, *(file.source for file in files))
     contents = {source.name: source.content for source in sources} | clients
@@ -148,8 +156,9 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
 
 
 def _findings(
-    by_file: Sequence[Sequence[Quota]], cluster: ClusterFile
+    by_file: Sequence[Sequence[Quota]], cluster: ClusterFile, expanded: Expansion
 ) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
     own = (one for quotas in by_file for quota in quotas for one in quota.silences)
     silences = (*cluster.silences, *own)
-    return tuple(mark_silenced(check_quotas(by_file), silences)), silences
+    found = chain(check_quotas(by_file), expanded.findings)
+    return tuple(mark_silenced(found, silences)), silences

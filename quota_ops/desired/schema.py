@@ -10,7 +10,6 @@ from typing import Any
 import yaml
 
 from quota_ops.desired.cron import PRESETS
-from quota_ops.desired.yaml.scalars import LONGEST_NOTE
 from quota_ops.desired.yaml.shapes import (
     CLUSTER_FILE,
     DEFAULT,
@@ -19,7 +18,10 @@ from quota_ops.desired.yaml.shapes import (
     GUARDS,
     LIMITS,
     MEMORY,
+    NOTE,
+    OVERRIDE,
     OWNER,
+    PROFILE,
     QUOTA,
     QUOTAS_FILE,
     RETIRED_BROKER,
@@ -43,7 +45,6 @@ Schema = dict[str, Any]
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
-_NOTE = {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE}
 _DURATION = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _DEFAULT_PART = {
     "type": "object",
@@ -67,7 +68,7 @@ def quotas_schema() -> Schema:
     return {
         "$schema": _DRAFT,
         "title": "Kafka client quotas of one team",
-        **_object(QUOTAS_FILE, {"owner": _NOTE, "quotas": {"type": "array", "items": _quota()}}),
+        **_object(QUOTAS_FILE, {"owner": NOTE, "quotas": {"type": "array", "items": _quota()}}),
     }
 
 
@@ -89,7 +90,7 @@ def cluster_schema() -> Schema:
     guards |= {"small_percentage": percent}
     guards |= {"blast_radius": {"type": "integer", "minimum": 0}, "blast_radius_share": percent}
     thresholds = GuardThresholds()
-    freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, _NOTE)
+    freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, NOTE)
     freeze["cron"] = {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"}
     duration = {"type": "string", "pattern": rf"^(?=[0-9]){_DURATION}$"}
     freeze["duration"] = duration
@@ -108,7 +109,7 @@ def cluster_schema() -> Schema:
             "type": "array",
             "items": _object(
                 RETIRED_BROKER,
-                {"id": {"type": "integer", "minimum": 0, "maximum": 999_999_999}, "reason": _NOTE},
+                {"id": {"type": "integer", "minimum": 0, "maximum": 999_999_999}, "reason": NOTE},
             ),
         },
         "clear_unmanaged": {"type": "boolean", "default": False},
@@ -119,7 +120,7 @@ def cluster_schema() -> Schema:
                 for name, schema in guards.items()
             },
         ),
-        "paused": _NOTE,
+        "paused": NOTE,
         "freeze": {"type": "array", "items": _object(FREEZE, freeze)},
         "memory": _object(
             MEMORY,
@@ -131,12 +132,21 @@ def cluster_schema() -> Schema:
         "inventory": {"type": "string", "pattern": f"^({INVENTORY.pattern})$"},
         "owners": {
             "type": "object",
-            "propertyNames": _NOTE,
+            "propertyNames": NOTE,
             "additionalProperties": _object(
                 OWNER,
                 dict.fromkeys(OWNER.fields, _TEXTS)
                 | {"defaults": {"type": "boolean", "default": False}},
             ),
+        },
+        "profiles": {
+            "type": "object",
+            "propertyNames": NOTE,
+            "additionalProperties": _object(
+                PROFILE,
+                {name: _limit(key) for name, key in QUOTA_KEYS.items()} | {"profile": NOTE},
+            )
+            | {"minProperties": 1},
         },
         "repository": {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"},
         "silence": _silence(),
@@ -148,27 +158,37 @@ def _object(shape: Shape, types: dict[str, Schema]) -> Schema:
     schema: Schema = {
         "type": "object",
         "properties": {
-            name: {"description": field.description, **types[name]}
+            name: {"description": field.description, **(field.schema or types[name])}
             | {"examples": [yaml.safe_load(field.example)]}
             for name, field in shape.fields.items()
         },
         "additionalProperties": False,
     }
-    return schema | ({"required": list(shape.required)} if shape.required else {})
+    is_required = shape.required and not shape.instead
+    return schema | ({"required": list(shape.required)} if is_required else {})
+
+
+def _limits() -> Schema:
+    limits = _object(LIMITS, {name: _limit(key) for name, key in QUOTA_KEYS.items()})
+    return limits | {"minProperties": 1}
 
 
 def _quota() -> Schema:
-    limits = _object(LIMITS, {name: _limit(key) for name, key in QUOTA_KEYS.items()})
+    limits = _limits()
     types: dict[str, Schema] = {
         USER: _or_list(_NAME),
         CLIENT_ID: _or_list(_NAME),
         IP: _or_list(_ADDRESS),
-        "limits": limits | {"minProperties": 1},
-        "reason": _NOTE,
+        "limits": limits,
+        "profile": NOTE,
+        "overrides": {"type": "array", "items": _object(OVERRIDE, {"limits": limits})},
+        "reason": NOTE,
         "silence": _silence(),
     }
+    sources = [{"required": [name]} for name in sorted({*QUOTA.required, *QUOTA.instead})]
     return _object(QUOTA, types) | {
         "anyOf": [{"required": [kind]} for kind in (USER, CLIENT_ID, IP)],
+        "allOf": [{"anyOf": sources}],
         "if": {"required": [IP]},
         "then": {"properties": {USER: False, CLIENT_ID: False, "limits": _keys_of(IP)}},
         "else": {"properties": {"limits": _keys_of(USER)}},
@@ -178,7 +198,7 @@ def _quota() -> Schema:
 def _silence() -> Schema:
     titles = [CODES[code].title for code in SILENCEABLE]
     codes = {"enum": list(SILENCEABLE), "enumDescriptions": titles}
-    entry = _object(SILENCE, {"finding": codes, "reason": _NOTE})
+    entry = _object(SILENCE, {"finding": codes, "reason": NOTE})
     return {"type": "array", "items": entry}
 
 

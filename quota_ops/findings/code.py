@@ -20,6 +20,7 @@ class DecidedBy(StrEnum):
     """The input that a finding depends on."""
 
     FILES = "the files"
+    TIME = "the files and the time"
     QUOTAS = "the files, and in a plan also the other quotas on the cluster"
     BROKERS = "a plan, from what the brokers report about themselves"
 

@@ -12,7 +12,9 @@ OWN_PERCENTAGE = 10.0
 PREFIXED_USER, DEFAULT_AS_TEXT, NOT_NFC = "QO101", "QO102", "QO103"
 MIXED_UNITS, SHADOWED, NAMELESS_ONLY, STARVING = "QO104", "QO105", "QO106", "QO107"
 LOOPBACK, NOWHERE, AROUND_NAME, FRACTION = "QO108", "QO109", "QO110", "QO111"
-TWIN, SLIP = "QO112", "QO113"
+TWIN, SLIP, ENDS_SOON, ENDED, UNUSED_PROFILE = "QO112", "QO113", "QO114", "QO115", "QO116"
+SOON_DAYS = 3
+"""Within how many days a temporary limit ends for QO114."""
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
 
 _WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
@@ -193,6 +195,45 @@ _ALL = (
 - user: alice
   limits: {producer_byte_rate: 20 MiB, consumer_byte_rate: 20 GiB}""",
         "Correct the number or the unit, or write the value in the larger unit.",
+    ),
+    Code(
+        ENDS_SOON,
+        _NOTICE,
+        DecidedBy.TIME,
+        f"a temporary limit that ends within {SOON_DAYS} days",
+        "The time in until is near; the first run after it restores the standing limit, or removes"
+        " the quota.",
+        "A client that still needs the limit is slowed down from then on.",
+        """\
+- user: alice
+  limits: {producer_byte_rate: 10 MiB}
+  overrides: [{until: 2026-12-01T18:00:00Z, limits: {producer_byte_rate: 50 MiB}}]""",
+        "If it is needed for longer, write a later time in until.",
+    ),
+    Code(
+        ENDED,
+        _NOTICE,
+        DecidedBy.TIME,
+        "a temporary limit that has ended",
+        "The time in until has passed.",
+        "The entry does nothing, and its reader may believe that it does.",
+        """\
+- user: alice
+  limits: {producer_byte_rate: 10 MiB}
+  overrides: [{until: 2026-11-01T18:00:00Z, limits: {producer_byte_rate: 50 MiB}}]""",
+        "Delete the entry, or write a later time in until.",
+    ),
+    Code(
+        UNUSED_PROFILE,
+        _NOTICE,
+        _FILES,
+        "a profile that no quota uses",
+        "No quota and no other profile refers to it.",
+        "It limits nobody; perhaps a quota that was meant to use it has limits of its own.",
+        """\
+# cluster.yaml
+profiles: {gold: {producer_byte_rate: 50 MiB}}""",
+        "Use it, or delete it.",
     ),
     Code(
         BEYOND_THREADS,

@@ -90,6 +90,10 @@ class Difference(NamedTuple):
     held: str | None
     memory: str | None = None
     derivation: str | None = None
+    until: str | None = None
+    returns_to: float | None = None
+    is_return: bool | None = None
+    """Whether a temporary value ended: the write restores the value that Git declared for then."""
 
     @classmethod
     def of_values(

@@ -56,18 +56,22 @@ def judge(
 
     `effects` are those of the writes on classes of clients, `clients` those on the clients of the
     inventory. The message of a guard that blocks only by the last applied policy mentions it.
+
+    A row whose temporary value ended was judged when that value was planned: what it returns to was
+    declared then. No guard about a row's value blocks it.
     """
     thresholds = Thresholds(policy, earlier.policy)
-    clears = [row for row in writes if row.action is Action.CLEAR]
+    new = [row for row in writes if not row.is_return]
+    clears = [row for row in new if row.action is Action.CLEAR]
     return (
         *_removals(clears, thresholds, earlier),
-        *_owners(clears, writes, earlier),
-        *judge_values(writes, thresholds, effects or {}),
-        *_by_kind(writes, thresholds),
-        *_late_and_returned(writes, thresholds),
+        *_owners(clears, new, earlier),
+        *judge_values(new, thresholds, effects or {}),
+        *_by_kind(new, thresholds),
+        *_late_and_returned(new, thresholds),
         *_unprotected(writes, policy, earlier.policy),
-        *_defaults(writes),
-        *judge_clients(clients, effects or {}, thresholds),
+        *_defaults(new),
+        *(judge_clients(clients, effects or {}, thresholds) if new or not writes else ()),
         *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
         *_empty(clears, desired),
@@ -199,6 +203,8 @@ def is_blocked_by(
 
     `policy` is the policy that the guards used, `effect` that of the row on clients.
     """
+    if row.is_return:
+        return False
     if row.action not in WRITES or guard in _ABOUT_CLEARS:
         return row.action is Action.CLEAR and guard in _ABOUT_CLEARS
     if guard == Guard.CUT:

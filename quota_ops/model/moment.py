@@ -54,19 +54,25 @@ def parse_until(text: str, now: datetime) -> datetime:
     """
     if _DURATION.fullmatch(text.strip()):
         return now + parse_duration(text)
-    try:
-        until = _moment(text.strip())
-        if until.tzinfo is not None:
-            until = until.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError(
-            f"{text!r} is neither a duration (2h) nor a time (2026-11-21 07:00 Europe/Berlin)"
-        ) from None
-    if until.tzinfo is None:
-        raise ValueError(f"{text!r} has no time zone: add Z, +01:00 or a name like Europe/Berlin")
+    until = _parse(text, "neither a duration (2h) nor a time (2026-11-21 07:00 Europe/Berlin)")
     if until <= now:
         raise ValueError(f"{text!r} is in the past")
     return until
+
+
+def parse_time(text: str) -> datetime:
+    """Parse a time with its zone, as `parse_until` does, to UTC; ValueError for any other text."""
+    return _parse(text, "not a time: write, for example, 2026-11-21 07:00 Europe/Berlin")
+
+
+def _parse(text: str, otherwise: str) -> datetime:
+    try:
+        time = _moment(text.strip())
+        if time.tzinfo is not None:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is {otherwise}") from None
+    raise ValueError(f"{text!r} has no time zone: add Z, +01:00 or a name like Europe/Berlin")
 
 
 def _moment(text: str) -> datetime:

@@ -40,6 +40,8 @@ class DesiredRow(NamedTuple):
     """A row of DESIRED: a limit that a file declares.
 
     `derivation` is how the value comes from that line, unless it stands there for this entity.
+    `until` (ISO 8601, UTC) is when the declared value changes, `returns_to` its value from then on
+    if it is temporary: 0 if it then has none, because Kafka has no quota of 0.
     """
 
     cluster: str
@@ -51,6 +53,8 @@ class DesiredRow(NamedTuple):
     file: str
     line: int
     derivation: str | None = None
+    until: str | None = None
+    returns_to: float | None = None
 
     @property
     def id(self) -> Key:
@@ -86,6 +90,7 @@ class LedgerRow(NamedTuple):
     """A row of LEDGER: a value that a run wrote, or was about to write, to the cluster.
 
     `sequence` is the number of that run: of two runs, the one with the larger number began later.
+    `returns_to` is what Git declared as the value after this one, if this one is temporary.
     """
 
     cluster: str
@@ -99,6 +104,7 @@ class LedgerRow(NamedTuple):
     run: str
     at: str
     sequence: int | None = None
+    returns_to: float | None = None
 
     @property
     def id(self) -> Key:

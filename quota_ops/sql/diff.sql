@@ -19,7 +19,9 @@ WITH differing AS (
     a.value AS actual,
     v.value AS verified,
     i.state IS NOT NULL AND i.value IS NOT DISTINCT FROM a.value AS arrived,
-    d.owner, d.reason, d.file, d.line, d.derivation,
+    d.owner, d.reason, d.file, d.line,
+    d.derivation, d.until, d.returns_to,
+    v.returns_to AS verified_returns_to, i.returns_to AS intended_returns_to,
     v.owner AS verified_owner, i.owner AS intended_owner,
     v.file AS verified_file, i.file AS intended_file,
     v.commit AS verified_commit, i.commit AS intended_commit,
@@ -164,7 +166,14 @@ SELECT
   k.hands_off,
   k.held,
   CASE WHEN k.ledger_row = 'memory' THEN k.recalled END AS memory,
-  k.derivation
+  k.derivation,
+  k.until,
+  k.returns_to,
+  CASE
+    WHEN k.kind IN ('pending', 'removed') AND COALESCE(k.desired, 0)
+      = CASE k.ledger_row WHEN 'intent' THEN k.intended_returns_to ELSE k.verified_returns_to END
+      THEN TRUE
+  END AS is_return
 FROM sourced AS k
 INNER JOIN clusters AS c ON k.cluster = c.cluster
 ORDER BY k.cluster, k.entity, k.key

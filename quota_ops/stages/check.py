@@ -45,7 +45,8 @@ def check_desired_state(
 ) -> Desired:
     """Write policy.json, checked.json (findings and silences) and desired.parquet.
 
-    An inventory in Git becomes inventory.parquet.
+    An inventory in Git becomes inventory.parquet. Temporary limits are those at the start of the
+    run, also if the run checks again later, or at the time that its plan is made for.
 
     Records the commit of the files in run.json. Raises InvalidDesiredState with every problem, or
     if another folder next to this one declares the same cluster, because each would clear the
@@ -55,13 +56,15 @@ def check_desired_state(
         raise InvalidInput(f"{folder.place} rolls back a run, so it does not read YAML")
     move_attempt(folder, "check")
     refuse_duplicate_clusters(cluster_folder)  # parses cluster.yaml alone, before all quotas
-    before = folder.about()["provenance"]
+    about = folder.about()
+    before = about["provenance"]
     desired, provenance = read_with_commit(
         cluster_folder,
         given=before.commit if before.source is CommitSource.GIVEN else None,
         bundle=bundle,
         must_know=must_know_commit,
         file_cache=file_cache,
+        at=about["as_of"] or about["started"],
     )
     folder.note_commit(provenance, find_path(cluster_folder, bundle))
     folder.leave_policy(desired.policy)

@@ -47,7 +47,10 @@ def about_from_json(values: Mapping[str, Any]) -> Json:
         "provenance": provenance,
         "started": typed(values["started"], str),
         "sequence": typed(values.get("sequence"), int | None),
-        **{name: typed(values.get(name), str | None) for name in ("by", "path", "cluster_id")},
+        **{
+            name: typed(values.get(name), str | None)
+            for name in ("by", "path", "cluster_id", "as_of")
+        },
     }
 
 

@@ -19,6 +19,7 @@ from quota_ops.desired.yaml.shapes import (
     GUARDS,
     LIMITS,
     MEMORY,
+    OVERRIDE,
     OWNER,
     QUOTA,
     QUOTAS_FILE,
@@ -193,6 +194,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
         ("kind", "what it means"), ((kind.replace("_", " "), KIND_MEANING[kind]) for kind in Kind)
     ),
     "limits": lambda: _fields(LIMITS),
+    "overrides": lambda: _fields(OVERRIDE),
     "memory": lambda: _fields(MEMORY),
     "outcomes": lambda: _values(("outcome", "what it means"), Status),
     "quota": lambda: _fields(QUOTA),

@@ -135,6 +135,7 @@ def _difference(
     verified, intended, recalled = map(known.get, ("verified", "intended", "recalled"))
     arrived = intended and intended.value == (have and have.value)
     told = recalled or (intended if arrived or verified is None else verified)
+    kind, _ = decided
     asked = told if want is None or want.owner is None else want
     return Difference(
         *key,
@@ -153,4 +154,12 @@ def _difference(
         None,
         recalled and recalled.state,
         want and want.derivation,
+        want and want.until,
+        want and want.returns_to,
+        (kind in {"pending", "removed"} and _returns_to(told) == (want.value if want else 0.0))
+        or None,
     )
+
+
+def _returns_to(row: LedgerRow | None) -> float | None:
+    return None if row is None else row.returns_to

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import isnan, nan
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
@@ -24,7 +24,7 @@ BORDERS = sorted(
     key=lambda one: (one[0], one[1] is None, one[2] is None).count(False) == 1,
 )
 """What keeps a row from being written; those that do it alone come last."""
-ASKED = ("asker", "because", "asker.yaml", 7)
+ASKED: Any = ("asker", "because", "asker.yaml", 7)
 VERIFIED = ("verified", "verifier", "verifier.yaml", "c1", "run-1", "2026-11-01T00:00:00Z")
 INTENDED = ("intended", "intender", "intender.yaml", "c2", "run-2", "2026-11-02T00:00:00Z")
 SUPERSEDED = ("superseded", "late", "late.yaml", "c3", "run-3")

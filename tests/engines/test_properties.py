@@ -29,14 +29,16 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 maybe_text = st.none() | texts
 values = st.sampled_from([1.0, 2.0, 3.0]) | st.floats(0.1, 1e300)
 stored = values | st.sampled_from([float("nan"), float("inf")])
+returns_to = st.none() | st.just(0.0) | values
 names = st.dictionaries(texts, texts | st.none(), min_size=1, max_size=2)
 asked = st.none() | st.tuples(
-    values, maybe_text, maybe_text, texts, st.integers(1, 9999), maybe_text
+    values, maybe_text, maybe_text, texts, st.integers(1, 9999), maybe_text, maybe_text, returns_to
 )
 held = st.none() | st.tuples(stored, st.booleans(), maybe_text)
-note = (maybe_text, maybe_text, maybe_text, texts, texts)
-verified = st.none() | st.tuples(values, st.just("verified"), *note)
-intended = st.none() | st.tuples(st.none() | values, st.just("intended"), *note)
+note = (maybe_text, maybe_text, maybe_text, texts, texts, st.none())
+temporary = (*note, returns_to)
+verified = st.none() | st.tuples(values, st.just("verified"), *temporary)
+intended = st.none() | st.tuples(st.none() | values, st.just("intended"), *temporary)
 superseded = st.tuples(st.none() | values, st.just("superseded"), *note)
 cleared = st.tuples(stored, st.just("cleared"), *note)
 remembered = st.lists(

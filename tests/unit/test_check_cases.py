@@ -51,10 +51,10 @@ def write(folder: Path, case: Any) -> None:
         path.write_bytes(text.encode())
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder: Path, case: Any) -> dict[str, Any]:
     """Return the result of check on a folder, in the form that the cases use."""
     try:
-        desired = read_cluster(folder)
+        desired = read_cluster(folder, at=case.get("at"))
     except InvalidDesiredState as error:
         return {"problems": [describe(problem, folder) for problem in error.problems]}
     return {"rows": [_spell(row) for row in desired.rows]}
@@ -85,7 +85,7 @@ def test_a_folder_gives_its_rows_or_every_problem(case: Any, folder: Path) -> No
     write(folder, case)
 
     expected = {name: case[name] for name in ("rows", "problems") if name in case}
-    assert expected == read(folder)
+    assert expected == read(folder, case)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -94,10 +94,10 @@ def test_the_pure_loader_reads_the_same(
 ) -> None:
     """Without libyaml the same rows are read and the same files are rejected."""
     write(folder, case)
-    expected = read(folder)
+    expected = read(folder, case)
     monkeypatch.setattr(nodes, "LOADER", nodes.flat(yaml.BaseLoader))
 
-    found = read(folder)
+    found = read(folder, case)
 
     if "rows" in case:
         assert expected == found

@@ -20,11 +20,15 @@ CASES = tuple(
 CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 
 
+AT = "2026-11-30T00:00:00Z"
+"""The time that decides on temporary limits."""
+
+
 def found(folder: Path, files: dict[str, str]) -> tuple[Finding, ...]:
     """Return the findings of a cluster's files."""
     for name, text in ({"cluster.yaml": CLUSTER_YAML} | files).items():
         (folder / name).write_text(text, "utf-8")
-    return read_cluster(folder).findings
+    return read_cluster(folder, at=AT).findings
 
 
 def told(finding: Finding) -> str:
@@ -50,6 +54,10 @@ OF_FILES = [one for one in CODES.values() if one.decided_by is not DecidedBy.BRO
 @pytest.mark.parametrize("code", OF_FILES, ids=lambda code: code.code)
 def test_an_example_gives_rise_to_its_finding(code: Any, tmp_path: Path) -> None:
     """The files that explain a finding produce it, and no other."""
-    findings = found(tmp_path, {"team.yaml": f"owner: team\nquotas:\n{code.example}\n"})
+    files = {"team.yaml": f"owner: team\nquotas:\n{code.example}\n"}
+    if code.example.startswith("# cluster.yaml"):
+        files = {"cluster.yaml": CLUSTER_YAML + code.example}
+
+    findings = found(tmp_path, files)
 
     assert [(one.code, one.silenced) for one in findings] == [(code.code, None)]

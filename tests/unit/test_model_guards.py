@@ -44,6 +44,7 @@ def difference(row: dict[str, Any]) -> Difference:
         row.get("owner"),
         *(None,) * 8,
         memory=row.get("memory"),
+        is_return=row.get("is_return"),
     )._replace(run="run-1")
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quota_ops.model.moment import find_zone, parse_duration, parse_until
+from quota_ops.model.moment import find_zone, parse_duration, parse_time, parse_until
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
 
@@ -39,6 +39,7 @@ def test_moments_with_a_zone(text: str, until: datetime) -> None:
     """A zone is an offset or a name; the time is the same, written in UTC."""
     assert parse_until(text, NOW) == until
     assert parse_until(text, NOW).tzinfo is UTC
+    assert parse_time(text) == until
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,13 @@ def test_what_is_no_moment(text: str, why: str) -> None:
     """An ambiguous text is rejected, and shown."""
     with pytest.raises(ValueError, match=f"^'{text}' {why}".replace("+", r"\+")):
         parse_until(text, NOW)
+
+
+def test_a_time_may_be_past_but_is_no_duration() -> None:
+    """A time in a file may be past; a duration has no beginning there."""
+    assert parse_time("2026-11-21T04:00+01:00") == datetime(2026, 11, 21, 3, tzinfo=UTC)
+    with pytest.raises(ValueError, match="'2h' is not a time"):
+        parse_time("2h")
 
 
 def test_what_is_no_length_and_no_zone() -> None:

@@ -221,3 +221,25 @@ def test_no_cache_neither_reads_nor_leaves_anything(folder: Path, parsed: list[s
     assert parsed == ["a.yaml", "b.yaml"] * 2
     assert [one.output for one in runs] == [plain.output] * 2
     assert plain.exit_code == 0
+
+
+def test_a_time_decides_on_what_is_remembered(folder: Path, parsed: list[str]) -> None:
+    """A remembered file gives the limits of the time that is asked for, with profile and list."""
+    (folder / "cluster.yaml").write_text(
+        FILES["cluster.yaml"] + "profiles: {silver: {request_percentage: 10}}\n"
+    )
+    (folder / "b.yaml").write_text(
+        "owner: b\nquotas:\n  - user: [bela, cleo]\n    profile: silver\n"
+        "    until: 2026-12-03T00:00Z\n    overrides:\n"
+        "      - {until: 2026-12-02T00:00Z, limits: {request_percentage: 20}, reason: sale}\n"
+    )
+    days = ("2026-12-01T00:00:00Z", "2026-12-02T00:00:00Z", "2026-12-03T00:00:00Z")
+    expected = [read_cluster(folder, at=day).rows for day in days]
+    read_cluster(folder, FileCache.of_user(), at=days[2])
+    parsed.clear()
+
+    found = [read_cluster(folder, FileCache.of_user(), at=day).rows for day in days]
+
+    assert found == expected
+    assert [len(rows) for rows in found] == [4, 4, 2]
+    assert parsed == []

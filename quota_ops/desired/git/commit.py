@@ -56,6 +56,7 @@ def read_with_commit(
     bundle: BundleVersion | None = None,
     must_know: bool = False,
     file_cache: FileCache | None = None,
+    at: str | None = None,
 ) -> tuple[Desired, Provenance]:
     """Read a cluster's folder as `read_cluster` does, and find the commit with exactly these bytes.
 
@@ -65,7 +66,7 @@ def read_with_commit(
     """
     until = monotonic() + _SETTLED_AFTER
     while True:
-        desired = read_cluster(folder, file_cache)
+        desired = read_cluster(folder, file_cache, at=at)
         try:
             found = _find_commit(folder, desired.contents, bundle)
         except GitFailed as error:
@@ -95,14 +96,16 @@ def find_path(folder: Path, bundle: BundleVersion | None) -> str | None:
     return None if root is None else "/".join(place.relative_to(root).parts)
 
 
-def read_whole_checkout(folder: Path, file_cache: FileCache | None = None) -> Desired:
-    """Read a cluster's folder; InvalidDesiredState too if its checkout leaves out files.
+def read_whole_checkout(
+    folder: Path, file_cache: FileCache | None = None, *, at: str | None = None
+) -> Desired:
+    """Read a cluster's folder as `read_cluster` does, from a checkout that leaves out no file.
 
-    So is a CODEOWNERS that disagrees with cluster.yaml. Nothing else is compared with Git, which
-    need not be installed.
+    One that does is InvalidDesiredState, and so is a CODEOWNERS that disagrees with cluster.yaml.
+    Nothing else is compared with Git, which need not be installed.
     """
     try:
-        desired = read_cluster(folder, file_cache)
+        desired = read_cluster(folder, file_cache, at=at)
     except InvalidDesiredState as invalid:
         raise invalid.adding(_find_left_out(folder)) from None
     path = find_path(folder, None)

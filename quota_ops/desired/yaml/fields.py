@@ -1,8 +1,8 @@
 """The fields of a mapping: each known, each set once, and none missing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
@@ -51,7 +51,8 @@ def read_fields(
         else:
             fields[text] = FieldNodes(name, value)
     for required in shape.required:
-        if required not in fields and required not in meant:
+        is_replaced = not shape.instead.isdisjoint(fields)
+        if required not in fields and required not in meant and not is_replaced:
             example = shape.fields[required].example
             source.refuse(node, f"{required} is missing.", f"Add {required}: {example}.")
     return fields
@@ -111,6 +112,15 @@ def read_value(
     except Misread as wrong:
         source.refuse(field.place, wrong.message, wrong.remedy)
         return None
+
+
+def read_values(source: Source, fields: Mapping[str, FieldNodes], shape: Shape) -> dict[str, Any]:
+    """Read the value of each field that the shape can read; None for invalid and missing ones."""
+    return {
+        name: read_value(source, fields.get(name), field.read)
+        for name, field in shape.fields.items()
+        if field.read is not None
+    }
 
 
 def read_name(

@@ -5,6 +5,7 @@ import re
 
 import yaml
 
+from quota_ops.model.moment import iso_utc, parse_time
 from quota_ops.model.text import is_visible
 
 _LONGEST_SHOWN = 60
@@ -84,6 +85,15 @@ def read_note(field: str, node: yaml.Node) -> str:
         remedy = f"Write at most {LONGEST_NOTE:,}."
         raise Misread(f"{field} is {len(text):,} characters long.", remedy)
     return text
+
+
+def read_time(field: str, node: yaml.Node) -> str:
+    """Read a time with its zone as ISO 8601, UTC, to the second; Misread for anything else."""
+    text = node.value if isinstance(node, yaml.ScalarNode) else ""
+    try:
+        return iso_utc(parse_time(text))
+    except ValueError as error:
+        raise Misread(f"{field}: {error}.") from None
 
 
 def read_flag(field: str, node: yaml.Node) -> bool:

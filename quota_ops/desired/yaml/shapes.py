@@ -3,10 +3,13 @@
 The reader and the JSON Schemas use the same tables.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import yaml
+
+from quota_ops.desired.yaml.scalars import LONGEST_NOTE, read_note, read_time
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.limit_guards import SHARE_COUNTS_FROM
 from quota_ops.model.quota import QUOTA_KEYS
@@ -14,24 +17,39 @@ from quota_ops.model.text import counted
 
 DEFAULT = "default"
 ANY = "any"
+NOTE = {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE}
+TIME = {
+    "type": "string",
+    "pattern": r"^\s*[0-9]{4}-.*([0-9][Zz]|[+-][0-9]{2}:?[0-9]{2}|\s[A-Za-z][A-Za-z0-9_+/-]*)\s*$",
+    "patternErrorMessage": "Write a time with its zone: 2026-12-01T18:00:00Z.",
+}
 
 
 class Field(NamedTuple):
-    """A field: its description, and an example of its value as YAML."""
+    """A field: its description, and an example of its value as YAML.
+
+    `read` reads its value and `schema` is its JSON Schema, unless they depend on other fields.
+    """
 
     description: str
     example: str
+    read: Callable[[str, yaml.Node], Any] | None = None
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A mapping: what messages call it and its fields, the fields, and which are required."""
+    """A mapping: what messages call it and its fields, the fields, and which are required.
+
+    With a field of `instead`, none is required.
+    """
 
     title: str
     noun: str
     fields: Mapping[str, Field]
     required: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
+    instead: frozenset[str] = frozenset()
 
     @property
     def takes(self) -> str:
@@ -50,7 +68,7 @@ QUOTAS_FILE = Shape(
         ),
     },
     required=("owner", "quotas"),
-    reserved=frozenset({"profile", "budget"}),
+    reserved=frozenset({"budget"}),
 )
 
 QUOTA = Shape(
@@ -79,6 +97,18 @@ QUOTA = Shape(
             " from a default.",
             "{producer_byte_rate: 10 MiB}",
         ),
+        "profile": Field(
+            "The profile whose limits apply; a key in limits takes precedence over the profile.",
+            "gold",
+        ),
+        "until": Field(
+            "When the quota ends, with the zone.", "2026-12-01 18:00 Europe/Berlin", None, TIME
+        ),
+        "overrides": Field(
+            "Limits that apply for some time in place of the others.",
+            "[{until: 2026-12-01 18:00 Europe/Berlin, limits: {producer_byte_rate: 50 MiB},"
+            " reason: Black Friday}]",
+        ),
         "reason": Field("Why the quota is set; plans and reports show it.", "card settlement"),
         "silence": Field(
             "Findings that are intended for this entity, each with a reason.",
@@ -86,7 +116,8 @@ QUOTA = Shape(
         ),
     },
     required=("limits",),
-    reserved=frozenset({"profile", "budget", "until"}),
+    reserved=frozenset({"budget"}),
+    instead=frozenset({"profile"}),
 )
 
 LIMITS = Shape(
@@ -100,6 +131,39 @@ LIMITS = Shape(
         if key.unit == "bytes/s"
         else Field(f"{key.limits.capitalize()}, in {key.unit}, or unlimited.", "50")
         for key in QUOTA_KEYS.values()
+    },
+)
+
+OVERRIDE = Shape(
+    "An override",
+    "a field of an override",
+    {
+        "from": Field(
+            "When it starts, with the zone. Without it, it applies at once.",
+            "2026-11-27T08:00+01:00",
+            read_time,
+            TIME,
+        ),
+        "until": Field(
+            "When it ends, with the zone: from then on, the other limits apply again.",
+            "2026-12-01 18:00 Europe/Berlin",
+            read_time,
+            TIME,
+        ),
+        "limits": Field("The limits for that time.", "{producer_byte_rate: 50 MiB}"),
+        "reason": Field("Why; plans and reports show it.", "Black Friday", read_note, NOTE),
+    },
+    required=("until", "limits"),
+)
+
+PROFILE = Shape(
+    "A profile",
+    "a field of a profile",
+    {
+        **LIMITS.fields,
+        "profile": Field(
+            "Another profile, whose limits apply to the keys that this one does not set.", "silver"
+        ),
     },
 )
 
@@ -168,13 +232,17 @@ CLUSTER_FILE = Shape(
             " is an error.",
             "{payments: {user_prefixes: [payments-], files: [payments.yaml]}}",
         ),
+        "profiles": Field(
+            "Sets of limits that quotas refer to by name.",
+            "{gold: {producer_byte_rate: 50 MiB, request_percentage: 200}}",
+        ),
         "silence": Field(
             "Findings that are intended on the whole cluster, each with a reason.",
             "[{finding: QO202, reason: all our users authenticate by certificate}]",
         ),
     },
     required=("cluster_id", "connection"),
-    reserved=frozenset({"ledger", "profile", "budget"}),
+    reserved=frozenset({"ledger", "budget"}),
 )
 
 OWNER = Shape(

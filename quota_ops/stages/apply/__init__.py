@@ -1,6 +1,6 @@
 """apply: describe again, record the intents, send each batch, write each entity's outcome."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
@@ -11,12 +11,13 @@ from quota_ops.kafka.outcomes import build_outcomes, format_outcomes
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import resume_command
 from quota_ops.model.errors import InvalidInput, NoResponse, QuotaOpsError, Refused
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import AS_INTENDED, DONE, EntityResponse, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
-from quota_ops.model.rows import Batches, BatchRow, Keys, Stored
+from quota_ops.model.rows import Batches, BatchRow, Key, Keys, Stored
 from quota_ops.model.text import counted
 from quota_ops.stages.apply.approved_plan import load_approved_plan
 from quota_ops.stages.apply.intent import (
@@ -55,7 +56,8 @@ def apply_plan(
 
     `approved` is the digest as the approver typed it, `approvals` the record of decisions. Called
     again after a crash, it resumes: values that the cluster already stores are not sent again. Rows
-    that are held at the moment of writing, or were released since the plan, are not written.
+    that are held at the moment of writing, were released since the plan, or whose temporary value
+    has ended, are not written.
     Raises Refused when the digest does not match, a guard was not overridden, the cluster is now
     paused or frozen, another commit was applied meanwhile, a later run has begun to write, the
     ledger is missing, or any entity did not end as planned; ClusterTrouble when the cluster became
@@ -72,7 +74,12 @@ def apply_plan(
     intents = record_intents(folder, plan, described.stored, ledger_folder)
     attempt = Attempt(folder)
     try:
-        checks = _Checks(plan.policy, holds_folder, watch_releases(folder, plan, ledger_folder))
+        checks = _Checks(
+            plan.policy,
+            holds_folder,
+            watch_releases(folder, plan, ledger_folder),
+            {row.id: row.until for row in plan.writes if row.until is not None},
+        )
         trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
         attempt.require_folder()
         _write_outcomes(folder, attempt.done, intents, ledger_folder)
@@ -99,11 +106,13 @@ class _Checks(NamedTuple):
     """The checks at the moment of writing, which may stop a batch or remove rows from it.
 
     `find_released` returns the released rows, or raises Refused when a later run has overtaken it.
+    `ends` has the time when the value of a row ends or changes in Git, for those that do.
     """
 
     policy: Policy
     holds_folder: Place
     find_released: Callable[[], Keys]
+    ends: Mapping[Key, str]
 
 
 def _describe(cluster: Cluster) -> _Described:
@@ -147,8 +156,9 @@ def _send_all(
             refuse_while_paused(checks.policy)
             stored = described.stored
             free, on_hold = separate_held_rows(number, rows, stored, checks.holds_folder)
-            sorted_rows = _sort_rows(number, free, stored, released)
-            sorted_rows = sorted_rows._replace(outcomes=(*sorted_rows.outcomes, *on_hold))
+            lasting, ended = _separate_ended_rows(number, free, checks.ends)
+            sorted_rows = _sort_rows(number, lasting, stored, released)
+            sorted_rows = sorted_rows._replace(outcomes=(*sorted_rows.outcomes, *on_hold, *ended))
             batch, stored = _send(cluster, attempt, number, sorted_rows, stored, send=send)
             described = described._replace(stored=stored)
         except QuotaOpsError as error:
@@ -159,6 +169,24 @@ def _send_all(
         if any(one.status is Status.UNKNOWN for one in batch):
             trouble = NoResponse("an earlier batch was left unknown")
     return trouble
+
+
+def _separate_ended_rows(
+    number: int, rows: Sequence[BatchRow], ends: Mapping[Key, str]
+) -> tuple[Sequence[BatchRow], tuple[Outcome, ...]]:
+    """Return the rows whose value still applies, and the outcomes of the others."""
+    now = iso_utc()
+    ended = [row for row in rows if row.id in ends and ends[row.id] <= now]
+    if not ended:
+        return rows, ()
+    outcomes = (
+        outcome
+        for row in ended
+        for outcome in build_outcomes(
+            number, [row], Status.STALE, f"Git declares another value since {ends[row.id]}"
+        )
+    )
+    return [row for row in rows if row not in ended], tuple(outcomes)
 
 
 class _SortedRows(NamedTuple):

@@ -34,10 +34,15 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
 
     `approved` is the digest as the approver typed it. Approvals and overrides are read from the
     record in `approvals`, never from the run's own files. Raises InvalidInput when a file is
-    damaged; Refused when the files do not belong together, the digest does not match, a guard
-    blocks and is not overridden, an approval is missing, or the broker has not accepted every
-    batch (validate-only).
+    damaged; Refused when the plan is of another time, the files do not belong together, the digest
+    does not match, a guard blocks and is not overridden, an approval is missing, or the broker has
+    not accepted every batch (validate-only).
     """
+    if (time := folder.about()["as_of"]) is not None:
+        raise Refused(
+            f"this plan shows what a run at {time} would do",
+            "Nothing was written. Make a plan without --as-of.",
+        )
     plan = _load_intact_plan(folder)
     refuse_unless_approves(approved, folder, plan)
     batches = folder.batches()

@@ -39,6 +39,7 @@ def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder:
             about["run"],
             now,
             about["sequence"],
+            row.returns_to,
         )
         for row in plan.writes
         if is_as_planned(row.before, row.target, stored.get(row.id))

@@ -137,6 +137,7 @@ def _ledger_row(
         run.about["run"],
         iso_utc(),
         run.about["sequence"],
+        row.returns_to,
     )
 
 

@@ -1,0 +1,1 @@
+"""Expand what people declare into one limit for each entity and key, at a time."""

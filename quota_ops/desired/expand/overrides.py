@@ -1,0 +1,65 @@
+"""Temporary limits: what applies at a time, until when, and what applies then."""
+
+from collections.abc import Mapping, Sequence
+
+from quota_ops.desired.limits import Derivation, Limit
+from quota_ops.desired.terms import Override, Terms
+from quota_ops.model.quota import format_limit
+
+
+def apply_terms(
+    terms: Terms, standing: Mapping[str, Limit], at: str, file: str
+) -> tuple[Limit, ...]:
+    """Return the limits of a quota at a time, given those that apply without an override."""
+    if terms.until is not None and terms.until <= at:
+        return ()
+    overridden = {limit.key for override in terms.overrides for limit in override.limits}
+    if not overridden and terms.until is None:
+        return tuple(standing.values())
+    keys = dict.fromkeys((*standing, *sorted(overridden)))
+    limits = (_find_limit(key, terms, standing.get(key), at, file) for key in keys)
+    return tuple(limit for limit in limits if limit is not None)
+
+
+def _find_limit(key: str, terms: Terms, standing: Limit | None, at: str, file: str) -> Limit | None:
+    """Return the limit of a key at a time, with what becomes of it."""
+    overrides = [
+        (override, limit)
+        for override in terms.overrides
+        for limit in override.limits
+        if limit.key == key and override.until > at
+    ]
+    running = next((found for found in overrides if found[0].start <= at), None)
+    if running is not None:
+        override, limit = running
+        ends = min(filter(None, (override.until, terms.until)))
+        stays = standing is not None and (terms.until is None or override.until < terms.until)
+        after = standing.value if standing is not None and stays else 0.0
+        following = _find_start(overrides, ends)
+        if following is not None:
+            words = f"another override at {file}:{following.span.line + 1}"
+        else:
+            words = format_limit(key, after or None)
+        text = f"override until {ends}, then {words}"
+        return limit._replace(derivation=Derivation(text, ends, after, override.reason))
+    if standing is None:
+        return None
+    known = standing.derivation.text if standing.derivation else ""
+    coming = overrides[0] if overrides else None
+    if coming is not None and (terms.until is None or coming[0].start < terms.until):
+        start, limit = coming[0].start, coming[1]
+        words = f"until {start}, then {format_limit(key, limit.value)} "
+        words += f"({file}:{limit.span.line + 1})"
+        return standing._replace(derivation=Derivation(_join(known, words), start))
+    if terms.until is None:
+        return standing
+    words = f"until {terms.until}, then none"
+    return standing._replace(derivation=Derivation(_join(known, words), terms.until, 0.0))
+
+
+def _find_start(overrides: Sequence[tuple[Override, Limit]], at: str) -> Override | None:
+    return next((override for override, _ in overrides if override.start == at), None)
+
+
+def _join(*texts: str) -> str:
+    return ", ".join(filter(None, texts))

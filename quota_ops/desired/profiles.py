@@ -1,0 +1,49 @@
+"""The field `profiles`: sets of limits with a name, which quotas and other profiles refer to."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import yaml
+
+from quota_ops.desired.limits import Limit, read_limits
+from quota_ops.desired.terms import Reference, read_reference
+from quota_ops.desired.yaml.fields import FieldNodes, read_value
+from quota_ops.desired.yaml.scalars import read_note, show
+from quota_ops.desired.yaml.shapes import PROFILE
+from quota_ops.desired.yaml.source import Source, Span
+
+
+class Profile(NamedTuple):
+    """A profile: its own limits, and the profile that it extends, if any."""
+
+    name: str
+    source: Source
+    span: Span
+    limits: tuple[Limit, ...]
+    extends: Reference | None
+
+
+Profiles = Mapping[str, Profile]
+"""The profiles of a cluster by name."""
+
+
+def read_profiles(source: Source, field: FieldNodes) -> Profiles:
+    """Read the profiles of a `profiles` field; adds problems for invalid ones."""
+    profiles: dict[str, Profile] = {}
+    if not isinstance(field.value, yaml.MappingNode):
+        remedy = "For example profiles: {gold: {producer_byte_rate: 50 MiB}}."
+        source.refuse(field.place, "profiles must map each name to its limits.", remedy)
+        return profiles
+    for key, value in field.value.value:
+        name = read_value(source, FieldNodes(field.name, key), read_note)
+        if name is None:
+            continue
+        if name in profiles:
+            source.refuse(key, f"The profile {show(name)} is defined twice.", "Remove one.")
+            continue
+        limits = read_limits(source, FieldNodes(key, value), (), PROFILE)
+        nodes = value.value if isinstance(value, yaml.MappingNode) else ()
+        extended = next((FieldNodes(k, v) for k, v in nodes if k.value == "profile"), None)
+        extends = read_reference(source, extended)
+        profiles[name] = Profile(name, source, source.find_span(key), limits, extends)
+    return profiles

@@ -1,0 +1,107 @@
+"""Temporary limits on a real broker; the recorded start of a run decides what applies."""
+
+from quota_ops.model.errors import Refused
+from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.outcome import Status
+from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
+from quota_ops.store.run_folder import ABOUT, PLAN, RunFolder
+from tests.broker.stage_runs import KEY, outcomes
+from tests.lab import Lab, error_of
+
+SALE = """\
+owner: team
+quotas:
+  - user: alice
+    limits: {producer_byte_rate: 1000}
+    overrides:
+      - {until: 2026-11-01T00:00:00Z, limits: {producer_byte_rate: 9000}, reason: a sale}
+      - {from: 2026-11-02T00:00Z, until: 2999-01-01T00:00Z, limits: {producer_byte_rate: 5000}}
+  - {user: bob, limits: {producer_byte_rate: 2000}, until: 2999-01-01T00:00:00Z}
+  - {user: carol, limits: {producer_byte_rate: 3000}}
+"""
+
+
+def start_at(lab: Lab, time: str | None) -> RunFolder:
+    """Return the folder of a run that started at a time, or just now."""
+    folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
+    if time is not None:
+        folder.write_json(ABOUT, {**folder.read_json(ABOUT), "started": time})
+    return folder
+
+
+def test_an_override_that_ends_while_a_run_waits(lab: Lab) -> None:
+    """Its row is stale, and nothing of it is written; the next run writes the value that applies.
+
+    When the override and a quota end later, no guard blocks the return to the standing values.
+    """
+    lab.desire({})
+    (lab.folder / "team.yaml").write_text(SALE, "utf-8")
+    waiting = lab.resume(start_at(lab, "2026-10-31T12:00:00Z"))
+    run_stages(waiting, CHAINS["plan"])
+    plan = waiting.folder.plan()[0]
+
+    error = error_of(
+        lab.resume(waiting.folder, approve=waiting.folder.read_json(PLAN)["digest"]), RESUMED
+    )
+
+    assert {row.entity: (row.target, row.reason) for row in plan.writes} == {
+        "user=alice": (9000.0, "a sale"),
+        "user=bob": (2000.0, None),
+        "user=carol": (3000.0, None),
+    }
+    assert isinstance(error, Refused)
+    assert "Git declares another value since 2026-11-01T00:00:00Z" in str(error)
+    assert outcomes(waiting.folder) == {
+        "user=alice": Status.STALE,
+        "user=bob": Status.ACCEPTED,
+        "user=carol": Status.ACCEPTED,
+    }
+    assert lab.stored() == {"user=bob": {KEY: 2000.0}, "user=carol": {KEY: 3000.0}}
+    assert lab.known(INTENDED) == {}
+
+    lab.run("reconcile")
+    assert lab.stored()["user=alice"] == {KEY: 5000.0}
+
+    after = start_at(lab, "2999-01-01T00:00:00Z")
+    run_stages(lab.resume(after, allow={}), CHAINS["reconcile"])
+    assert lab.stored() == lab.known() == {"user=alice": {KEY: 1000.0}, "user=carol": {KEY: 3000.0}}
+
+
+def test_a_standing_value_that_changed_is_judged(lab: Lab) -> None:
+    """A guard judges the value that follows an override if it is not the one that was planned."""
+    lab.desire({})
+    (lab.folder / "team.yaml").write_text(SALE, "utf-8")
+    lab.run("reconcile")
+    (lab.folder / "team.yaml").write_text(SALE.replace(": 1000}", ": 10}"), "utf-8")
+
+    after = lab.resume(start_at(lab, "2999-01-01T00:00:00Z"), allow={})
+    error = error_of(after, CHAINS["reconcile"])
+
+    assert "cut" in str(error)
+    assert [guard.guard for guard in after.folder.plan()[0].refused] == ["cut"]
+    assert lab.stored()["user=alice"] == {KEY: 5000.0}
+
+
+def test_a_plan_as_of_another_time_is_not_applied(lab: Lab) -> None:
+    """The option --as-of of plan shows what a later run would do; apply refuses to write it."""
+    lab.desire({})
+    (lab.folder / "team.yaml").write_text(SALE, "utf-8")
+    lab.run("reconcile")
+
+    shown = lab.call("plan", "demo", "--as-of", "2999-01-01T00:00Z")
+    run = lab.runs[-1]
+    digest = run.read_json(PLAN)["digest"]
+    refused = lab.call("apply", "--run", str(run.place), "--approve", digest)
+
+    assert [row.split()[1:5] for row in shown.stdout.splitlines() if "user=" in row][:2] == [
+        ["user=alice", KEY, "5", "kB/s"],
+        ["user=bob", KEY, "2", "kB/s"],
+    ]
+    assert "as of 2999-01-01T00:00:00Z: this plan cannot be applied" in shown.stdout
+    assert "next:" not in shown.stdout
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        "this plan shows what a run at 2999-01-01T00:00:00Z would do\n"
+        "  Nothing was written. Make a plan without --as-of.\n"
+    )
+    assert lab.stored()["user=alice"] == {KEY: 5000.0}
