@@ -175,13 +175,18 @@ def _below_root(branch: "Branch", problems: "Sequence[Problem]") -> "tuple[Probl
 
 
 def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[ClusterReview]":
-    """Yield the review of each cluster with changed files, by name."""
-    from quota_ops.desired.files import cluster_folders
+    """Yield the review of each cluster with changed files, own or shared ones, by name."""
+    from quota_ops.desired.files import SHARED, cluster_folders
+    from quota_ops.desired.read import find_clusters_that_use
     from quota_ops.model.review import ClusterReview
 
     folders = {one.name for one in cluster_folders(branch.desired_state)}
     changed = [path.partition("/") for path in branch.list_changed()]
-    names = sorted({top for top, below, _ in changed if below or top in folders})
+    tops = {top for top, below, _ in changed if below or top in folders}
+    if SHARED in tops:
+        files = {path for top, _, path in changed if top == SHARED}
+        tops |= find_clusters_that_use(branch.desired_state, folders, files)
+    names = sorted(tops - {SHARED})
     there = folders & {*names}
     bases, invalid = branch.read_commit(branch.base, names, shared.file_cache)
     targets: Mapping[str, BaseFiles] = {}

@@ -19,6 +19,7 @@ from quota_ops.desired.owners import Nodes as OwnerNodes
 from quota_ops.desired.owners import read_owners
 from quota_ops.desired.profiles import Profiles, read_profiles
 from quota_ops.desired.repository import read_repository
+from quota_ops.desired.uses import Use, read_uses
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.yaml.problems import Problems
@@ -78,6 +79,7 @@ class ClusterFile(NamedTuple):
     silences: tuple[Silence, ...]
     owner_nodes: OwnerNodes
     profiles: Profiles
+    uses: tuple[Use, ...]
 
 
 def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
@@ -123,11 +125,12 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     if "owners" in fields:
         values["owners"], owner_nodes = read_owners(source, fields["owners"])
     profiles = read_profiles(source, fields["profiles"]) if "profiles" in fields else {}
+    uses = read_uses(source, fields["use"]) if "use" in fields else ()
     if len(source.problems) > before:
         return None
     policy = Policy(cluster=cluster, protect=tuple(protect), **values)
     id_node = fields["cluster_id"].value
-    return ClusterFile(policy, source, id_node, protect, silences, owner_nodes, profiles)
+    return ClusterFile(policy, source, id_node, protect, silences, owner_nodes, profiles, uses)
 
 
 def _read_cluster_id(field: str, node: yaml.Node) -> str:

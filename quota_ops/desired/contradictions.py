@@ -3,7 +3,7 @@
 A problem is listed at one place, with the other: a review shows the one that a branch changed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.quotas_file import Quota
@@ -27,13 +27,36 @@ def refuse_repeated_cluster(cluster: ClusterFile, first: ClusterFile) -> None:
 def refuse_repeated_entities(quotas: Iterable[Quota]) -> None:
     """Add a problem for each quota of an entity that has one already."""
     first: dict[Entity, Quota] = {}
+    shares: list[Quota] = []
     for quota in quotas:
+        if quota.group is not None:
+            shares.append(quota)
+            continue
         known = first.setdefault(quota.entity, quota)
         if known is not quota:
             remedy = "Merge the two into one entry."
             words = f"{quota.entity} is declared twice: here and at"
             other = known.source.problem_at(known.span, f"{words} {quota.place}.", remedy)
             quota.refuse(f"{words} {known.place}.", remedy, other)
+
+    _refuse_repeated_shares(shares, first)
+
+
+def _refuse_repeated_shares(shares: Iterable[Quota], declared: Mapping[Entity, Quota]) -> None:
+    """Add a problem for each key of a member that a quota or another group declares too."""
+    first: dict[tuple[Entity, str], Quota] = {}
+    for quota in shares:
+        known = declared.get(quota.entity)
+        keys = {limit.key for limit in known.limits} if known else ()
+        for limit in quota.limits:
+            other = (
+                known if limit.key in keys else first.setdefault((quota.entity, limit.key), quota)
+            )
+            if other is not None and other is not quota:
+                quota.refuse(
+                    f"{limit.key} of {quota.entity} is declared at {other.place} too.",
+                    f"Remove it there, or the member from the group {quota.group}.",
+                )
 
 
 def refuse_unmanageable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:

@@ -21,7 +21,8 @@ import msgspec
 import yaml
 
 import quota_ops
-from quota_ops.desired.quotas_file import Quota, QuotasFile, read_quotas
+from quota_ops.desired.groups import Group
+from quota_ops.desired.quotas_file import Quota, QuotasFile, read_quotas_file
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import SizeBudget, compose, read_bounded
 from quota_ops.desired.yaml.problems import Problems
@@ -37,8 +38,10 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _CACHED = tuple(get_type_hints(Quota).values())[2:]
 """The types of the fields of a quota after its source and its owner."""
-_ENTRY = tuple[int, str | None, tuple[GenericAlias(tuple, _CACHED), ...]]  # type: ignore[misc, valid-type]
-"""A file without problems: how many YAML values it has, its owner, the fields of its quotas."""
+_QUOTA: Any = GenericAlias(tuple, _CACHED)
+_ENTRY = tuple[int, str | None, tuple[_QUOTA, ...], tuple[Group, ...]]
+"""A file without problems: how many YAML values it has, its owner, the fields of its quotas, and
+its groups."""
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(_ENTRY)
 
@@ -74,18 +77,19 @@ class FileCache:
         """Return the quotas of a file and its number of values; None if unknown or too many."""
         path = self._path(source)
         try:
-            values, owner, quotas = _DECODER.decode(_read_whole(path))
+            values, owner, quotas, groups = _DECODER.decode(_read_whole(path))
         except (OSError, ValueError):  # of which msgspec's errors are
             return None
         if values > most_values:
             return None  # parsing it again reports the problem
-        return QuotasFile(source, tuple([Quota(source, owner, *of) for of in quotas])), values
+        found = tuple([Quota(source, owner, *fields) for fields in quotas])
+        return QuotasFile(source, owner, found, groups), values
 
     def keep(self, file: QuotasFile, values: int) -> None:
         """Remember a file that was read without a problem."""
-        owner = file.quotas[0].owner if file.quotas else None
+        quotas = [quota[2:] for quota in file.quotas]
         with suppress(OSError, ValueError):
-            content = _ENCODER.encode((values, owner, [quota[2:] for quota in file.quotas]))
+            content = _ENCODER.encode((values, file.owner, quotas, file.groups))
             _write_whole(self._path(file.source), content)
 
     def trim(self, most_bytes: int = MOST_BYTES) -> None:
@@ -127,7 +131,7 @@ def _read_file(source: Source, room: SizeBudget, file_cache: FileCache | None) -
     root = compose(source, room)
     if root is None:
         return None
-    file = QuotasFile(source, tuple(read_quotas(source, root)))
+    file = read_quotas_file(source, root)
     if file_cache is not None and len(source.problems) == problems:
         file_cache.keep(file, values - room.values)
     return file

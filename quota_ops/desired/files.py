@@ -32,6 +32,8 @@ _GITS_FILES = frozenset(
     }
 )
 """Files of Git, which contain no quotas."""
+SHARED = "_shared"
+"""The folder beside the clusters with files that several of them use."""
 NESTED = (
     "This is a separate Git repository or a submodule: no commit of the outer one has its files.",
     "Keep all files of a cluster in one repository.",
@@ -133,6 +135,8 @@ def _open_desired_state(path: Path, top: Path | None = None) -> Iterator[Folder]
 
 
 def _is_cluster(folder: Folder, entry: Entry) -> bool:
+    if entry.name == SHARED and entry.kind is Kind.FOLDER:
+        return False
     if entry.name.startswith("."):
         return entry.kind is Kind.FOLDER and _has_cluster_yaml(folder, entry.name)
     if entry.kind is Kind.LINK:

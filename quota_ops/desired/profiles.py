@@ -1,6 +1,7 @@
 """The field `profiles`: sets of limits with a name, which quotas and other profiles refer to."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import NamedTuple
 
 import yaml
@@ -21,14 +22,18 @@ class Profile(NamedTuple):
     span: Span
     limits: tuple[Limit, ...]
     extends: Reference | None
+    factor: Decimal | None = None
+    """By which the limits of its shared file were multiplied."""
 
 
 Profiles = Mapping[str, Profile]
 """The profiles of a cluster by name."""
 
 
-def read_profiles(source: Source, field: FieldNodes) -> Profiles:
-    """Read the profiles of a `profiles` field; adds problems for invalid ones."""
+def read_profiles(
+    source: Source, field: FieldNodes, known: Profiles | None = None
+) -> dict[str, Profile]:
+    """Read the profiles of a `profiles` field; adds problems for invalid and `known` ones."""
     profiles: dict[str, Profile] = {}
     if not isinstance(field.value, yaml.MappingNode):
         remedy = "For example profiles: {gold: {producer_byte_rate: 50 MiB}}."
@@ -38,8 +43,11 @@ def read_profiles(source: Source, field: FieldNodes) -> Profiles:
         name = read_value(source, FieldNodes(field.name, key), read_note)
         if name is None:
             continue
-        if name in profiles:
-            source.refuse(key, f"The profile {show(name)} is defined twice.", "Remove one.")
+        first = (known or {}).get(name) or profiles.get(name)
+        if first is not None:
+            place = f"{first.source.file}:{first.span.line + 1}"
+            message = f"The profile {show(name)} is defined already, at {place}."
+            source.refuse(key, message, "Remove one, or rename it.")
             continue
         limits = read_limits(source, FieldNodes(key, value), (), PROFILE)
         nodes = value.value if isinstance(value, yaml.MappingNode) else ()

@@ -1,6 +1,6 @@
 """A quotas file: its owner, and the limits of each entity."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import yaml
 
 from quota_ops.desired.entries import read_silences
+from quota_ops.desired.groups import Group, read_groups
 from quota_ops.desired.limits import Derivation, Limit, read_limits
 from quota_ops.desired.names import read_part
 from quota_ops.desired.terms import Terms, read_terms
@@ -40,6 +41,8 @@ class Quota(NamedTuple):
     """Where it comes from, unless its line declares this entity alone: `list of 3`."""
     terms: Terms | None = None
     """What decides its limits besides `limits`; None once they are expanded."""
+    group: str | None = None
+    """The group of which it is a share."""
 
     @property
     def place(self) -> str:
@@ -53,16 +56,22 @@ class Quota(NamedTuple):
 
 
 class QuotasFile(NamedTuple):
-    """A file and its quotas."""
+    """A file, its owner, its quotas and its groups."""
 
     source: Source
+    owner: str | None
     quotas: tuple[Quota, ...]
+    groups: tuple[Group, ...] = ()
 
 
-def read_quotas(source: Source, root: yaml.Node) -> Iterator[Quota]:
-    """Yield the quotas of a file, without those whose entity has a problem."""
-    for _, quotas in read_entries(source, root):
-        yield from quotas
+def read_quotas_file(source: Source, root: yaml.Node) -> QuotasFile:
+    """Read a file; adds a problem for each part that is not valid, and leaves it out."""
+    fields = read_fields(source, root, QUOTAS_FILE) or {}
+    owner = read_value(source, fields.get("owner"), read_note)
+    entries = _read_entries(source, fields, owner)
+    quotas = tuple(quota for _, of_entry in entries for quota in of_entry)
+    groups = tuple(read_groups(source, fields["groups"])) if "groups" in fields else ()
+    return QuotasFile(source, owner, quotas, groups)
 
 
 def read_entries(source: Source, root: yaml.Node) -> Iterator[tuple[yaml.Node, Sequence[Quota]]]:
@@ -70,10 +79,13 @@ def read_entries(source: Source, root: yaml.Node) -> Iterator[tuple[yaml.Node, S
 
     There is none if the entry names no valid entity.
     """
-    fields = read_fields(source, root, QUOTAS_FILE)
-    if fields is None:
-        return
-    owner = read_value(source, fields.get("owner"), read_note)
+    fields = read_fields(source, root, QUOTAS_FILE) or {}
+    yield from _read_entries(source, fields, read_value(source, fields.get("owner"), read_note))
+
+
+def _read_entries(
+    source: Source, fields: Mapping[str, FieldNodes], owner: str | None
+) -> Iterator[tuple[yaml.Node, Sequence[Quota]]]:
     if "quotas" in fields:
         for item in read_items(source, fields["quotas"]):
             yield item, _read_entry(source, item, owner)

@@ -1,6 +1,7 @@
 """A cluster's desired state: its policy and one row for each limit, or every problem at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -27,13 +28,14 @@ from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.inventory import read_inventory_files
 from quota_ops.desired.owners import refuse_foreign
 from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows
+from quota_ops.desired.shared import add_shared_profiles
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
     SizeBudget,
     read_document,
 )
 from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import not_opened
+from quota_ops.desired.yaml.source import Source, not_opened
 from quota_ops.findings.code import DecidedBy
 from quota_ops.findings.codes import CODES
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
@@ -51,7 +53,7 @@ class Desired:
     """The content of a cluster's folder: its policy, the rows of DESIRED, and its number of files.
 
     `findings` includes silenced ones. `contents` has the bytes of each file as they were read, by
-    its path below the folder.
+    its path from the folder: `payments.yaml`, `../_shared/gold.yaml`.
     """
 
     policy: Policy
@@ -88,6 +90,9 @@ def read_cluster(
 def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desired:
     problems = Problems()
     cluster = _read_cluster_file(folder, problems)
+    shared: tuple[Source, ...] = ()
+    if cluster is not None and cluster.uses:
+        cluster, shared = add_shared_profiles(folder, cluster, problems)
     inventory = (cluster and cluster.policy.inventory_in_git) or ""
     names = list_quotas_files(folder, problems, inventory)
     clients = read_inventory_files(folder, inventory, problems) if inventory else {}
@@ -110,7 +115,7 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desi
     rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
     findings, silences = _findings(by_file, cluster, expanded)
     findings += tuple(find_idle_silences(findings, silences, _BY_FILES))
-    sources = (cluster.source, *(file.source for file in files))
+    sources = (cluster.source, *shared, *(file.source for file in files))
     contents = {source.name: source.content for source in sources} | clients
     return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents)
 
@@ -122,6 +127,18 @@ def read_policy(folder: Path) -> Policy:
     if cluster is None:
         raise problems.as_error(files=1, quotas=0)
     return cluster.policy
+
+
+def find_clusters_that_use(
+    desired_state: Path, clusters: Iterable[str], files: AbstractSet[str]
+) -> set[str]:
+    """Return which clusters use one of these shared files; a cluster.yaml with problems may."""
+    found = set()
+    for name in clusters:
+        cluster = read_cluster_yaml(desired_state / name, Problems())
+        if cluster is None or any(use.file in files for use in cluster.uses):
+            found.add(name)
+    return found
 
 
 def find_cluster(cluster: str, desired_state: Path) -> Path:

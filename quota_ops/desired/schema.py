@@ -15,8 +15,10 @@ from quota_ops.desired.yaml.shapes import (
     DEFAULT,
     FILTER,
     FREEZE,
+    GROUP,
     GUARDS,
     LIMITS,
+    MEMBER,
     MEMORY,
     NOTE,
     OVERRIDE,
@@ -26,6 +28,7 @@ from quota_ops.desired.yaml.shapes import (
     QUOTAS_FILE,
     RETIRED_BROKER,
     SILENCE,
+    USE,
     Shape,
 )
 from quota_ops.findings.codes import CODES, SILENCEABLE
@@ -45,6 +48,7 @@ Schema = dict[str, Any]
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
+_FILE = {"type": "string", "pattern": r"^[^./][^/]*\.ya?ml$"}
 _DURATION = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _DEFAULT_PART = {
     "type": "object",
@@ -68,7 +72,14 @@ def quotas_schema() -> Schema:
     return {
         "$schema": _DRAFT,
         "title": "Kafka client quotas of one team",
-        **_object(QUOTAS_FILE, {"owner": NOTE, "quotas": {"type": "array", "items": _quota()}}),
+        **_object(
+            QUOTAS_FILE,
+            {
+                "owner": NOTE,
+                "quotas": {"type": "array", "items": _quota()},
+                "groups": {"type": "array", "items": _group()},
+            },
+        ),
     }
 
 
@@ -139,15 +150,8 @@ def cluster_schema() -> Schema:
                 | {"defaults": {"type": "boolean", "default": False}},
             ),
         },
-        "profiles": {
-            "type": "object",
-            "propertyNames": NOTE,
-            "additionalProperties": _object(
-                PROFILE,
-                {name: _limit(key) for name, key in QUOTA_KEYS.items()} | {"profile": NOTE},
-            )
-            | {"minProperties": 1},
-        },
+        "use": {"type": "array", "items": {"anyOf": [_FILE, _object(USE, {"file": _FILE})]}},
+        "profiles": _profiles(),
         "repository": {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"},
         "silence": _silence(),
     }
@@ -164,8 +168,14 @@ def _object(shape: Shape, types: dict[str, Schema]) -> Schema:
         },
         "additionalProperties": False,
     }
-    is_required = shape.required and not shape.instead
-    return schema | ({"required": list(shape.required)} if is_required else {})
+    if required := [name for name in shape.required if name not in shape.instead]:
+        schema["required"] = required
+    if shape.instead:
+        schema["allOf"] = [
+            {"anyOf": [{"required": [name]} for name in (replaced, *others)]}
+            for replaced, others in shape.instead.items()
+        ]
+    return schema
 
 
 def _limits() -> Schema:
@@ -181,18 +191,36 @@ def _quota() -> Schema:
         IP: _or_list(_ADDRESS),
         "limits": limits,
         "profile": NOTE,
-        "overrides": {"type": "array", "items": _object(OVERRIDE, {"limits": limits})},
+        "overrides": _overrides(limits),
         "reason": NOTE,
         "silence": _silence(),
     }
-    sources = [{"required": [name]} for name in sorted({*QUOTA.required, *QUOTA.instead})]
     return _object(QUOTA, types) | {
         "anyOf": [{"required": [kind]} for kind in (USER, CLIENT_ID, IP)],
-        "allOf": [{"anyOf": sources}],
         "if": {"required": [IP]},
         "then": {"properties": {USER: False, CLIENT_ID: False, "limits": _keys_of(IP)}},
         "else": {"properties": {"limits": _keys_of(USER)}},
     }
+
+
+def _overrides(limits: Schema) -> Schema:
+    return {"type": "array", "items": _object(OVERRIDE, {"limits": limits})}
+
+
+def _group() -> Schema:
+    limits = _limits() | _keys_of(USER)
+    types = {"budget": limits, "minimum": limits, "overrides": _overrides(limits)}
+    name = _NAME["anyOf"][0]
+    member = _object(MEMBER, {USER: name, CLIENT_ID: name})
+    member["anyOf"] = [{"required": [USER]}, {"required": [CLIENT_ID]}]
+    types["members"] = {"type": "array", "items": member, "minItems": 1}
+    return _object(GROUP, types)
+
+
+def _profiles() -> Schema:
+    limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
+    profile = _object(PROFILE, limits | {"profile": NOTE}) | {"minProperties": 1}
+    return {"type": "object", "propertyNames": NOTE, "additionalProperties": profile}
 
 
 def _silence() -> Schema:

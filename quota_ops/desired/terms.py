@@ -54,18 +54,25 @@ def read_terms(
     """Read the terms of an entry for an entity with these types; None if it has none."""
     if not fields.keys() & {"profile", "until", "overrides"}:
         return None
-    overrides = read_items(source, fields["overrides"]) if "overrides" in fields else ()
     until = fields.get("until")
-    read = (
-        _read_override(source, FieldNodes(fields["overrides"].name, item), types)
-        for item in overrides
-    )
     return Terms(
         read_reference(source, fields.get("profile")),
         read_value(source, until, read_time),
         source.find_span((until or next(iter(fields.values()))).name),
-        _refuse_overlaps(source, [override for override in read if override is not None]),
+        _read_overrides(source, fields.get("overrides"), types),
     )
+
+
+def _read_overrides(
+    source: Source, field: FieldNodes | None, types: Sequence[str]
+) -> tuple[Override, ...]:
+    if field is None:
+        return ()
+    read = (
+        _read_override(source, FieldNodes(field.name, item), types)
+        for item in read_items(source, field)
+    )
+    return _refuse_overlaps(source, [override for override in read if override is not None])
 
 
 def read_reference(source: Source, field: FieldNodes | None) -> Reference | None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.desired.export.limit_edits import accept_values
-from quota_ops.desired.quotas_file import quota_rows, read_quotas
+from quota_ops.desired.quotas_file import quota_rows, read_quotas_file
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
@@ -32,7 +32,7 @@ def limits_of(text: str) -> dict[Key, float]:
     source = source_of(text)
     root = compose(source, SizeBudget())
     assert root is not None
-    found = {row.id: row.value for row in quota_rows(read_quotas(source, root), "")}
+    found = {row.id: row.value for row in quota_rows(read_quotas_file(source, root).quotas, "")}
     assert not source.problems
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quota_ops.desired.expand.findings import check_terms
+from quota_ops.desired.expand.groups import expand_groups
 from quota_ops.desired.expand.overrides import apply_terms
 from quota_ops.desired.expand.profiles import find_profile, refuse_invalid_profiles
 from quota_ops.desired.profiles import Profiles
@@ -28,22 +29,26 @@ def expand(files: Sequence[QuotasFile], profiles: Profiles, at: str) -> Expansio
     A quota that has ended has none. Adds a problem for each profile that does not exist, or that
     does not fit its quota.
     """
-    if not profiles and all(quota.terms is None for file in files for quota in file.quotas):
+    if not profiles and not any(map(_is_expanded, files)):
         return Expansion(files)
     refuse_invalid_profiles(profiles)
     expanded = [_expand_file(file, profiles, at) for file in files]
     return Expansion(expanded, tuple(check_terms(files, profiles, at)))
 
 
+def _is_expanded(file: QuotasFile) -> bool:
+    """Whether the file declares anything but plain limits."""
+    return bool(file.groups) or any(quota.terms is not None for quota in file.quotas)
+
+
 def _expand_file(file: QuotasFile, profiles: Profiles, at: str) -> QuotasFile:
-    if all(quota.terms is None for quota in file.quotas):
+    if not _is_expanded(file):
         return file
-    return file._replace(
-        quotas=tuple(
-            quota if quota.terms is None else _expand_quota(quota, quota.terms, profiles, at)
-            for quota in file.quotas
-        )
+    quotas = (
+        quota if quota.terms is None else _expand_quota(quota, quota.terms, profiles, at)
+        for quota in file.quotas
     )
+    return file._replace(quotas=(*quotas, *expand_groups(file, at)), groups=())
 
 
 def _expand_quota(quota: Quota, terms: Terms, profiles: Profiles, at: str) -> Quota:

@@ -2,53 +2,69 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from quota_ops.desired.entries import place_of
 from quota_ops.desired.profiles import Profiles
-from quota_ops.desired.quotas_file import Quota, QuotasFile
+from quota_ops.desired.quotas_file import QuotasFile
 from quota_ops.desired.terms import Terms
 from quota_ops.desired.yaml.scalars import show
-from quota_ops.desired.yaml.source import Span
+from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.codes import CODES, ENDED, ENDS_SOON, SOON_DAYS, UNUSED_PROFILE
 from quota_ops.model.finding import Finding
 from quota_ops.model.moment import iso_utc
 
 
+class _Declared(NamedTuple):
+    """The terms of a quota or of a group, and what messages call it."""
+
+    source: Source
+    terms: Terms
+    name: str
+    entity: str | None
+
+
 def check_terms(files: Sequence[QuotasFile], profiles: Profiles, at: str) -> Iterator[Finding]:
     """Yield the findings of a cluster's files at a time, before they are expanded."""
-    quotas = [quota for file in files for quota in file.quotas if quota.terms is not None]
-    yield from _find_ends(quotas, at)
-    yield from _find_unused(quotas, profiles)
+    declared = [found for file in files for found in _list_terms(file)]
+    yield from _find_ends(declared, at)
+    yield from _find_unused(declared, profiles)
 
 
-def _find_ends(quotas: Iterable[Quota], at: str) -> Iterator[Finding]:
+def _list_terms(file: QuotasFile) -> Iterator[_Declared]:
+    for quota in file.quotas:
+        if quota.terms is not None:
+            entity = quota.entity.text
+            yield _Declared(file.source, quota.terms, entity, entity)
+    for group in file.groups:
+        if group.terms is not None:
+            yield _Declared(file.source, group.terms, f"group {show(group.name)}", None)
+
+
+def _find_ends(declared: Iterable[_Declared], at: str) -> Iterator[Finding]:
     soon = iso_utc(datetime.fromisoformat(at) + timedelta(days=SOON_DAYS))
     seen: set[tuple[str, Span]] = set()
-    for quota in quotas:
-        for span, what, until in _list_ends(quota.terms):
-            if until > soon or (quota.source.name, span) in seen:  # the other names of a list
+    for source, terms, name, entity in declared:
+        for span, what, until in _list_ends(terms):
+            if until > soon or (source.name, span) in seen:  # the other names of a list
                 continue
-            seen.add((quota.source.name, span))
+            seen.add((source.name, span))
             code = ENDED if until <= at else ENDS_SOON
             words = f"{'ended' if until <= at else 'ends'} at {until}"
-            message = f"{what} of {quota.entity} {words}."
-            place = place_of(quota.source, span)
-            yield Finding(code, quota.entity.text, None, message, CODES[code].remedy, place)
+            message = f"{what} of {name} {words}."
+            place = place_of(source, span)
+            yield Finding(code, entity, None, message, CODES[code].remedy, place)
 
 
-def _list_ends(terms: Terms | None) -> Iterator[tuple[Span, str, str]]:
-    if terms is None:
-        return
+def _list_ends(terms: Terms) -> Iterator[tuple[Span, str, str]]:
     if terms.until is not None:
         yield terms.until_span, "The quota", terms.until
     for override in terms.overrides:
         yield override.span, "The override", override.until
 
 
-def _find_unused(quotas: Iterable[Quota], profiles: Profiles) -> Iterator[Finding]:
-    if not profiles:
-        return
-    used = {quota.terms.profile.name for quota in quotas if quota.terms and quota.terms.profile}
+def _find_unused(declared: Iterable[_Declared], profiles: Profiles) -> Iterator[Finding]:
+    used = {found.terms.profile.name for found in declared if found.terms.profile is not None}
     used |= {profile.extends.name for profile in profiles.values() if profile.extends}
     for profile in profiles.values():
         if profile.name not in used:

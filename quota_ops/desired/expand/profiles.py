@@ -50,7 +50,8 @@ def find_profile(quota: Quota, reference: Reference, profiles: Profiles) -> dict
                 )
                 return {}
             place = f"{profile.source.name}:{limit.span.line + 1}"
-            text = f"profile {' > '.join(map(show, names))} ({place})"
+            scale = "" if profile.factor is None else f", times {profile.factor}"
+            text = f"profile {' > '.join(map(show, names))} ({place}{scale})"
             derived = Limit(limit.key, limit.value, "", reference.span, Derivation(text))
             limits.setdefault(limit.key, derived)
     return limits

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from quota_ops.desired.export.spelling import spell_limit
-from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas
+from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas_file
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
@@ -92,7 +92,7 @@ def _read_limits(text: str, source: Source) -> dict[Key, tuple[float, str | None
     """Return value, owner and reason of each limit of a file; raises Unsafe for an invalid one."""
     parsed = replace(source, text=text, problems=Problems())
     root = compose(parsed, SizeBudget())
-    rows = quota_rows(() if root is None else read_quotas(parsed, root), "")
+    rows = quota_rows(() if root is None else read_quotas_file(parsed, root).quotas, "")
     found = {row.id: (row.value, row.owner, row.reason) for row in rows}
     if parsed.problems:
         raise Unsafe(f"the file has problems; quota-ops check lists them: {_BY_HAND}")

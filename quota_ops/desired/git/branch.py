@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Self
 
 from quota_ops.desired.file_cache import FileCache
-from quota_ops.desired.files import is_read
+from quota_ops.desired.files import SHARED, is_read
 from quota_ops.desired.git import Repository
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
@@ -138,9 +138,8 @@ class Branch:
         A link is written as one that leads nowhere, so that reading it is a problem there too.
         """
         entries = self.repository.entries(commit)
-        wanted = {
-            path: one for path, one in entries.items() if path.partition("/")[0] in set(clusters)
-        }
+        tops = {*clusters, SHARED}
+        wanted = {path: one for path, one in entries.items() if path.partition("/")[0] in tops}
         contents = self.repository.read_blobs([one.object_id for one in wanted.values()])
         with TemporaryDirectory(prefix="quota-ops-base-") as folder:
             root = Path(folder).resolve()

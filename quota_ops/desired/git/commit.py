@@ -21,6 +21,7 @@ from quota_ops.desired.files import (
 from quota_ops.desired.git import Entry, Repository
 from quota_ops.desired.inventory import MAX_INVENTORY_BYTES, list_inventory_files
 from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.desired.shared import read_shared_files, shared_folder, shared_name
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
@@ -31,6 +32,7 @@ _LEFT_OUT = (
     "The checkout lacks this file of its commit, so its quotas would look removed.",
     "Check it out (git sparse-checkout disable, git update-index --no-skip-worktree FILE).",
 )
+_SHARED = shared_name("")
 _SHA_1 = 40
 """The digits of an object's id where a repository uses SHA-1; otherwise it is SHA-256."""
 _SETTLED_AFTER = 10.0
@@ -152,11 +154,33 @@ def _find_commit(
     changed = (
         path
         for path, content in contents.items()
+        if not path.startswith(_SHARED)
         if not _is_committed(path, content, entries.get(path), checkout)
     )
-    if uncommitted := tuple(sorted(islice(chain(lost, changed), MOST_UNCOMMITTED))):
+    shared = _find_changed_shared(folder, contents, commit, bundle)
+    if uncommitted := tuple(sorted(islice(chain(lost, changed, shared), MOST_UNCOMMITTED))):
         return Provenance(uncommitted=uncommitted, base=commit)
     return Provenance(commit, CommitSource.COMPARED)
+
+
+def _find_changed_shared(
+    folder: Path, contents: Mapping[str, bytes], commit: str | None, bundle: BundleVersion | None
+) -> Iterator[str]:
+    """Yield the shared files that the commit does not have with these bytes."""
+    shared = {path: content for path, content in contents.items() if path.startswith(_SHARED)}
+    if not shared:
+        return
+    place = shared_folder(folder)
+    repository = Repository.of_checkout(place)
+    if repository is None and bundle is not None and bundle.bare is not None:
+        repository = Repository.of_export(place, bundle.bare, bundle.root)
+    entries = {} if repository is None or commit is None else repository.entries(commit)
+    for path, content in shared.items():
+        entry = entries.get(path.removeprefix(_SHARED))
+        if repository is None or not _is_committed(
+            path.removeprefix(_SHARED), content, entry, repository
+        ):
+            yield path
 
 
 def _add_author(folder: Path, provenance: Provenance, bundle: BundleVersion | None) -> Provenance:
@@ -212,6 +236,7 @@ def _is_settled(folder: Path, desired: Desired) -> bool:
             now = {name: opened.read(name, MAX_FILE_BYTES) for name in names}
             clients = list_inventory_files(opened, inventory) if inventory else ()
             now |= {name: opened.read(name, MAX_INVENTORY_BYTES) for name in clients}
+            now |= dict(read_shared_files(folder, tuple(desired.contents)))
     except OSError as error:
         if find_limit(error):
             raise

@@ -51,7 +51,7 @@ def read_fields(
         else:
             fields[text] = FieldNodes(name, value)
     for required in shape.required:
-        is_replaced = not shape.instead.isdisjoint(fields)
+        is_replaced = not fields.keys().isdisjoint(shape.instead.get(required, ()))
         if required not in fields and required not in meant and not is_replaced:
             example = shape.fields[required].example
             source.refuse(node, f"{required} is missing.", f"Add {required}: {example}.")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from decimal import Decimal
 
 import yaml
 
@@ -108,6 +109,14 @@ def read_whole(field: str, node: yaml.Node) -> int:
     return int(_digits(field, node, _WHOLE, "a whole number of one to nine digits"))
 
 
+def read_weight(field: str, node: yaml.Node) -> int:
+    """Read a whole number from 1, in digits without quotes; Misread for anything else."""
+    weight = read_whole(field, node)
+    if not weight:
+        raise Misread(f"{field} must be above 0.", "A member without a share needs no entry.")
+    return weight
+
+
 def read_percent(field: str, node: yaml.Node) -> float:
     """Read a number from 0 to 100, in digits without quotes or sign; Misread for others."""
     value = float(_digits(field, node, _DECIMAL, "a percentage in plain digits"))
@@ -121,6 +130,14 @@ def read_factor(field: str, node: yaml.Node) -> float:
     value = float(_digits(field, node, _DECIMAL, "a number in plain digits"))
     if value < 1:
         raise Misread(f"{field} must not be below 1.")
+    return value
+
+
+def read_multiplier(field: str, node: yaml.Node) -> Decimal:
+    """Read a number above 0, in digits without quotes or sign; Misread for others."""
+    value = Decimal(_digits(field, node, _DECIMAL, "a number in plain digits"))
+    if not value:
+        raise Misread(f"{field} must be above 0.")
     return value
 
 

@@ -4,12 +4,19 @@ The reader and the JSON Schemas use the same tables.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import yaml
 
-from quota_ops.desired.yaml.scalars import LONGEST_NOTE, read_note, read_time
+from quota_ops.desired.yaml.scalars import (
+    LONGEST_NOTE,
+    read_multiplier,
+    read_note,
+    read_text,
+    read_time,
+    read_weight,
+)
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.limit_guards import SHARE_COUNTS_FROM
 from quota_ops.model.quota import QUOTA_KEYS
@@ -41,7 +48,7 @@ class Field(NamedTuple):
 class Shape:
     """A mapping: what messages call it and its fields, the fields, and which are required.
 
-    With a field of `instead`, none is required.
+    `instead` has the fields that replace a required one.
     """
 
     title: str
@@ -49,7 +56,7 @@ class Shape:
     fields: Mapping[str, Field]
     required: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
-    instead: frozenset[str] = frozenset()
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def takes(self) -> str:
@@ -66,9 +73,15 @@ QUOTAS_FILE = Shape(
             "The quotas. Each names an entity and its limits.",
             "[{user: alice, limits: {producer_byte_rate: 10 MiB}}]",
         ),
+        "groups": Field(
+            "Groups of clients that share one budget.",
+            "[{name: analytics, members: [{user: spark}, {user: flink}],"
+            " budget: {consumer_byte_rate: 90 MiB}}]",
+        ),
     },
     required=("owner", "quotas"),
     reserved=frozenset({"budget"}),
+    instead={"quotas": ("groups",)},
 )
 
 QUOTA = Shape(
@@ -117,7 +130,7 @@ QUOTA = Shape(
     },
     required=("limits",),
     reserved=frozenset({"budget"}),
-    instead=frozenset({"profile"}),
+    instead={"limits": ("profile",)},
 )
 
 LIMITS = Shape(
@@ -156,6 +169,44 @@ OVERRIDE = Shape(
     required=("until", "limits"),
 )
 
+GROUP = Shape(
+    "A group",
+    "a field of a group",
+    {
+        "name": Field("Its name; plans and reports show it.", "analytics", read_note, NOTE),
+        "members": Field(
+            "The users, client ids or pairs that share the budget.",
+            "[{user: spark}, {user: flink, weight: 2}]",
+        ),
+        "budget": Field(
+            "What the members have together, divided by their weights.",
+            "{consumer_byte_rate: 90 MiB}",
+        ),
+        "minimum": Field("What each member has at least.", "{consumer_byte_rate: 10 MiB}"),
+        "overrides": Field(
+            "Budgets that apply for some time, as overrides of a quota.",
+            "[{until: 2026-12-01 18:00 Europe/Berlin, limits: {consumer_byte_rate: 120 MiB}}]",
+        ),
+        "reason": Field("Why; plans and reports show it.", "nightly reports", read_note, NOTE),
+    },
+    required=("name", "members", "budget"),
+)
+
+MEMBER = Shape(
+    "A member",
+    "a field of a member",
+    {
+        USER: Field("The user.", "spark"),
+        CLIENT_ID: Field("The client id.", "spark-batch"),
+        "weight": Field(
+            "Its share: a member of weight 2 gets twice as much as one of weight 1, the default.",
+            "2",
+            read_weight,
+            {"type": "integer", "minimum": 1, "maximum": 999_999_999},
+        ),
+    },
+)
+
 PROFILE = Shape(
     "A profile",
     "a field of a profile",
@@ -165,6 +216,31 @@ PROFILE = Shape(
             "Another profile, whose limits apply to the keys that this one does not set.", "silver"
         ),
     },
+)
+
+SHARED_FILE = Shape(
+    "A shared file",
+    "a field of a shared file",
+    {
+        "profiles": Field("Profiles, as in cluster.yaml.", "{gold: {producer_byte_rate: 50 MiB}}"),
+    },
+    required=("profiles",),
+)
+
+USE = Shape(
+    "An entry of use",
+    "a field of an entry of use",
+    {
+        "file": Field("The name of the file below _shared.", "gold.yaml", read_text),
+        "factor": Field(
+            "By which the limits of its profiles are multiplied on this cluster; whole numbers are"
+            " rounded down.",
+            "0.5",
+            read_multiplier,
+            {"type": "number", "exclusiveMinimum": 0},
+        ),
+    },
+    required=("file",),
 )
 
 CLUSTER_FILE = Shape(
@@ -231,6 +307,9 @@ CLUSTER_FILE = Shape(
             "What belongs to whom. A quota of an entity that belongs to another owner than its file"
             " is an error.",
             "{payments: {user_prefixes: [payments-], files: [payments.yaml]}}",
+        ),
+        "use": Field(
+            "Files of desired_state/_shared whose profiles this cluster uses.", "[gold.yaml]"
         ),
         "profiles": Field(
             "Sets of limits that quotas refer to by name.",

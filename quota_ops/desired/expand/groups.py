@@ -1,0 +1,86 @@
+"""The quotas of the members of a group: a share of the budget for each."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from quota_ops.desired.expand.overrides import apply_terms
+from quota_ops.desired.expand.shares import NoShareError, split_budget
+from quota_ops.desired.groups import Group
+from quota_ops.desired.limits import Derivation, Limit
+from quota_ops.desired.quotas_file import Quota, QuotasFile
+from quota_ops.desired.yaml.source import Source
+from quota_ops.model.quota import QUOTA_KEYS, format_limit
+
+_HUNDREDTHS = 100
+"""Shares of keys that need not be whole have two decimals."""
+
+
+def expand_groups(file: QuotasFile, at: str) -> Iterator[Quota]:
+    """Yield a quota for each member of the groups of a file at a time.
+
+    Adds a problem for a budget that gives some member no share, or less than the minimum.
+    """
+    for group in file.groups:
+        budgets = {limit.key: limit for limit in group.budget}
+        if group.terms is None:
+            limits: tuple[Limit, ...] = group.budget
+        else:
+            limits = apply_terms(group.terms, budgets, at, file.source.name)
+        shares = [_share(file.source, group, limit) for limit in limits]
+        for member in group.members:
+            name = member.entity.text
+            yield Quota(
+                file.source,
+                file.owner,
+                member.span,
+                member.entity,
+                tuple(share[name] for share in shares if name in share),
+                group.reason,
+                (),
+                None,
+                None,
+                group.name,
+            )
+
+
+def _share(source: Source, group: Group, budget: Limit) -> dict[str, Limit]:
+    """Return the share of each member in a budget by entity; none, after adding a problem."""
+    amounts = _divide(source, group, budget, budget.value)
+    derivation = budget.derivation or Derivation("")
+    returns = derivation.returns_to
+    later = _divide(source, group, budget, returns) if returns else {}
+    total = sum(member.weight for member in group.members)
+    shares = {}
+    for member in group.members:
+        name = member.entity.text
+        if name not in amounts:
+            return {}
+        text = f"group {group.name}, {member.weight} of {total} of "
+        text += format_limit(budget.key, budget.value)
+        text += f", {derivation.text} for the group" if derivation.text else ""
+        derived = derivation._replace(text=text, returns_to=later.get(name, returns))
+        shares[name] = budget._replace(value=amounts[name], text="", derivation=derived)
+    return shares
+
+
+def _divide(source: Source, group: Group, budget: Limit, value: float) -> dict[str, float]:
+    key = QUOTA_KEYS[budget.key]
+    if value == key.unlimited:
+        message = f"The budget {budget.key} is unlimited, so it cannot be divided."
+        _refuse(source, budget, message, "Write a number, or quotas of their own for the members.")
+        return {}
+    unit = 1 if key.whole else _HUNDREDTHS
+    least = next((limit.value for limit in group.minimum if limit.key == budget.key), 0.0)
+    weights = {member.entity.text: member.weight for member in group.members}
+    try:
+        shares = split_budget(int(Decimal(value) * unit), weights, int(Decimal(least) * unit))
+    except NoShareError as error:
+        message = f"The budget {format_limit(budget.key, value)} {error}."
+        _refuse(source, budget, message, "Raise the budget, or remove members.")
+        return {}
+    return {name: float(Decimal(share) / unit) for name, share in shares.items()}
+
+
+def _refuse(source: Source, budget: Limit, message: str, remedy: str) -> None:
+    line, column, length = budget.span
+    source.refuse_at(line, column, message, remedy, length=length)
