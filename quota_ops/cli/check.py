@@ -44,7 +44,6 @@ Examples:
 @refuse_idle("--expanded", "Name the cluster instead.", beside=("--run",))
 @options.as_of
 @refuse_idle("--as-of", "Leave it out: this run has a time.", beside=("--run",))
-@refuse_idle("--format jsonl", "Add --expanded.", without=("--expanded",))
 @options.no_cache
 @click.option(
     "--format",
@@ -70,6 +69,8 @@ def check(
     Needs no broker and no Java. Lists problems with file, line and column, and findings: quotas
     that are valid but probably unintended.
     """
+    if output == _JSONL and not expanded:
+        raise InvalidInput("--format jsonl prints limits, one a line", "Add --expanded.")
     if run_folder is None:
         check_clusters(
             clusters,

@@ -53,7 +53,7 @@ def _sample(param: click.Parameter) -> str:
         return str(param.type.choices[0])
     if isinstance(param.type, click.Path):
         return str(Path(__file__) if param.type.dir_okay is False else Path(__file__).parent)
-    return "7"
+    return "2026-12-01T00:00Z" if param.name == "as_of" else "7"
 
 
 def refusals(command: click.Command) -> Iterator[str]:

@@ -3,16 +3,16 @@
 Files that declare plain limits alone pass unchanged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from quota_ops.desired.expand.findings import check_terms
 from quota_ops.desired.expand.groups import expand_groups
 from quota_ops.desired.expand.overrides import apply_terms
-from quota_ops.desired.expand.profiles import find_profile, refuse_invalid_profiles
+from quota_ops.desired.expand.profiles import ProfileLimits, refuse_invalid_profiles
+from quota_ops.desired.limits import Limit
 from quota_ops.desired.profiles import Profiles
 from quota_ops.desired.quotas_file import Quota, QuotasFile
-from quota_ops.desired.terms import Terms
 from quota_ops.model.finding import Finding
 
 
@@ -32,7 +32,8 @@ def expand(files: Sequence[QuotasFile], profiles: Profiles, at: str) -> Expansio
     if not profiles and not any(map(_is_expanded, files)):
         return Expansion(files)
     refuse_invalid_profiles(profiles)
-    expanded = [_expand_file(file, profiles, at) for file in files]
+    of_profiles = ProfileLimits(profiles)
+    expanded = [_expand_file(file, of_profiles, at) for file in files]
     return Expansion(expanded, tuple(check_terms(files, profiles, at)))
 
 
@@ -41,19 +42,25 @@ def _is_expanded(file: QuotasFile) -> bool:
     return bool(file.groups) or any(quota.terms is not None for quota in file.quotas)
 
 
-def _expand_file(file: QuotasFile, profiles: Profiles, at: str) -> QuotasFile:
+def _expand_file(file: QuotasFile, of_profiles: ProfileLimits, at: str) -> QuotasFile:
     if not _is_expanded(file):
         return file
-    quotas = (
-        quota if quota.terms is None else _expand_quota(quota, quota.terms, profiles, at)
-        for quota in file.quotas
-    )
-    return file._replace(quotas=(*quotas, *expand_groups(file, at)), groups=())
+    quotas = (*_expand_quotas(file.quotas, of_profiles, at), *expand_groups(file, at))
+    return file._replace(quotas=quotas, groups=())
 
 
-def _expand_quota(quota: Quota, terms: Terms, profiles: Profiles, at: str) -> Quota:
-    standing = {limit.key: limit for limit in quota.limits}
-    if terms.profile is not None:
-        standing = find_profile(quota, terms.profile, profiles) | standing
-    limits = apply_terms(terms, standing, at, quota.source.name)
-    return quota._replace(limits=limits, terms=None)
+def _expand_quotas(quotas: Iterable[Quota], of_profiles: ProfileLimits, at: str) -> Iterator[Quota]:
+    last: Quota | None = None
+    limits: tuple[Limit, ...] = ()
+    for quota in quotas:
+        terms = quota.terms
+        if terms is None:
+            yield quota
+            continue
+        is_of_same_list = last is not None and last.terms is terms  # each name has the same limits
+        if not is_of_same_list:
+            standing = {limit.key: limit for limit in quota.limits}
+            if terms.profile is not None:
+                standing = of_profiles.find(quota, terms.profile) | standing
+            limits, last = apply_terms(terms, standing, at, quota.source.name), quota
+        yield quota._replace(limits=limits, terms=None)

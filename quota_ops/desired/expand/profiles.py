@@ -1,6 +1,7 @@
 """The limits of a profile, with those of the profiles that it extends."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from quota_ops.desired.limits import Derivation, Limit
 from quota_ops.desired.profiles import Profile, Profiles
@@ -26,35 +27,61 @@ def refuse_invalid_profiles(profiles: Profiles) -> None:
             profile.source.refuse_at(line, column, message, remedy, length=length)
 
 
-def find_profile(quota: Quota, reference: Reference, profiles: Profiles) -> dict[str, Limit]:
-    """Return the limits of the profile of a quota by key; adds a problem if it cannot have it."""
-    if reference.name not in profiles:
-        _refuse_unknown(quota.source, reference, profiles)
-        return {}
-    limits: dict[str, Limit] = {}
-    names: list[str] = []
-    for profile in _chain(profiles, reference.name):
-        names.append(profile.name)
-        for limit in profile.limits:
-            if not QUOTA_KEYS[limit.key].types.issuperset(quota.entity.types):
-                place = f"{profile.source.file}:{limit.span.line + 1}"
-                types = " and ".join(quota.entity.types)
-                line, column, length = reference.span
-                quota.source.refuse_at(
-                    line,
-                    column,
-                    f"The profile {show(reference.name)} sets {limit.key} ({place}), which does "
-                    f"not apply to {types}.",
-                    "Use another profile, or write the limits here.",
-                    length=length,
-                )
+@dataclass(frozen=True)
+class ProfileLimits:
+    """The limits of profiles with those that they extend, each worked out once."""
+
+    profiles: Profiles
+    known: dict[tuple[str, tuple[str, ...]], Sequence[tuple[str, float, Derivation]]] = field(
+        default_factory=dict
+    )
+
+    def find(self, quota: Quota, reference: Reference) -> dict[str, Limit]:
+        """Return the limits of a quota's profile by key; adds a problem if it cannot have it."""
+        place = reference.name, quota.entity.types
+        if place not in self.known:
+            if self._refuse(quota, reference):
                 return {}
-            place = f"{profile.source.name}:{limit.span.line + 1}"
-            scale = "" if profile.factor is None else f", times {profile.factor}"
-            text = f"profile {' > '.join(map(show, names))} ({place}{scale})"
-            derived = Limit(limit.key, limit.value, "", reference.span, Derivation(text))
-            limits.setdefault(limit.key, derived)
-    return limits
+            self.known[place] = tuple(self._resolve(reference.name))
+        return {
+            key: Limit(key, value, "", reference.span, derivation)
+            for key, value, derivation in self.known[place]
+        }
+
+    def _resolve(self, name: str) -> Iterator[tuple[str, float, Derivation]]:
+        keys: set[str] = set()
+        names: list[str] = []
+        for profile in _chain(self.profiles, name):
+            names.append(profile.name)
+            for limit in profile.limits:
+                if limit.key not in keys:
+                    keys.add(limit.key)
+                    place = f"{profile.source.name}:{limit.span.line + 1}"
+                    scale = "" if profile.factor is None else f", times {profile.factor}"
+                    text = f"profile {' > '.join(map(show, names))} ({place}{scale})"
+                    yield limit.key, limit.value, Derivation(text)
+
+    def _refuse(self, quota: Quota, reference: Reference) -> bool:
+        """Add a problem if the profile is unknown or does not fit; return whether it did."""
+        if reference.name not in self.profiles:
+            _refuse_unknown(quota.source, reference, self.profiles)
+            return True
+        for profile in _chain(self.profiles, reference.name):
+            for limit in profile.limits:
+                if not QUOTA_KEYS[limit.key].types.issuperset(quota.entity.types):
+                    place = f"{profile.source.file}:{limit.span.line + 1}"
+                    types = " and ".join(quota.entity.types)
+                    line, column, length = reference.span
+                    quota.source.refuse_at(
+                        line,
+                        column,
+                        f"The profile {show(reference.name)} sets {limit.key} ({place}), which "
+                        f"does not apply to {types}.",
+                        "Use another profile, or write the limits here.",
+                        length=length,
+                    )
+                    return True
+        return False
 
 
 def _refuse_unknown(source: Source, reference: Reference, profiles: Profiles) -> None:
