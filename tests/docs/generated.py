@@ -17,7 +17,9 @@ from quota_ops.desired.yaml.shapes import (
     CLUSTER_FILE,
     FREEZE,
     GUARDS,
+    GROUP,
     LIMITS,
+    MEMBER,
     MEMORY,
     OVERRIDE,
     OWNER,
@@ -25,6 +27,7 @@ from quota_ops.desired.yaml.shapes import (
     QUOTAS_FILE,
     RETIRED_BROKER,
     SILENCE,
+    USE,
     Shape,
 )
 from quota_ops.findings.codes import CODES
@@ -194,6 +197,9 @@ SECTIONS: dict[str, Callable[[], str]] = {
         ("kind", "what it means"), ((kind.replace("_", " "), KIND_MEANING[kind]) for kind in Kind)
     ),
     "limits": lambda: _fields(LIMITS),
+    "group": lambda: _fields(GROUP),
+    "member": lambda: _fields(MEMBER),
+    "use": lambda: _fields(USE),
     "overrides": lambda: _fields(OVERRIDE),
     "memory": lambda: _fields(MEMORY),
     "outcomes": lambda: _values(("outcome", "what it means"), Status),
