@@ -20,7 +20,7 @@ def find_entities(desired: Desired, file: str, line: int) -> frozenset[str]:
     source = Source(file, file, content, Problems())
     root = compose(source, SizeBudget())
     found: frozenset[str] = frozenset()
-    for item, quotas in () if root is None else read_entries(source, root):
+    for item, entities in () if root is None else read_entries(source, root):
         if item.start_mark.line < line <= max(item.end_mark.line, item.start_mark.line + 1):
-            found = frozenset(quota.entity.text for quota in quotas)
+            found = frozenset(entity.text for entity in entities)
     return found

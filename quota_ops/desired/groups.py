@@ -40,7 +40,7 @@ class Group(NamedTuple):
     reason: str | None
 
 
-def read_groups(source: Source, field: FieldNodes) -> Iterator[Group]:
+def read_groups(source: Source, field: FieldNodes) -> Iterator[tuple[yaml.Node, Group]]:
     """Yield the groups of a `groups` field; adds problems for invalid and repeated ones."""
     names: dict[str, Group] = {}
     for item in read_items(source, field):
@@ -54,7 +54,7 @@ def read_groups(source: Source, field: FieldNodes) -> Iterator[Group]:
                 f"The group {group.name} is defined twice, first on line {first.span.line + 1}."
             )
             source.refuse_at(line, column, message, "Rename one of the two.", length=length)
-        yield group
+        yield item, group
 
 
 def _read_group(source: Source, node: yaml.Node) -> Group | None:

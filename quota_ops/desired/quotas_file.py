@@ -70,17 +70,17 @@ def read_quotas_file(source: Source, root: yaml.Node) -> QuotasFile:
     owner = read_value(source, fields.get("owner"), read_note)
     entries = _read_entries(source, fields, owner)
     quotas = tuple(quota for _, of_entry in entries for quota in of_entry)
-    groups = tuple(read_groups(source, fields["groups"])) if "groups" in fields else ()
-    return QuotasFile(source, owner, quotas, groups)
+    groups = read_groups(source, fields["groups"]) if "groups" in fields else ()
+    return QuotasFile(source, owner, quotas, tuple(group for _, group in groups))
 
 
-def read_entries(source: Source, root: yaml.Node) -> Iterator[tuple[yaml.Node, Sequence[Quota]]]:
-    """Yield each entry of the list `quotas`, and its quotas: one, or one for each name of a list.
-
-    There is none if the entry names no valid entity.
-    """
+def read_entries(source: Source, root: yaml.Node) -> Iterator[tuple[yaml.Node, list[Entity]]]:
+    """Yield each entry of the lists `quotas` and `groups`, and the entities that it is about."""
     fields = read_fields(source, root, QUOTAS_FILE) or {}
-    yield from _read_entries(source, fields, read_value(source, fields.get("owner"), read_note))
+    for item, quotas in _read_entries(source, fields, None):
+        yield item, [quota.entity for quota in quotas]
+    for item, group in read_groups(source, fields["groups"]) if "groups" in fields else ():
+        yield item, [member.entity for member in group.members]
 
 
 def _read_entries(

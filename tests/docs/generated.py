@@ -16,8 +16,8 @@ from quota_ops.cli import main
 from quota_ops.desired.yaml.shapes import (
     CLUSTER_FILE,
     FREEZE,
-    GUARDS,
     GROUP,
+    GUARDS,
     LIMITS,
     MEMBER,
     MEMORY,

@@ -102,7 +102,7 @@ def _read_limits(text: str, source: Source) -> dict[Key, tuple[float, str | None
 def _find_entries(source: Source, root: yaml.Node | None) -> dict[str, yaml.Node]:
     """Return the node of each entry that declares one entity alone, by that entity."""
     entries = () if root is None else read_entries(source, root)
-    return {quotas[0].entity.text: item for item, quotas in entries if len(quotas) == 1}
+    return {entities[0].text: item for item, entities in entries if len(entities) == 1}
 
 
 def _find(node: yaml.Node | None, name: str) -> yaml.Node | None:
