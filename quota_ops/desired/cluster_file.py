@@ -31,6 +31,7 @@ from quota_ops.desired.yaml.scalars import (
     read_flag,
     read_note,
     read_percent,
+    read_positive,
     read_text,
     read_whole,
     show,
@@ -203,6 +204,7 @@ _READERS = {
     "paused": _read_paused,
     "inventory": read_inventory,
     "repository": read_repository,
+    "brokers": read_positive,
 }
 
 

@@ -1,5 +1,6 @@
 """Limits as YAML declares them, each of one key."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.entity_rules import CURLY
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 
+_OF_CLUSTER = re.compile(r"\s*(per|for|in|of)?\s*(the)?\s*(whole)?\s*cluster$", re.IGNORECASE)
 _LONGEST_NUMBER = 40
 """More digits than a double has; the message for a longer text is short."""
 
@@ -82,6 +84,12 @@ def read_limit(key: str, node: yaml.Node) -> float:
         raise Misread(f"{key} is empty.", "To set no limit, remove the key.")
     if len(node.value) > _LONGEST_NUMBER:
         raise Misread(f"{key} must be one number, not {show(node.value)}.")
+    if _OF_CLUSTER.search(node.value):
+        number = _OF_CLUSTER.sub("", node.value).strip()
+        raise Misread(
+            f"{key} applies on each broker, not to the cluster.",
+            f"Write cluster_limits: {{{key}: {number}}}.",
+        )
     try:
         return parse_limit(QUOTA_KEYS[key], node.value)
     except ValueError as error:

@@ -97,7 +97,7 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desi
     names = list_quotas_files(folder, problems, inventory)
     clients = read_inventory_files(folder, inventory, problems) if inventory else {}
     files: Sequence[QuotasFile] = list(read_files(folder, names, problems, file_cache))
-    expanded = Expansion(files) if cluster is None else expand(files, cluster.profiles, at)
+    expanded = Expansion(files) if cluster is None else _expand(files, cluster, at)
     files = expanded.files
     by_file = [file.quotas for file in files]
     quotas = list(chain.from_iterable(by_file))
@@ -118,6 +118,10 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desi
     sources = (cluster.source, *shared, *(file.source for file in files))
     contents = {source.name: source.content for source in sources} | clients
     return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents)
+
+
+def _expand(files: Sequence[QuotasFile], cluster: ClusterFile, at: str) -> Expansion:
+    return expand(files, cluster.profiles, at, cluster.policy.brokers)
 
 
 def read_policy(folder: Path) -> Policy:

@@ -190,6 +190,7 @@ def _quota() -> Schema:
         CLIENT_ID: _or_list(_NAME),
         IP: _or_list(_ADDRESS),
         "limits": limits,
+        "cluster_limits": limits,
         "profile": NOTE,
         "overrides": _overrides(limits),
         "reason": NOTE,

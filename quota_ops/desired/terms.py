@@ -17,6 +17,9 @@ from quota_ops.desired.yaml.fields import (
 from quota_ops.desired.yaml.scalars import read_note, read_time
 from quota_ops.desired.yaml.shapes import OVERRIDE
 from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.model.quota import QUOTA_KEYS
+
+_OF_CONTROLLER = "controller_mutation_rate"
 
 
 class Reference(NamedTuple):
@@ -46,13 +49,15 @@ class Terms(NamedTuple):
     until: str | None
     until_span: Span
     overrides: tuple[Override, ...]
+    cluster_limits: tuple[Limit, ...] = ()
+    """Limits of the whole cluster, to be divided by its brokers."""
 
 
 def read_terms(
     source: Source, fields: Mapping[str, FieldNodes], types: Sequence[str]
 ) -> Terms | None:
     """Read the terms of an entry for an entity with these types; None if it has none."""
-    if not fields.keys() & {"profile", "until", "overrides"}:
+    if not fields.keys() & {"profile", "until", "overrides", "cluster_limits"}:
         return None
     until = fields.get("until")
     return Terms(
@@ -60,7 +65,29 @@ def read_terms(
         read_value(source, until, read_time),
         source.find_span((until or next(iter(fields.values()))).name),
         _read_overrides(source, fields.get("overrides"), types),
+        _read_cluster_limits(source, fields, types),
     )
+
+
+def _read_cluster_limits(
+    source: Source, fields: Mapping[str, FieldNodes], types: Sequence[str]
+) -> tuple[Limit, ...]:
+    """Read the limits of the whole cluster; adds a problem for what brokers do not share."""
+    if "cluster_limits" not in fields:
+        return ()
+    limits = read_limits(source, fields["cluster_limits"], types)
+    for limit in limits:
+        if limit.key == _OF_CONTROLLER:
+            _refuse(source, limit, "is enforced by the controller alone")
+        elif limit.value == QUOTA_KEYS[limit.key].unlimited:
+            _refuse(source, limit, "is unlimited")
+    return limits
+
+
+def _refuse(source: Source, limit: Limit, why: str) -> None:
+    line, column, length = limit.span
+    message = f"{limit.key} {why}, so brokers have no share of it."
+    source.refuse_at(line, column, message, "Write it under limits.", length=length)
 
 
 def _read_overrides(

@@ -16,6 +16,7 @@ TWIN, SLIP, ENDS_SOON, ENDED, UNUSED_PROFILE = "QO112", "QO113", "QO114", "QO115
 SOON_DAYS = 3
 """Within how many days a temporary limit ends for QO114."""
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
+OTHER_BROKERS = "QO205"
 
 _WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
 _FILES, _QUOTAS, _BROKERS = DecidedBy.FILES, DecidedBy.QUOTAS, DecidedBy.BROKERS
@@ -283,6 +284,19 @@ profiles: {gold: {producer_byte_rate: 50 MiB}}""",
         "QO202 is not checked: a typo in the name of a user stays unnoticed.",
         "- {user: alice, limits: {producer_byte_rate: 10 MiB}}",
         "Grant Describe, which only allows reading, or silence the finding in cluster.yaml.",
+    ),
+    Code(
+        OTHER_BROKERS,
+        _WARNING,
+        _BROKERS,
+        "another number of brokers than cluster.yaml declares",
+        "The field brokers of cluster.yaml has another number than the brokers that responded.",
+        "With more brokers than declared, a client may exceed its limit for the whole cluster; with"
+        " fewer, it cannot reach it.",
+        """\
+- user: etl
+  cluster_limits: {producer_byte_rate: 300 MiB}""",
+        "Correct brokers in cluster.yaml, or wait until a broker that is away is back.",
     ),
 )
 

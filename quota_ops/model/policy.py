@@ -66,6 +66,7 @@ YOUNGER: dict[str, Any] = {
     "inventory": None,
     "repository": None,
     "owners": [],
+    "brokers": None,
 }
 """Fields that policies of the first version did not have, with the values that applied then.
 
@@ -136,9 +137,9 @@ class RetiredBroker:
             raise TypeError(f"{self} is not a broker")
 
 
-BESIDE = frozenset({"paused", "freeze", "verify", "repository"})
-"""Fields that do not decide what is written, only when, how it is verified and what reports link
-to: no digest includes them."""
+BESIDE = frozenset({"paused", "freeze", "verify", "repository", "brokers"})
+"""Fields that do not decide what is written except through the rows, only when, how it is verified
+and what reports link to: no digest includes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,8 @@ class Policy:
     """Where a code host shows the repository: see `Repository.parse`."""
     owners: tuple[Owner, ...] = ()
     """What belongs to whom; empty if only the `owner` of each file counts."""
+    brokers: int | None = None
+    """By how many brokers limits for the whole cluster are divided."""
 
     @property
     def inventory_in_git(self) -> str:

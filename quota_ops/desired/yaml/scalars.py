@@ -109,11 +109,11 @@ def read_whole(field: str, node: yaml.Node) -> int:
     return int(_digits(field, node, _WHOLE, "a whole number of one to nine digits"))
 
 
-def read_weight(field: str, node: yaml.Node) -> int:
+def read_positive(field: str, node: yaml.Node) -> int:
     """Read a whole number from 1, in digits without quotes; Misread for anything else."""
     weight = read_whole(field, node)
     if not weight:
-        raise Misread(f"{field} must be above 0.", "A member without a share needs no entry.")
+        raise Misread(f"{field} must be above 0.")
     return weight
 
 

@@ -13,9 +13,9 @@ from quota_ops.desired.yaml.scalars import (
     LONGEST_NOTE,
     read_multiplier,
     read_note,
+    read_positive,
     read_text,
     read_time,
-    read_weight,
 )
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.limit_guards import SHARE_COUNTS_FROM
@@ -110,6 +110,10 @@ QUOTA = Shape(
             " from a default.",
             "{producer_byte_rate: 10 MiB}",
         ),
+        "cluster_limits": Field(
+            "Limits for the whole cluster: each broker gets its share.",
+            "{producer_byte_rate: 300 MiB}",
+        ),
         "profile": Field(
             "The profile whose limits apply; a key in limits takes precedence over the profile.",
             "gold",
@@ -130,7 +134,7 @@ QUOTA = Shape(
     },
     required=("limits",),
     reserved=frozenset({"budget"}),
-    instead={"limits": ("profile",)},
+    instead={"limits": ("profile", "cluster_limits")},
 )
 
 LIMITS = Shape(
@@ -201,7 +205,7 @@ MEMBER = Shape(
         "weight": Field(
             "Its share: a member of weight 2 gets twice as much as one of weight 1, the default.",
             "2",
-            read_weight,
+            read_positive,
             {"type": "integer", "minimum": 1, "maximum": 999_999_999},
         ),
     },
@@ -307,6 +311,11 @@ CLUSTER_FILE = Shape(
             "What belongs to whom. A quota of an entity that belongs to another owner than its file"
             " is an error.",
             "{payments: {user_prefixes: [payments-], files: [payments.yaml]}}",
+        ),
+        "brokers": Field(
+            "The number of brokers, by which cluster_limits are divided.",
+            "3",
+            schema={"type": "integer", "minimum": 1, "maximum": 999_999_999},
         ),
         "use": Field(
             "Files of desired_state/_shared whose profiles this cluster uses.", "[gold.yaml]"

@@ -28,7 +28,8 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     desired = folder.read_table(DESIRED)
     rows, others = _get_values(desired), _find_others(plan)
     known = {one[:3] for one in of_files}
-    more = [one for one in check_cluster(rows, others, facts) if one[:3] not in known]
+    found_now = check_cluster(rows, others, facts, plan.policy.brokers)
+    more = [finding for finding in found_now if finding[:3] not in known]
     found = (*of_files, *mark_silenced(_add_locations(desired, more), silences))
     found += tuple(find_idle_silences(found, silences, list_decidable_codes(facts)))
     folder.write_json(FINDINGS, {"findings": [finding_json(one) for one in found]})
