@@ -115,7 +115,8 @@ def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
     row = LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "old", "", 7)
     arrow = parquet.from_rows(LEDGER, [row]).drop_columns(["sequence"])
 
-    missing = dict.fromkeys(("sequence", "by", "path", "cluster_id")) | {"provenance": Provenance()}
+    names = ("sequence", "by", "path", "cluster_id", "as_of")
+    missing = dict.fromkeys(names) | {"provenance": Provenance()}
     assert folder.about() == {**about, **missing}
     assert list(parquet.to_rows(parquet.conform(LEDGER, arrow))) == [row._replace(sequence=None)]
 
