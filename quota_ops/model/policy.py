@@ -257,7 +257,9 @@ def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
 
 
 def filter_from_json(values: dict[str, Any]) -> EntityFilter:
-    """Return the filter that `filter_json` wrote; KeyError or TypeError for other values."""
+    """Return the filter that `filter_json` wrote; an error for other values, as `from_json`."""
+    for part in values.values():
+        refuse_unknown(part, ("match", "name"))
     parts = [
         FilterPart(kind, Match[part["match"].upper()], part["name"])
         for kind, part in values.items()

@@ -80,7 +80,7 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
 
 def _refuse_alter(store: RunStore, earlier: RunFolder) -> Refused:
     about = earlier.about()
-    planned = find_last_planned_write(store, about["cluster"])
+    planned = find_last_planned_write(store, about["cluster"], earlier.policy().cluster_id)
     other = f"The last run that wrote a plan: quota-ops rollback {planned}" if planned else ""
     values = f"Set the earlier values with quota-ops alter: they are in {earlier.place / ALTER}."
     return Refused(

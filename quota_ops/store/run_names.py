@@ -137,10 +137,11 @@ def _read_id(run: Place) -> str | None:
     return None
 
 
-def find_last_planned_write(store: RunStore, cluster: str) -> str | None:
+def find_last_planned_write(store: RunStore, cluster: str, cluster_id: str) -> str | None:
     """Return CLUSTER/RUN of the last run that wrote a plan to a cluster, without any `alter`."""
     for path in latest_first(store, store.runs(cluster)):
-        if not RunFolder(path).has(ALTER) and _has_written(path):
+        is_own = _read_id(path) == cluster_id
+        if is_own and not RunFolder(path).has(ALTER) and _has_written(path):
             return f"{cluster}/{path.name}"
     return None
 

@@ -46,7 +46,17 @@ def test_what_a_hold_says() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"by": None}, {"reason": 7}, {"until": "soon"}, {"at": "2026-11-21"}, {"who": 1}, {"but": []}],
+    [
+        *(
+            {"by": None},
+            {"reason": 7},
+            {"until": "soon"},
+            {"at": "2026-11-21"},
+            {"who": 1},
+            {"but": []},
+        ),
+        {"who": {"user": {"match": "exact", "name": "alice", "except": "bob"}}},
+    ],
 )
 def test_what_is_no_hold(wrong: dict[str, Any]) -> None:
     """Values that `as_json` never wrote are an error."""
