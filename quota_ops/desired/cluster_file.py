@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
+from quota_ops.desired.ceilings import read_ceilings
 from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.entries import (
     read_duration,
@@ -126,6 +127,8 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     if "owners" in fields:
         values["owners"], owner_nodes = read_owners(source, fields["owners"])
     profiles = read_profiles(source, fields["profiles"]) if "profiles" in fields else {}
+    if "ceilings" in fields:
+        values["ceilings"] = read_ceilings(source, fields["ceilings"])
     uses = read_uses(source, fields["use"]) if "use" in fields else ()
     if len(source.problems) > before:
         return None

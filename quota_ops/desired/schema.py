@@ -11,6 +11,7 @@ import yaml
 
 from quota_ops.desired.cron import PRESETS
 from quota_ops.desired.yaml.shapes import (
+    CEILING,
     CLUSTER_FILE,
     DEFAULT,
     FILTER,
@@ -152,6 +153,7 @@ def cluster_schema() -> Schema:
         },
         "use": {"type": "array", "items": {"anyOf": [_FILE, _object(USE, {"file": _FILE})]}},
         "profiles": _profiles(),
+        "ceilings": _ceilings(),
         "repository": {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"},
         "silence": _silence(),
     }
@@ -222,6 +224,12 @@ def _profiles() -> Schema:
     limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
     profile = _object(PROFILE, limits | {"profile": NOTE}) | {"minProperties": 1}
     return {"type": "object", "propertyNames": NOTE, "additionalProperties": profile}
+
+
+def _ceilings() -> Schema:
+    limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
+    ceiling = _object(CEILING, limits | {"total": _limits()}) | {"minProperties": 1}
+    return {"type": "object", "propertyNames": NOTE, "additionalProperties": ceiling}
 
 
 def _silence() -> Schema:

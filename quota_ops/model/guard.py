@@ -35,6 +35,10 @@ class Guard(StrEnum):
         "small_limit",
         "A limit would fall below `guards.small_byte_rate` or `guards.small_percentage`.",
     )
+    ABOVE_CEILING = (
+        "above_ceiling",
+        "An owner would have a higher limit, or more together, than `ceilings` allow.",
+    )
     DEFAULT_TOUCHED = (
         "default_touched",
         "A default entity would change: it applies to everyone without a quota of their own.",

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from quota_ops.model.ceilings import exceeds_ceiling
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
@@ -191,6 +192,7 @@ _ABOUT_CLEARS = {Guard.REMOVALS, Guard.OWNER_REMOVED, Guard.OLD_LEDGER, Guard.EM
 _CONCERNED: Mapping[str, Callable[[Difference, Policy], bool]] = {
     Guard.RAISE: lambda row, policy: is_raise(row, policy.guards.raise_factor),
     Guard.SMALL_LIMIT: lambda row, policy: is_small(row, policy.guards),
+    Guard.ABOVE_CEILING: exceeds_ceiling,
     Guard.DEFAULT_TOUCHED: lambda row, _policy: row.has_default,
     Guard.DRIFT: lambda row, _policy: row.kind is Kind.DRIFTED,
 }

@@ -1,10 +1,12 @@
 """A cluster's policy: its scope, its protected entities, its guards and how runs behave."""
 
+import json
 import re
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Self
 
+from quota_ops.model.ceilings import Ceiling
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.field_types import check_types, refuse_unknown
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
@@ -67,6 +69,7 @@ YOUNGER: dict[str, Any] = {
     "repository": None,
     "owners": [],
     "brokers": None,
+    "ceilings": [],
 }
 """Fields that policies of the first version did not have, with the values that applied then.
 
@@ -171,6 +174,8 @@ class Policy:
     """What belongs to whom; empty if only the `owner` of each file counts."""
     brokers: int | None = None
     """By how many brokers limits for the whole cluster are divided."""
+    ceilings: tuple[Ceiling, ...] = ()
+    """What each owner may declare."""
 
     @property
     def inventory_in_git(self) -> str:
@@ -192,7 +197,8 @@ class Policy:
             "freeze": [asdict(one) for one in self.freeze],
             "verify": self.verify.value,
             "retired_brokers": [asdict(one) for one in self.retired_brokers],
-            "owners": [_owner_json(owner) for owner in self.owners],
+            "owners": [_in_lists(owner) for owner in self.owners],
+            "ceilings": [_in_lists(ceiling) for ceiling in self.ceilings],
         }
 
     def decisive_fields(self) -> dict[str, Any]:
@@ -236,16 +242,16 @@ class Policy:
                 "memory": check_types([Memory(**values["memory"])])[0],
                 "retired_brokers": tuple(RetiredBroker(**one) for one in values["retired_brokers"]),
                 "owners": tuple(map(Owner.from_json, values["owners"])),
+                "ceilings": tuple(map(Ceiling.from_json, values["ceilings"])),
             }
         )
         return check_types([policy])[0]
 
 
-def _owner_json(owner: Owner) -> dict[str, Any]:
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in asdict(owner).items()
-    }
+def _in_lists(value: Owner | Ceiling) -> dict[str, Any]:
+    """Return the fields as JSON has them: tuples are lists there."""
+    fields_of: dict[str, Any] = json.loads(json.dumps(asdict(value)))
+    return fields_of
 
 
 def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from quota_ops.model.report import STAGES
+from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import DESIRED
 from quota_ops.report.metrics import format_metrics, read_state
 from quota_ops.runs.chain import run_stages
@@ -121,7 +122,8 @@ def test_a_look_does_not_hide_what_a_broker_rejected(lab: Lab) -> None:
     lab.desire({})
     run = lab.start()
     run_stages(run, ("check",))
-    row = (lab.cluster.cluster_id, "user=u1", "nope", 5.0, None, None, "team.yaml", 4)
+    cluster_id = lab.cluster.cluster_id
+    row = DesiredRow(cluster_id, "user=u1", "nope", 5.0, None, None, "team.yaml", 4)
     run.folder.write_table(DESIRED, [row])
     error_of(run, (*STAGES[1:],))
     lab.desire({"user=alice": {KEY: 10.0}})

@@ -147,7 +147,7 @@ def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
     lab.desire(TEN)
     run = lab.start()
     run_stages(run, ("check",))
-    row = (lab.cluster.cluster_id, "user=u1", "nope", 5.0, None, None, "team.yaml", 4)
+    row = DesiredRow(lab.cluster.cluster_id, "user=u1", "nope", 5.0, None, None, "team.yaml", 4)
     run.folder.write_table(DESIRED, [row])
 
     error = error_of(run, ("describe", "diff", "plan", "validate", "apply", "verify", "report"))

@@ -105,3 +105,15 @@ def test_a_plan_as_of_another_time_is_not_applied(lab: Lab) -> None:
         "  Nothing was written. Make a plan without --as-of.\n"
     )
     assert lab.stored()["user=alice"] == {KEY: 5000.0}
+
+
+def test_a_temporary_limit_above_the_ceiling_of_its_owner(lab: Lab) -> None:
+    """An override counts like a limit: a guard blocks what its owner may not declare."""
+    lab.desire({}, ceilings={"team": {KEY: 4000, "total": {KEY: 9000}}})
+    (lab.folder / "team.yaml").write_text(SALE, "utf-8")
+
+    error = error_of(lab.start(allow={}), CHAINS["reconcile"])
+
+    assert "above_ceiling: user=alice producer_byte_rate would be 5 kB/s" in str(error)
+    assert "team would have 10 kB/s of producer_byte_rate together, above its 9 kB/s" in str(error)
+    assert lab.stored() == {}

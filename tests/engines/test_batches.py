@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.sql import text
@@ -26,9 +27,14 @@ Write = tuple[str, str, float | None]
 
 def differences_of(writes: Iterable[tuple[str, *Write]]) -> pa.Table:
     """Return DIFFERENCES of these writes (cluster, entity, key, value; None clears)."""
-    nothing = (None,) * 11
     rows = [
-        (*row, "pending", "clear" if after is None else "set", 1.0, after, *nothing)
+        Difference.of_values(
+            (row[0], row[1], row[2]),
+            Kind.PENDING,
+            Action.CLEAR if after is None else Action.SET,
+            before=1.0,
+            after=after,
+        )
         for *row, after in writes
     ]
     return parquet.from_rows(DIFFERENCES, rows)

@@ -222,6 +222,17 @@ PROFILE = Shape(
     },
 )
 
+CEILING = Shape(
+    "A ceiling",
+    "a field of a ceiling",
+    {
+        **LIMITS.fields,
+        "total": Field(
+            "The highest limits of all its quotas together.", "{producer_byte_rate: 1 GiB}"
+        ),
+    },
+)
+
 SHARED_FILE = Shape(
     "A shared file",
     "a field of a shared file",
@@ -311,6 +322,10 @@ CLUSTER_FILE = Shape(
             "What belongs to whom. A quota of an entity that belongs to another owner than its file"
             " is an error.",
             "{payments: {user_prefixes: [payments-], files: [payments.yaml]}}",
+        ),
+        "ceilings": Field(
+            "What each owner may declare; a guard blocks more.",
+            "{payments: {producer_byte_rate: 200 MiB, total: {producer_byte_rate: 1 GiB}}}",
         ),
         "brokers": Field(
             "The number of brokers, by which cluster_limits are divided.",

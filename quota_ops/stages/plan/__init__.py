@@ -1,11 +1,13 @@
 """plan: check the differences with the guards, and give the plan a digest to approve."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.desired.pauses import find_pause
 from quota_ops.model.approval import Author, DecisionKind, find_login, mark_overridden
+from quota_ops.model.ceilings import Totals, judge_ceilings
 from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
@@ -13,7 +15,7 @@ from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_
 from quota_ops.model.guard_rules import EarlierRuns, judge
 from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy
-from quota_ops.model.rows import Key
+from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.sql.client_effects import (
     SUMMARY,
@@ -130,7 +132,7 @@ def judge_plan(
     clients = read_client_effects(folder) if folder.has(SUMMARY) else None
     if clients and clients.trouble and folder.has(ROLLBACK):
         clients = None
-    return judge(
+    found = judge(
         plan.writes,
         policy=plan.policy,
         commit=plan.commit or folder.about()["provenance"].base,
@@ -139,6 +141,17 @@ def judge_plan(
         clients=clients,
         effects=effects,
     )
+    if not (plan.policy.ceilings or (earlier.policy and earlier.policy.ceilings)):
+        return found
+    totals = _sum_by_owner(folder.read_rows(DESIRED))
+    return (*found, *judge_ceilings(plan.writes, totals, plan.policy, earlier.policy))
+
+
+def _sum_by_owner(rows: Iterable[DesiredRow]) -> Totals:
+    totals: dict[tuple[str | None, str], float] = defaultdict(float)
+    for row in rows:
+        totals[row.owner, row.key] += row.value
+    return totals
 
 
 def refuse_unless_guards_pass(plan: Plan) -> None:

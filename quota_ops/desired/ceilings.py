@@ -1,0 +1,38 @@
+"""The field `ceilings` of cluster.yaml: what each owner may declare."""
+
+import yaml
+
+from quota_ops.desired.limits import read_limits
+from quota_ops.desired.yaml.fields import FieldNodes, read_value
+from quota_ops.desired.yaml.scalars import read_note, show
+from quota_ops.desired.yaml.shapes import CEILING
+from quota_ops.desired.yaml.source import Source
+from quota_ops.model.ceilings import Ceiling, Limits
+
+
+def read_ceilings(source: Source, field: FieldNodes) -> tuple[Ceiling, ...]:
+    """Read the ceilings of a `ceilings` field by owner; adds problems for invalid ones."""
+    ceilings: dict[str, Ceiling] = {}
+    if not isinstance(field.value, yaml.MappingNode):
+        remedy = "For example ceilings: {payments: {producer_byte_rate: 200 MiB}}."
+        source.refuse(field.place, "ceilings must map each owner to limits.", remedy)
+        return ()
+    for key, value in field.value.value:
+        owner = read_value(source, FieldNodes(field.name, key), read_note)
+        if owner is None:
+            continue
+        if owner in ceilings:
+            source.refuse(key, f"The owner {show(owner)} is listed twice.", "Merge the two.")
+        limits = read_limits(source, FieldNodes(key, value), (), CEILING)
+        nodes = value.value if isinstance(value, yaml.MappingNode) else ()
+        total = next(
+            (FieldNodes(name, node) for name, node in nodes if name.value == "total"), None
+        )
+        each = tuple(sorted((limit.key, limit.value) for limit in limits))
+        ceilings[owner] = Ceiling(owner, each, _read_total(source, total))
+    return tuple(ceilings[owner] for owner in sorted(ceilings))
+
+
+def _read_total(source: Source, field: FieldNodes | None) -> Limits:
+    limits = () if field is None else read_limits(source, field, ())
+    return tuple(sorted((limit.key, limit.value) for limit in limits))

@@ -1,0 +1,94 @@
+"""What an owner may declare without the owner of cluster.yaml, and the guard that compares it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from quota_ops.model.difference import Action, Difference
+from quota_ops.model.field_types import check_types
+from quota_ops.model.guard import Guard, GuardFinding, make_finding
+from quota_ops.model.quota import format_limit
+from quota_ops.model.text import counted
+
+if TYPE_CHECKING:
+    from quota_ops.model.policy import Policy
+
+Limits = tuple[tuple[str, float], ...]
+"""Values by quota key, in order of the keys."""
+Totals = Mapping[tuple[str | None, str], float]
+"""The sum of all declared limits by owner and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The highest limit of one quota of an owner, and of all its quotas together, by key."""
+
+    owner: str
+    each: Limits = ()
+    total: Limits = ()
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Parse what `asdict` returned; TypeError for anything else."""
+        each, total = (
+            tuple((str(key), float(value)) for key, value in values[name])
+            for name in ("each", "total")
+        )
+        return check_types([cls(values["owner"], each, total)])[0]
+
+
+def exceeds_ceiling(row: Difference, policy: "Policy") -> bool:
+    """Return whether a row is set above the ceiling of its owner."""
+    if row.action is not Action.SET or row.target is None or row.is_return:
+        return False
+    most = _find_least(policy, None, "each").get((row.owner, row.key))
+    return most is not None and row.target > most
+
+
+def judge_ceilings(
+    writes: Sequence[Difference], totals: Totals, policy: "Policy", applied: "Policy | None"
+) -> Iterator[GuardFinding]:
+    """Yield the findings about rows above a ceiling of this policy or of the last applied one.
+
+    An owner that is above its total for other reasons may still lower its limits.
+    """
+    new = [row for row in writes if row.action is Action.SET and not row.is_return]
+    each = _find_least(policy, applied, "each")
+    above = [
+        row for row in new if (row.target or 0.0) > each.get((row.owner, row.key), _NO_CEILING)
+    ]
+    if above:
+        first = above[0]
+        words = (
+            f"{first.entity} {first.key} would be {format_limit(first.key, first.target)}, above"
+        )
+        words += f" the {format_limit(first.key, each[first.owner, first.key])} that {first.owner}"
+        words += " may declare" + (f", and {counted(len(above) - 1, 'more')}" if above[1:] else "")
+        yield make_finding(Guard.ABOVE_CEILING, words, above)
+    for (owner, key), most in sorted(_find_least(policy, applied, "total").items()):
+        raised = [row for row in new if (row.owner, row.key) == (owner, key) and _is_raised(row)]
+        total = totals.get((owner, key), 0.0)
+        if raised and total > most:
+            words = f"{owner} would have {format_limit(key, total)} of {key} together, above its"
+            words += f" {format_limit(key, most)}"
+            yield make_finding(Guard.ABOVE_CEILING, words, raised, share=100 * total / most)
+
+
+_NO_CEILING = float("inf")
+
+
+def _is_raised(row: Difference) -> bool:
+    return row.before is None or (row.target or 0.0) > row.before
+
+
+def _find_least(
+    policy: "Policy", applied: "Policy | None", field: str
+) -> dict[tuple[str | None, str], float]:
+    """Return the lower ceiling of two policies by owner and key."""
+    least: dict[tuple[str | None, str], float] = {}
+    for ceilings in (policy.ceilings, applied.ceilings if applied else ()):
+        for ceiling in ceilings:
+            for key, value in getattr(ceiling, field):
+                place = ceiling.owner, key
+                least[place] = min(value, least.get(place, value))
+    return least
