@@ -17,21 +17,33 @@ GITHUB_COMMENTS = "/repos/o/r/issues/7/comments"
 GITHUB_COMMENT = "/repos/o/r/issues/comments/"
 GITLAB_NOTES = "/projects/3/merge_requests/7/notes"
 TOKEN = "a-token"
+OWN = "github-actions[bot]"
 
 
 @dataclass
 class CommentsApi:
-    """The running server: the comments by id, and the methods of accepted requests."""
+    """The running server: the comments and their authors by id, and the methods of requests.
+
+    These are the accepted requests about comments.
+    """
 
     address: str = ""
     comments: dict[int, str] = field(default_factory=dict)
+    authors: dict[int, str] = field(default_factory=dict)
     methods: list[str] = field(default_factory=list)
 
 
 @contextmanager
-def serve_comments(*others: str) -> Iterator[CommentsApi]:
-    """Serve a pull request with some comments of other people."""
-    api = CommentsApi(comments=dict(enumerate(others)))
+def serve_comments(  # noqa: C901 - the routes of two APIs
+    *texts: str, author: str = "mallory"
+) -> Iterator[CommentsApi]:
+    """Serve a pull request with some comments of an author.
+
+    The token's user is `OWN`, which GitHub shows such a token by GraphQL alone.
+    """
+    api = CommentsApi(
+        comments=dict(enumerate(texts)), authors=dict.fromkeys(range(len(texts)), author)
+    )
 
     class Handler(BaseHTTPRequestHandler):
         """Answers the requests of one client."""
@@ -48,8 +60,16 @@ def serve_comments(*others: str) -> Iterator[CommentsApi]:
                 self.reply(403, {})
             elif self.command == "GET" and is_listed:
                 page = int(parse_qs(place.query)["page"][0])
-                listed = [{"id": one, "body": text} for one, text in api.comments.items()]
+                listed = [
+                    {"id": one, "body": text, "user": {"login": who}, "author": {"id": who}}
+                    for one, text in api.comments.items()
+                    for who in (api.authors[one],)
+                ]
                 self.reply(200, listed[100 * (page - 1) : 100 * page])
+            elif place.path == "/graphql" and "viewer" in body["query"]:
+                self.reply(200, {"data": {"viewer": {"login": OWN}}}, is_about_comments=False)
+            elif place.path == "/user" and private:
+                self.reply(200, {"id": OWN}, is_about_comments=False)
             elif self.command == "POST" and is_listed:
                 self.keep(201, len(api.comments), body["body"])
             elif self.command == ("PATCH" if bearer else "PUT") and known.isdigit():
@@ -62,11 +82,12 @@ def serve_comments(*others: str) -> Iterator[CommentsApi]:
         def keep(self, code: int, number: int, text: str) -> None:
             """Store a comment."""
             api.comments[number] = text
+            api.authors.setdefault(number, OWN)
             self.reply(code, {"id": number, "html_url": f"https://code.example/comment-{number}"})
 
-        def reply(self, code: int, value: Any) -> None:
+        def reply(self, code: int, value: Any, *, is_about_comments: bool = True) -> None:
             """Send JSON."""
-            if code < 300:
+            if code < 300 and is_about_comments:
                 api.methods.append(self.command)
             content = json.dumps(value).encode()
             self.send_response(code)

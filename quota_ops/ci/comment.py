@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from http.client import HTTPMessage
 from typing import IO, Any
 from urllib.error import HTTPError, URLError
@@ -46,40 +47,46 @@ def find_token(platform: Platform, environment: Mapping[str, str]) -> str | None
     return environment[name] if platform.api else None
 
 
-class StaleComment(InvalidInput):
-    """A comment on an earlier commit may still be shown, because it was not replaced."""
-
-
 def post_comment(platform: Platform, token: str, text: str, marker: str) -> str:
-    """Replace the comment that begins with `marker`, or create it; return its address.
+    """Replace the comment of this token's user that begins with `marker`, or create it.
 
-    Raises InvalidInput with the response of the platform; StaleComment unless there was no earlier
-    comment.
+    Anybody can write a comment that begins with it, so the author counts too. Returns the address
+    of the comment. Raises InvalidInput with the response of the platform.
     """
-    is_new = False
-    try:
-        own = next((one for one in _list_comments(platform, token) if _begins(one, marker)), None)
-        is_new = own is None
-        return _write_comment(platform, token, text, own)
-    except InvalidInput as error:
-        if is_new:
-            raise
-        raise StaleComment(error.message, error.remedy) from error
-
-
-def _write_comment(platform: Platform, token: str, text: str, own: Mapping[str, Any] | None) -> str:
-    if own is None:
-        found = _send(platform, token, "POST", platform.api, text)
+    author = _find_author(platform, token)
+    own = (one for one in _list_comments(platform, token) if _author_of(platform, one) == author)
+    earlier = next((one for one in own if str(one.get("body") or "").startswith(marker)), None)
+    body = {"body": text}
+    if earlier is None:
+        found = _send(platform, token, "POST", platform.api, body)
     elif platform.name == GITHUB:
-        address = f"{platform.api.rpartition('/issues/')[0]}/issues/comments/{own['id']}"
-        found = _send(platform, token, "PATCH", address, text)
+        address = f"{platform.api.rpartition('/issues/')[0]}/issues/comments/{earlier['id']}"
+        found = _send(platform, token, "PATCH", address, body)
     else:
-        found = _send(platform, token, "PUT", f"{platform.api}/{own['id']}", text)
+        found = _send(platform, token, "PUT", f"{platform.api}/{earlier['id']}", body)
     return str(found.get("html_url") or f"note {found.get('id')}")
 
 
-def _begins(comment: Mapping[str, Any], marker: str) -> bool:
-    return str(comment.get("body") or "").startswith(marker)
+def _find_author(platform: Platform, token: str) -> Any:
+    """Return the login of the token's user on GitHub, or its id on GitLab.
+
+    The token of a job of GitHub Actions may not read `/user`, but GraphQL's `viewer`. Other hosts
+    that run such jobs have no GraphQL.
+    """
+    if platform.name == GITHUB:
+        with suppress(InvalidInput):
+            found = _send(platform, token, "POST", platform.graphql, {"query": "{viewer{login}}"})
+            if login := (found.get("data") or {}).get("viewer", {}).get("login"):
+                return login
+    return _send(platform, token, "GET", platform.user)[
+        "login" if platform.name == GITHUB else "id"
+    ]
+
+
+def _author_of(platform: Platform, comment: Mapping[str, Any]) -> Any:
+    is_github = platform.name == GITHUB
+    author = comment.get("user" if is_github else "author") or {}  # null: a deleted account
+    return author.get("login" if is_github else "id")
 
 
 def _list_comments(platform: Platform, token: str) -> Iterator[dict[str, Any]]:
@@ -90,13 +97,19 @@ def _list_comments(platform: Platform, token: str) -> Iterator[dict[str, Any]]:
             return
 
 
-def _send(platform: Platform, token: str, method: str, address: str, text: str = "") -> Any:
+def _send(
+    platform: Platform,
+    token: str,
+    method: str,
+    address: str,
+    values: Mapping[str, str] | None = None,
+) -> Any:
     headers = {"Content-Type": "application/json", "User-Agent": "quota-ops"}
     if platform.name == GITHUB:
         headers |= {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
     else:
         headers |= {"PRIVATE-TOKEN": token}
-    body = json.dumps({"body": text}).encode() if text else None
+    body = json.dumps(values).encode() if values else None
     if not address.startswith(("https://", "http://")):
         raise InvalidInput(f"the address of the API, {address}, is not one of HTTP")
     request = Request(address, body, headers, method=method)  # noqa: S310 - checked above

@@ -31,6 +31,10 @@ class Platform:
     """The file that receives the outputs of the step."""
     api: str = ""
     """The address of the pull request's comments in the API, if there is one."""
+    user: str = ""
+    """The address in the API that shows whose token a request has."""
+    graphql: str = ""
+    """The address of GitHub's GraphQL API, which shows that for every kind of token."""
 
 
 def find_platform(environment: Mapping[str, str]) -> Platform:
@@ -48,7 +52,13 @@ def _find_github(environment: Mapping[str, str]) -> Platform:
     base_ref = environment.get("GITHUB_BASE_REF")
     server = environment.get("GITHUB_SERVER_URL", "https://github.com")
     repository = environment.get("GITHUB_REPOSITORY", "")
-    named = (f"origin/{base_ref}" if base_ref else None, (pull.get("base") or {}).get("sha"))
+    group = event.get("merge_group") or {}
+    named = (
+        f"origin/{base_ref}" if base_ref else None,
+        (pull.get("base") or {}).get("sha"),
+        group.get("base_sha"),
+        _find_before(event.get("before")),
+    )
     api = environment.get("GITHUB_API_URL", "https://api.github.com")
     return Platform(
         GITHUB,
@@ -58,6 +68,8 @@ def _find_github(environment: Mapping[str, str]) -> Platform:
         _find_path(environment, "GITHUB_STEP_SUMMARY"),
         _find_path(environment, "GITHUB_OUTPUT"),
         f"{api}/repos/{repository}/issues/{pull['number']}/comments" if "number" in pull else "",
+        f"{api}/user",
+        environment.get("GITHUB_GRAPHQL_URL", f"{api}/graphql"),
     )
 
 
@@ -69,7 +81,10 @@ def _find_gitlab(environment: Mapping[str, str]) -> Platform:
     branch = environment.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME") or environment.get(
         "CI_DEFAULT_BRANCH"
     )
-    named = [environment.get(one) for one in variables] + [f"origin/{branch}" if branch else None]
+    is_merge_request = "CI_MERGE_REQUEST_IID" in environment
+    named = [environment.get(one) for one in variables]
+    named += [None if is_merge_request else _find_before(environment.get("CI_COMMIT_BEFORE_SHA"))]
+    named += [f"origin/{branch}" if branch else None]
     project, number = environment.get("CI_PROJECT_URL"), environment.get("CI_MERGE_REQUEST_IID")
     api, identity = environment.get("CI_API_V4_URL"), environment.get("CI_PROJECT_ID")
     return Platform(
@@ -78,7 +93,13 @@ def _find_gitlab(environment: Mapping[str, str]) -> Platform:
         environment.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or environment.get("CI_COMMIT_SHA"),
         Repository.on(code_host.GITLAB, project) if project else None,
         api=f"{api}/projects/{identity}/merge_requests/{number}/notes" if api and number else "",
+        user=f"{api}/user" if api else "",
     )
+
+
+def _find_before(commit: str | None) -> str | None:
+    """Return the commit that a branch had before a push; None for a new branch."""
+    return commit if commit and commit.strip("0") else None
 
 
 def _find_path(environment: Mapping[str, str], name: str) -> Path | None:

@@ -103,16 +103,10 @@ def alter(
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
     if source is None:
-        wanted: tuple[Alteration, ...] = (
-            Alteration(parse_entity(names, defaults), parse_changes(add, delete)),
-        )
-    elif names or defaults or add or delete:
-        raise InvalidInput(
-            "--from already names the entities and their changes",
-            "Leave out --names, --defaults, --add and --delete.",
-        )
+        one = Alteration(parse_entity(names, defaults), parse_changes(add, delete))
     else:
-        wanted = _read_changes(source, session.policy)
+        _refuse_beside_file(names, defaults, add, delete)
+    wanted = (one,) if source is None else _read_changes(source, session.policy)
     overridden = tuple(options.parse_allowed(allow, reason, "alter"))
     refuse_protected(wanted, session.policy.protect)
     connection = session.find_connection()
@@ -123,6 +117,7 @@ def alter(
     stoppable = record_command_if_stopped(run, Verb.ALTER, APPLIED, connection_file)
     opening = open_run_cluster(run, "validate", session.policy, connection)
     with stoppable, opening as opened:
+        find_facts = opened.start_facts_query()
         done = alter_quotas(
             run,
             opened,
@@ -134,6 +129,7 @@ def alter(
             validate_only=validate_only,
             find_audit=partial(find_audit_connection, file=connection_file),
         )
+        facts = find_facts()
     sent = done.refusal is None and not validate_only
     with report_sent(done.outcomes if sent else (), run.place):
         try:
@@ -149,12 +145,12 @@ def alter(
                     find_pause(session.policy, datetime.now(UTC)),
                     sent,
                     read_effects(run) if run.has(EFFECTS) else {},
+                    facts,
                 ),
                 output,
             )
             warn_idle(overridden, done.guards)
-            if sent:
-                warn_of_writes((*writes, *session.find_writes(entities.__contains__)))
+            warn_of_writes((*writes, *session.find_writes(entities.__contains__)) if sent else ())
         finally:
             if not validate_only:
                 record_command(run, Verb.ALTER, connection_file)
@@ -164,6 +160,14 @@ def alter(
         raise Refused(
             f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not succeed",
             "The accepted changes were written.",
+        )
+
+
+def _refuse_beside_file(*options_beside: tuple[str, ...]) -> None:
+    if any(options_beside):
+        raise InvalidInput(
+            "--from already names the entities and their changes",
+            "Leave out --names, --defaults, --add and --delete.",
         )
 
 

@@ -1,7 +1,7 @@
 """The command `review`: what a branch changes on the clusters, for its pull request."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -13,17 +13,18 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.idle_options import refuse_idle
-from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.errors import CannotJudge, InvalidDesiredState, InvalidInput
 
 if TYPE_CHECKING:
     from quota_ops.desired.file_cache import FileCache
     from quota_ops.desired.git.branch import Branch
     from quota_ops.model.code_host import Repository
     from quota_ops.model.finding import Problem
-    from quota_ops.model.review import BaseFiles, ClusterReview
+    from quota_ops.model.review import BaseFiles, ClusterReview, Unjudged
     from quota_ops.store.run_store import RunStore
 
 
+_FEW = 3
 CLUSTERS = "clusters"
 """The folder of the reports, one folder for each cluster."""
 
@@ -101,6 +102,7 @@ def review(
     from quota_ops.ci.comment import find_token
     from quota_ops.ci.platform import find_platform
     from quota_ops.cli.review_files import (
+        format_comment,
         post_review,
         publish_failure,
         publish_review,
@@ -128,11 +130,11 @@ def review(
                 problems=_find_stray_files(branch),
             )
             code = found.exit_code(fail_on_guards=fail_on_guards)
-            text = write_review(found, platform, folder, code)
+            text = format_comment(found, platform)
             click.echo(text.partition("\n")[2], nl=False)
-            if token is not None and not post_review(platform, token, text):
-                code = code or InvalidInput.exit_code  # its verdict would be believed
-                write_review(found, platform, folder, code)
+            if token is not None:
+                code = max(code, post_review(platform, token, text))
+            write_review(found, text, folder, code)
             if out is not None:
                 click.echo(f"\nreview: {folder}")
         publish_review(found, platform, folder, code)
@@ -176,51 +178,103 @@ def _below_root(branch: "Branch", problems: "Sequence[Problem]") -> "tuple[Probl
 
 def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[ClusterReview]":
     """Yield the review of each cluster with changed files, own or shared ones, by name."""
-    from quota_ops.desired.files import SHARED, cluster_folders
-    from quota_ops.desired.read import find_clusters_that_use
+    from quota_ops.desired.files import cluster_folders
+    from quota_ops.desired.read import find_policy
     from quota_ops.model.review import ClusterReview
 
     folders = {one.name for one in cluster_folders(branch.desired_state)}
-    changed = [path.partition("/") for path in branch.list_changed()]
-    tops = {top for top, below, _ in changed if below or top in folders}
-    if SHARED in tops:
-        files = {path for top, _, path in changed if top == SHARED}
-        tops |= find_clusters_that_use(branch.desired_state, folders, files)
-    names = sorted(tops - {SHARED})
-    there = folders & {*names}
-    bases, invalid = branch.read_commit(branch.base, names, shared.file_cache)
-    targets: Mapping[str, BaseFiles] = {}
-    if is_behind := bool(branch.count_missing()):
-        targets, _ = branch.read_commit(branch.target, names, shared.file_cache)
-    by_id = {one.policy.cluster_id: one for one in bases.values()}
+    names = _list_clusters(branch, folders, branch.list_changed())
+    is_behind = bool(branch.count_missing())
+    merge = branch.read_merge(names, shared.file_cache) if is_behind else None
+    notes = (_refuse_crossed(branch),) if is_behind and merge is None else ()
+    names |= _list_clusters(branch, folders, merge.changed) if merge else set()
+    there = folders & names
+    bases = branch.read_commit(branch.base, names, shared.file_cache)
+    targets = branch.read_commit(branch.target, names, shared.file_cache) if is_behind else {}
+    heads = branch.read_commit(branch.head, names, shared.file_cache) if merge else {}
+    by_id = {one.policy.cluster_id: one for one in bases.values() if one.policy}
     followed: set[str] = set()
     for name in sorted(there):
-        base = _find_renamed(branch.desired_state / name, by_id) or bases.get(name)
+        policy = find_policy(branch.desired_state / name)
+        base = (by_id.get(policy.cluster_id) if policy else None) or bases.get(name)
         followed |= {base.folder} if base else set()
         target = targets.get(base.folder if base else name)
+        doubt = merge.find_doubt(name, base, heads.get(name), target) if merge else None
         found = ClusterReview(
             name,
             f"{branch.prefix}{name}",
+            policy=policy,
             base=base,
             target=target,
             has_target_changed=is_behind and target != base,
-            invalid_base=invalid.get(name),
+            unjudged=_list_doubts(base, doubt),
+            notes=notes,
             repository=shared.repository,
         )
         found = _review_one(branch, shared, found)
+        found = replace(found, notes=(*found.notes, *_ask_for_folder(branch, shared, found)))
         yield replace(found, problems=_below_root(branch, found.problems))
     for name in sorted(bases.keys() - there - followed):
         yield ClusterReview(name, f"{branch.prefix}{name}", base=bases[name], is_removed=True)
 
 
-def _find_renamed(folder: Path, by_id: "Mapping[str, BaseFiles]") -> "BaseFiles | None":
-    """Return the merge base's files of the same cluster, whatever its folder was called."""
-    from quota_ops.desired.read import read_policy
+def _list_clusters(branch: "Branch", folders: set[str], paths: Iterable[str]) -> set[str]:
+    """Return the clusters of changed files, and those that use a changed shared file."""
+    from quota_ops.desired.files import SHARED
+    from quota_ops.desired.read import find_clusters_that_use
 
-    try:
-        return by_id.get(read_policy(folder).cluster_id)
-    except InvalidDesiredState:
-        return None
+    changed = [path.partition("/") for path in paths]
+    tops = {top for top, below, _ in changed if below or top in folders}
+    if SHARED in tops:
+        files = {path for top, _, path in changed if top == SHARED}
+        tops |= find_clusters_that_use(branch.desired_state, folders, files)
+    return tops - {SHARED}
+
+
+def _ask_for_folder(
+    branch: "Branch", shared: ReviewOptions, found: "ClusterReview"
+) -> "Iterator[str]":
+    """Yield a note on new users that another cluster's files have, unless this cluster knows them.
+
+    Somebody may have edited the wrong folder.
+    """
+    from quota_ops.desired.git.branch import list_users
+    from quota_ops.findings.cluster_rules import list_known_users
+    from quota_ops.report.markdown import code
+
+    facts = found.report.facts if found.report else None
+    known = list_known_users(facts) if facts else frozenset()
+    new = list_users(found.declared) - list_users(found.base.rows if found.base else ()) - known
+    if not new or found.base is None or found.base.invalid:
+        return
+    for user, clusters in sorted(branch.find_users(new, found.cluster, shared.file_cache).items()):
+        where = ", ".join(map(code, clusters[:_FEW]))
+        yield (
+            f"{code(f'user={user}')} has quotas on {where} and had none on {code(found.cluster)}. "
+            "Is this the right folder?"
+        )
+
+
+def _list_doubts(base: "BaseFiles | None", doubt: "Unjudged | None") -> "tuple[Unjudged, ...]":
+    """Return why the changes of a cluster cannot be judged, as far as Git shows it."""
+    from quota_ops.model.review import Unjudged
+
+    if base is None or not base.invalid:
+        return (doubt,) if doubt else ()
+    what = "the files of the merge base are invalid"
+    remedy = "Compare with an earlier commit whose files are valid: --base COMMIT."
+    return (Unjudged(what, base.invalid, remedy), *([doubt] if doubt else []))
+
+
+def _refuse_crossed(branch: "Branch") -> str:
+    """Return a note that no merge was made; CannotJudge if the merge base depends on it."""
+    why = "Git is older than 2.38, so the result of the merge was not read"
+    if branch.is_crossed:
+        raise CannotJudge(
+            f"{branch.target} and HEAD have several merge bases, and {why}",
+            f"Merge {branch.target} into this branch, and run the review again.",
+        )
+    return f"{why}."
 
 
 def _review_one(branch: "Branch", shared: ReviewOptions, found: "ClusterReview") -> "ClusterReview":

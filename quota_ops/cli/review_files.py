@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import click
 
-from quota_ops.ci.comment import StaleComment, post_comment
+from quota_ops.ci.comment import post_comment
 from quota_ops.ci.platform import GITHUB, GITLAB, Platform
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.review import Review
@@ -49,9 +49,13 @@ def without_workflow_commands(platform: Platform) -> Iterator[None]:
     click.echo(f"::{token}::")
 
 
-def write_review(review: Review, platform: Platform, folder: Path, code: int) -> str:
-    """Write comment.md, review.json and both kinds of annotations, and return the comment."""
-    comment = as_comment(review, GITLAB_LIMIT if platform.name == GITLAB else GITHUB_LIMIT)
+def format_comment(review: Review, platform: Platform) -> str:
+    """Return the comment, at most as long as the platform allows."""
+    return as_comment(review, GITLAB_LIMIT if platform.name == GITLAB else GITHUB_LIMIT)
+
+
+def write_review(review: Review, comment: str, folder: Path, code: int) -> None:
+    """Write comment.md, review.json and both kinds of annotations."""
     annotations = list_annotations(review)
     for name, text in (
         (COMMENT, comment),
@@ -60,7 +64,6 @@ def write_review(review: Review, platform: Platform, folder: Path, code: int) ->
         (CODE_QUALITY, as_code_quality(annotations)),
     ):
         (folder / name).write_text(text, "utf-8", "backslashreplace")
-    return comment
 
 
 def publish_review(review: Review, platform: Platform, folder: Path, code: int) -> None:
@@ -97,15 +100,15 @@ def publish_failure(platform: Platform, token: str | None, folder: Path) -> Iter
         raise
 
 
-def post_review(platform: Platform, token: str, comment: str) -> bool:
-    """Create or update the comment; return whether no comment on an earlier commit is left.
+def post_review(platform: Platform, token: str, comment: str) -> int:
+    """Create or update the comment, and return 0 or the exit code of the error that it prints.
 
-    An error is only shown: the change itself may be in order.
+    Without a new comment, people still read the verdict on an earlier commit.
     """
     try:
         address = post_comment(platform, token, comment, MARKER)
     except InvalidInput as error:
         click.echo(str(error), err=True)
-        return not isinstance(error, StaleComment)
+        return error.exit_code
     click.echo(f"comment: {address}")
-    return True
+    return 0

@@ -145,6 +145,14 @@ def find_clusters_that_use(
     return found
 
 
+def find_policy(folder: Path) -> Policy | None:
+    """Read a cluster's cluster.yaml alone; None if it is not valid."""
+    try:
+        return read_policy(folder)
+    except InvalidDesiredState:
+        return None
+
+
 def find_cluster(cluster: str, desired_state: Path) -> Path:
     """Return the folder of a cluster, given as a name under --desired-state or as a path."""
     for folder in (desired_state / cluster, Path(cluster)):

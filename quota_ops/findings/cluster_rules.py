@@ -1,6 +1,7 @@
 """Findings that depend on the quotas and brokers of the cluster."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 
 from quota_ops.findings.codes import (
     BEYOND_THREADS,
@@ -27,6 +28,8 @@ Rows = Mapping[Key, float]
 
 _PERCENTAGE = "request_percentage"
 _PREFIX = "User:"
+_MOST_SUGGESTED = 20
+"""So many unknown users are compared with all known ones: the last of 10,000 is no typo."""
 
 
 def check_cluster(
@@ -40,7 +43,7 @@ def check_cluster(
     yield from _find_hidden(desired, others)
     if facts is not None:
         yield from _find_beyond_threads(desired, facts)
-        yield from _find_unknown_users(desired, facts)
+        yield from find_unknown_users((text for text, _ in desired), facts)
         yield from _find_unchecked_users(desired, facts)
         yield from _find_own_throttle(desired, others, facts)
         yield from _compare_brokers(brokers, facts)
@@ -50,7 +53,7 @@ def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
     """Return the codes for which `check_cluster` has all the facts that it needs."""
     known = {
         BEYOND_THREADS: facts is not None and _capacity(facts) is not None,
-        UNKNOWN_USER: facts is not None and bool(_known_users(facts)),
+        UNKNOWN_USER: facts is not None and bool(list_known_users(facts)),
         UNCHECKED_USERS: facts is not None
         and (facts.lacks_describe or facts.scram_users is not None),
         OWN_LIMIT: facts is not None and _own_name(facts) is not None,
@@ -108,7 +111,7 @@ def _find_beyond_threads(desired: Rows, facts: ClusterFacts) -> Iterator[Finding
             yield Finding(BEYOND_THREADS, text, key, message, CODES[BEYOND_THREADS].remedy)
 
 
-def _known_users(facts: ClusterFacts) -> frozenset[str]:
+def list_known_users(facts: ClusterFacts) -> frozenset[str]:
     """Return the users that the cluster knows; none if it may have others.
 
     A cluster without SCRAM users or ACLs authenticates users in another way. An ACL for everyone
@@ -121,15 +124,25 @@ def _known_users(facts: ClusterFacts) -> frozenset[str]:
     return scram | (named - {"*"}) | {ANONYMOUS}
 
 
-def _find_unknown_users(desired: Rows, facts: ClusterFacts) -> Iterator[Finding]:
-    known = _known_users(facts)
-    for text in dict.fromkeys(text for text, _ in desired) if known else ():
-        name = _user(text)
-        if name is not None and name not in known:
-            message = (
-                f"{text} is for a user without a SCRAM credential and without an ACL of its own."
-            )
-            yield Finding(UNKNOWN_USER, text, None, message, CODES[UNKNOWN_USER].remedy)
+def find_unknown_users(entities: Iterable[str], facts: ClusterFacts) -> Iterator[Finding]:
+    """Yield a finding for each entity whose user the cluster does not know."""
+    known = list_known_users(facts)
+    texts = dict.fromkeys(entities) if known else {}
+    unknown = [
+        (text, name) for text in texts if (name := _user(text)) is not None and name not in known
+    ]
+    client_ids = {Entity.parse(text).as_dict().get(CLIENT_ID) for text in texts if unknown}
+    for number, (text, name) in enumerate(unknown):
+        message = f"{text} is for a user without a SCRAM credential and without an ACL of its own."
+        meant = _suggest_user(name, known, client_ids) if number < _MOST_SUGGESTED else ""
+        yield Finding(UNKNOWN_USER, text, None, message, meant or CODES[UNKNOWN_USER].remedy)
+
+
+def _suggest_user(name: str, known: Collection[str], client_ids: Collection[str | None]) -> str:
+    """Return what somebody who named an unknown user may have meant; empty if nothing is likely."""
+    if near := get_close_matches(name, known, 1):
+        return f"Did you mean {near[0]}?"
+    return f"Did you mean client-id: {name}?" if name in client_ids else ""
 
 
 def _find_unchecked_users(desired: Rows, facts: ClusterFacts) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ LOOPBACK, NOWHERE, AROUND_NAME, FRACTION = "QO108", "QO109", "QO110", "QO111"
 TWIN, SLIP, ENDS_SOON, ENDED, UNUSED_PROFILE = "QO112", "QO113", "QO114", "QO115", "QO116"
 SOON_DAYS = 3
 """Within how many days a temporary limit ends for QO114."""
+PATTERN = "QO117"
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
 OTHER_BROKERS = "QO205"
 
@@ -237,6 +238,21 @@ profiles: {gold: {producer_byte_rate: 50 MiB}}""",
         "Use it, or delete it.",
     ),
     Code(
+        PATTERN,
+        _WARNING,
+        _FILES,
+        "a pattern or a DN with spaces as a name",
+        "Kafka compares names byte by byte: its quotas have no patterns, and names that brokers "
+        "take from certificates have no space after a comma (CN=app,O=example).",
+        "The limit applies only to a client or user with exactly this name, which probably nobody "
+        "has.",
+        """\
+- user: svc-*
+  limits: {producer_byte_rate: 10 MiB}""",
+        "Write an entry for each name. Silence the finding if a client or user really has this "
+        "name.",
+    ),
+    Code(
         BEYOND_THREADS,
         _WARNING,
         _BROKERS,
@@ -256,7 +272,8 @@ profiles: {gold: {producer_byte_rate: 50 MiB}}""",
         "The cluster has SCRAM users and ACLs, but none with this name; an ACL for everyone "
         "(User:*) does not count. This is not checked if the cluster has no SCRAM users or no ACLs,"
         " or does not authorize quota-ops to list them (QO204).",
-        "Usually a typo, or a user that no longer exists: the limit applies to no client.",
+        "Usually a typo, the name of a client id, a user of another cluster, or a user that no "
+        "longer exists: the limit applies to no client.",
         """\
 - user: alcie
   limits: {producer_byte_rate: 10 MiB}""",

@@ -13,6 +13,7 @@ from quota_ops.findings.codes import (
     LOOPBACK,
     NOT_NFC,
     NOWHERE,
+    PATTERN,
     PREFIXED_USER,
     STARVING,
 )
@@ -25,11 +26,13 @@ _STAR = "*"
 _WORD = "default"
 _QUOTED = re.compile(r"\{\s*default\s*:.*\}")
 """The default as a text: in quotes, YAML reads no mapping."""
+_SPACED = re.compile(r"\s*([,;])\s+")
 CURLY = "\u2018\u2019\u201a\u201c\u201d\u201e"
 _AROUND = f" {CURLY}"
 _SUSPICIOUS_STARTS = (_PREFIX, DEFAULT_TEXT, _STAR, _WORD, "{")
 SUSPICIOUS_TEXTS = (
     *(_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP),
+    *(_STAR, ", ", "; "),
     *('"{', "'{", f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
 )
 """A file whose names have findings contains one of these texts, or is not ASCII."""
@@ -48,10 +51,15 @@ def check_names(entity: Entity) -> Iterator[Finding]:
             and name.isascii()
             and not name.startswith(_SUSPICIOUS_STARTS)
             and name == name.strip(" ")
+            and _STAR not in name
+            and not ("=" in name and _SPACED.search(name))
         )
         if name is None or is_usual:
             continue
-        for code, message, remedy in _of_name(kind, name, entity):
+        for code, message, remedy in (
+            *_of_name(kind, name, entity),
+            *_of_pattern(kind, name, entity),
+        ):
             yield Finding(code, entity.text, None, message, remedy)
 
 
@@ -89,6 +97,20 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
     if kind == IP and name in {"0.0.0.0", "::"}:  # noqa: S104 - a name in a file
         message = f"{entity} applies to no connection: no client has this address."
         yield NOWHERE, message, CODES[NOWHERE].remedy
+
+
+def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
+    """Yield a finding for a name with a *, and for a DN with a space after a comma."""
+    if kind == IP or name == _STAR:
+        return
+    if _STAR in name:
+        message = f"{entity} is for a {kind} with a * in its name: Kafka's quotas have no patterns."
+        yield PATTERN, message, CODES[PATTERN].remedy
+    elif "=" in name and _SPACED.search(name):
+        bare = json.dumps(_SPACED.sub(r"\1", name), ensure_ascii=False)
+        message = f"{entity} has a space after a comma; names from certificates have none."
+        remedy = f"Write {kind}: {bare}, unless ssl.principal.mapping.rules adds the space."
+        yield PATTERN, message, remedy
 
 
 def check_limit(entity: Entity, key: str, value: float) -> Iterator[Finding]:

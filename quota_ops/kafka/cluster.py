@@ -9,7 +9,12 @@ from quota_ops.kafka.client.broker_client import ResponseLost
 from quota_ops.kafka.client.deadlines import run_in_background
 from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.facts import build_configs_request, find_responder, read_facts
+from quota_ops.kafka.facts import (
+    build_configs_request,
+    find_responder,
+    make_late_facts,
+    read_facts,
+)
 from quota_ops.kafka.messages import (
     ALTER_CONFIGS,
     CLUSTER_AUTHORIZATION_FAILED,
@@ -159,12 +164,13 @@ class Cluster:
         """
         return read_facts(self._connection, self._description, timeout)
 
-    def start_facts_query(self, timeout: float = 1.0) -> Callable[[], ClusterFacts | None]:
+    def start_facts_query(self, timeout: float = 1.0) -> Callable[[], ClusterFacts]:
         """Start to read the facts in a thread; return a function that waits for them.
 
-        That function returns None when the facts are late or their query failed.
+        If their query is late or fails, that function returns facts that are all late.
         """
-        return run_in_background(lambda: self.read_facts(timeout), timeout)
+        find_facts = run_in_background(lambda: self.read_facts(timeout), 1.5 * timeout)
+        return lambda: find_facts() or make_late_facts(self._connection, self._description)
 
     def start_metadata_query(self, timeout: float = 1.0) -> Callable[[], Metadata | None]:
         """Start to read the age of the brokers' metadata; works like `start_facts_query`."""

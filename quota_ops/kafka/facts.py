@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from quota_ops.kafka.client.broker_client import build_client
+from quota_ops.kafka.client.broker_client import TIMEOUTS, build_client
 from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.client.kafka_python import (
     ACLOperation,
@@ -72,12 +72,12 @@ MetadataVersion of 4.4."""
 def read_facts(connection: Connection, cluster: ClusterDescription, timeout: float) -> ClusterFacts:
     """Read the facts of every endpoint, and the users and ACLs from the first one.
 
-    A fact that does not arrive within `timeout` seconds is None.
+    A fact that does not arrive within `timeout` seconds is None; `late` and `late_users` name it.
     """
     deadline = time.monotonic() + timeout
     client = build_client(connection, cluster.endpoints, timeout, largest=_LARGEST)
     try:
-        responses = _send_requests(client, cluster, deadline)
+        responses, late = _send_requests(client, cluster, deadline)
     finally:
         client.close()
     first, aliases = cluster.endpoints[0].id, {}
@@ -95,10 +95,31 @@ def read_facts(connection: Connection, cluster: ClusterDescription, timeout: flo
         _parse_principals(acls),
         connection.properties["client.id"],
         any(one is not None and one.error_code == _UNAUTHORIZED for one in (users, acls)),
+        tuple(
+            one.id for one in cluster.brokers if (aliases.get(one.id, one.id), "configs") in late
+        ),
+        not late.isdisjoint({(first, "users"), (first, "acls")}),
     )
 
 
-def _send_requests(client: Any, cluster: ClusterDescription, deadline: float) -> Responses:
+def make_late_facts(connection: Connection, cluster: ClusterDescription) -> ClusterFacts:
+    """Return the facts of a query that ended without a result: all of them are late."""
+    return ClusterFacts(
+        tuple(BrokerFacts(one.id, one.address) for one in cluster.brokers),
+        connection.principal,
+        client_id=connection.properties["client.id"],
+        late=tuple(one.id for one in cluster.brokers),
+        late_users=True,
+    )
+
+
+def _send_requests(
+    client: Any, cluster: ClusterDescription, deadline: float
+) -> tuple[Responses, set[tuple[int, str]]]:
+    """Return the responses, and the requests to which none arrived in time.
+
+    A list of ACLs that is too large is not late.
+    """
     nodes, first = map_nodes(client, cluster.endpoints), cluster.endpoints[0].id
     futures = {
         (broker.id, name): client.send(nodes[broker.id], request)
@@ -109,7 +130,13 @@ def _send_requests(client: Any, cluster: ClusterDescription, deadline: float) ->
     # A response that is too large closes the connection, which loses all other responses on it.
     futures[first, "acls"] = client.send(nodes[first], DescribeAclsRequest(**EVERY_ACL))
     _wait(client, [futures[first, "acls"]], deadline)
-    return {one: future.value for one, future in futures.items() if future.succeeded()}
+    responses = {one: future.value for one, future in futures.items() if future.succeeded()}
+    missing = {one: future for one, future in futures.items() if not future.succeeded()}
+    return responses, {
+        one
+        for one, future in missing.items()
+        if one[1] == "configs" or not future.is_done or isinstance(future.exception, TIMEOUTS)
+    }
 
 
 def _wait(client: Any, futures: Iterable[Any], deadline: float) -> None:

@@ -31,7 +31,8 @@ class ClusterFacts:
     `client_id` is its client id. `scram_users` have a SCRAM credential, `acl_principals` an ACL;
     both are None if the cluster does not support or authorize the query, or responds too late.
     `lacks_describe` is whether it rejected one of them because quota-ops is not authorized; without
-    an authorizer, a cluster has no ACLs and rejects no query.
+    an authorizer, a cluster has no ACLs and rejects no query. `late` are the ids of the brokers
+    whose settings did not arrive in time, `late_users` is whether the users or ACLs did not.
     """
 
     brokers: tuple[BrokerFacts, ...]
@@ -40,6 +41,8 @@ class ClusterFacts:
     acl_principals: frozenset[str] | None = None
     client_id: str = "quota-ops"
     lacks_describe: bool = False
+    late: tuple[int, ...] = ()
+    late_users: bool = False
 
     @property
     def callback_classes(self) -> tuple[str, ...]:
@@ -61,6 +64,8 @@ class ClusterFacts:
             "scram_users": _sorted(self.scram_users),
             "acl_principals": _sorted(self.acl_principals),
             "lacks_describe": self.lacks_describe,
+            "late": list(self.late),
+            "late_users": self.late_users,
         }
 
     @classmethod
@@ -72,7 +77,9 @@ class ClusterFacts:
             client_id=values["client_id"],
             scram_users=_names(values["scram_users"]),
             acl_principals=_names(values["acl_principals"]),
-            lacks_describe=values.get("lacks_describe", False),  # not in facts of earlier releases
+            lacks_describe=values["lacks_describe"],
+            late=tuple(values["late"]),
+            late_users=values["late_users"],
         )
         return check_types([facts])[0]
 

@@ -48,6 +48,8 @@ class ClassEffect(NamedTuple):
     client_ids: int = 0
     sends_client_id: bool | None = None
     address: str | None = None
+    more: tuple[str, ...] = ()
+    """Up to two more of the client ids."""
 
     def change(self, key: str) -> LimitChange:
         """Return what happens; a value that exempts a client from limits counts as none.
@@ -88,7 +90,8 @@ class Effect(NamedTuple):
     class, another limit comes first for each of its clients, before and after.
     `own_users`, `own_client_ids` and `own_addresses` are the numbers of those with a limit of their
     own, which the change does not concern. `unexamined` is the number of further client ids with
-    defaults of their own, each of which the change may concern.
+    defaults of their own, each of which the change may concern. `own` names up to three users,
+    client ids and addresses of those numbers, as in an entity's text.
     """
 
     classes: tuple[ClassEffect, ...]
@@ -96,6 +99,7 @@ class Effect(NamedTuple):
     own_client_ids: int = 0
     own_addresses: int = 0
     unexamined: int = 0
+    own: tuple[str, ...] = ()
 
     def is_evident(self, key: str) -> bool:
         """Return whether the values before and after already say everything.

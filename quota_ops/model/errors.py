@@ -15,6 +15,8 @@ QuotaOpsError
     ├── NoResponse     3  a request was sent, and its outcome is unknown
     └── WrongCluster   3  the addresses belong to another cluster
 
+CannotJudge            6  a comparison could not be made, so there is no verdict
+
 Unexpected             5  any other error: a defect of quota-ops, or a limit of this machine
 """
 
@@ -38,6 +40,12 @@ class QuotaOpsError(Exception):
 
     def __str__(self) -> str:
         return self.message if self.remedy is None else f"{self.message}\n  {self.remedy}"
+
+
+class CannotJudge(QuotaOpsError):
+    """A comparison could not be made, because an input is missing, invalid or partial."""
+
+    exit_code = 6
 
 
 class Refused(QuotaOpsError):

@@ -6,6 +6,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from quota_ops.model.ceilings import exceeds_ceiling
 from quota_ops.model.client_effects import InventoryEffects
@@ -25,7 +26,13 @@ from quota_ops.model.memory import CLEARED
 from quota_ops.model.plan import is_raise, is_small
 from quota_ops.model.policy import DriftPolicy, Policy
 from quota_ops.model.rows import Key
-from quota_ops.model.strict_policy import Thresholds, build_unprotected_filter
+from quota_ops.model.strict_policy import (
+    APPLIED,
+    APPLIED_OR_MERGED,
+    Thresholds,
+    build_unprotected_filter,
+    combine_strictly,
+)
 from quota_ops.model.text import counted
 
 
@@ -36,11 +43,31 @@ class EarlierRuns:
     owned: int
     owners: Mapping[str | None, int]
     policy: Policy | None
+    """The policy that cluster.yaml is compared with: the last applied one; in a review, that of
+    the merge base."""
     commits: tuple[str, ...]
     overtaken_by: str | None = None
     """The commit that was applied after this run began."""
     old_ledger: str | None = None
     """Why the ledger is, or may be, an older copy; None if it is the newest."""
+    others: tuple[Policy, ...] | None = None
+    """In a review: the last applied policy and that of the target branch, as far as they are known.
+    Their stricter values count too."""
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The policies whose stricter values count beside those of the plan's own policy."""
+        return tuple(one for one in (*(self.others or ()), self.policy) if one is not None)
+
+    @property
+    def strict_policy(self) -> Policy | None:
+        """The stricter of all these policies, field by field; None without any."""
+        return reduce(combine_strictly, self.policies) if self.policies else None
+
+    @property
+    def source(self) -> str:
+        """What these policies are, in words."""
+        return APPLIED if self.others is None else APPLIED_OR_MERGED
 
 
 def judge(
@@ -53,15 +80,15 @@ def judge(
     effects: Mapping[Key, EffectOnLimits] | None = None,
     clients: InventoryEffects | None = None,
 ) -> tuple[GuardFinding, ...]:
-    """Return the guards that block a plan, by the stricter of its policy and the last applied one.
+    """Return the guards that block a plan, by the strictest of its policy and the earlier ones.
 
     `effects` are those of the writes on classes of clients, `clients` those on the clients of the
-    inventory. The message of a guard that blocks only by the last applied policy mentions it.
+    inventory. The message of a guard that blocks only by an earlier policy mentions it.
 
     A row whose temporary value ended was judged when that value was planned: what it returns to was
     declared then. No guard about a row's value blocks it.
     """
-    thresholds = Thresholds(policy, earlier.policy)
+    thresholds = Thresholds(policy, earlier.strict_policy, earlier.source)
     new = [row for row in writes if not row.is_return]
     clears = [row for row in new if row.action is Action.CLEAR]
     return (
@@ -70,7 +97,7 @@ def judge(
         *judge_values(new, thresholds, effects or {}),
         *_by_kind(new, thresholds),
         *_late_and_returned(new, thresholds),
-        *_unprotected(writes, policy, earlier.policy),
+        *_unprotected(writes, policy, earlier),
         *_defaults(new),
         *(judge_clients(clients, effects or {}, thresholds) if new or not writes else ()),
         *_commits_and_policy(writes, policy, commit, earlier),
@@ -130,10 +157,11 @@ def _by_kind(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
             yield make_finding(guard, f"{name_rows(rows)} {words}", rows)
 
 
-def _unprotected(writes: Sequence[Difference], policy: Policy, applied: Policy | None) -> Findings:
-    rows = list(filter(build_unprotected_filter(policy, applied), writes))
+def _unprotected(writes: Sequence[Difference], policy: Policy, earlier: EarlierRuns) -> Findings:
+    tests = [build_unprotected_filter(policy, one) for one in earlier.policies]
+    rows = [row for row in writes if any(is_unprotected(row) for is_unprotected in tests)]
     if rows:
-        words = "would change, although excluded by the last applied policy"
+        words = f"would change, although excluded by the {earlier.source} policy"
         yield make_finding(Guard.UNPROTECTED, f"{name_rows(rows)} {words}", rows)
 
 
@@ -166,7 +194,8 @@ def _commits_and_policy(
     before = now if earlier.policy is None else earlier.policy.decisive_fields()
     changed = sorted(name for name in now if now[name] != before[name])
     if changed:
-        message = f"cluster.yaml changed since it was applied: {', '.join(changed)}"
+        since = " since it was applied" if earlier.others is None else ""
+        message = f"cluster.yaml changed{since}: {', '.join(changed)}"
         values = [[name, before[name], now[name]] for name in changed]
         yield make_finding(Guard.POLICY_CHANGED, message, what=values)
     if writes and commit in earlier.commits[:-1]:

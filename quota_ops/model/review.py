@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from quota_ops.model.code_host import Repository
-from quota_ops.model.errors import QuotaOpsError, Refused
+from quota_ops.model.errors import CannotJudge, QuotaOpsError, Refused
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.owners import OwnerChange
@@ -13,14 +13,32 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.report import Report
 from quota_ops.model.rows import DesiredRow, Key
 
+FindingKey = tuple[str, str | None, str | None]
+"""What makes two findings the same: code, entity and key."""
+
 
 class BaseFiles(NamedTuple):
-    """What a cluster's files declare in another commit; `folder` is the cluster's folder there."""
+    """What a cluster's files declare in another commit; `folder` is the cluster's folder there.
 
-    policy: Policy
+    If `invalid` has a text, it is why they cannot be read: what the rows are is not known, and the
+    policy only if cluster.yaml alone is valid.
+    """
+
+    policy: Policy | None
     rows: Mapping[Key, DesiredRow]
     findings: tuple[Finding, ...]
     folder: str
+    invalid: str = ""
+
+
+class Unjudged(NamedTuple):
+    """Why a change of a branch cannot be judged: what is missing, in detail, and what to do."""
+
+    what: str
+    """A clause for the verdict, in words of quota-ops."""
+    detail: str = ""
+    """A text that may quote files, names and brokers."""
+    remedy: str = ""
 
 
 class Links(NamedTuple):
@@ -59,28 +77,32 @@ class ClusterReview:
     unlisted: int = 0
     """How many further problems there are."""
     error: QuotaOpsError | None = None
-    """Why the cluster could not be compared or validated."""
+    """Problems in the files, or changes that the broker rejects."""
+    unjudged: tuple[Unjudged, ...] = ()
+    """Why there is no verdict, the main reason first; empty if every comparison was made."""
+    policy: Policy | None = None
+    """The content of cluster.yaml; None if it is invalid."""
     owner_changes: tuple[OwnerChange, ...] = ()
     """The quotas that get another owner than in the merge base."""
     notes: tuple[str, ...] = ()
     """Sentences on what was assumed or skipped."""
     brokers: int = 0
     """How many brokers the cluster has; 0 if it was not queried."""
-    invalid_base: str | None = None
-    """Why the files of the merge base cannot be read."""
     is_removed: bool = False
     """Whether the branch removes the cluster's folder."""
     repository: Repository | None = None
     """Where people see the files, if the CI platform names it; cluster.yaml may name it too."""
+    known_findings: frozenset[FindingKey] = frozenset()
+    """The findings that the merge base or the target branch has too, on the same cluster."""
     compared_with: str = "current"
     """The heading of the values before: those of the cluster, or those of the merge base."""
 
     @property
     def earlier_name(self) -> str | None:
         """The name of the cluster at the merge base, if the branch renames its folder."""
-        if self.base is None or self.is_removed or self.base.policy.cluster == self.cluster:
+        if self.base is None or self.is_removed or self.base.folder == self.cluster:
             return None
-        return self.base.policy.cluster
+        return self.base.folder
 
     @property
     def guards(self) -> tuple[GuardFinding, ...]:
@@ -96,24 +118,23 @@ class ClusterReview:
     def findings(self) -> tuple[Finding, ...]:
         """The findings that are not silenced and that this branch adds.
 
-        Of those that only a plan gives (without a column), these are the ones about its own
-        entities and, if it declares an entity that the merge base lacks, about no entity.
+        One about no entity (that users were not checked) concerns each entity that it adds.
         """
-        known = {one[:3] for one in self.base.findings} if self.base else set()
-        own: set[str | None] = {key.entity for key in self.own}
-        if own - ({key.entity for key in self.base.rows} if self.base else set()):
-            own.add(None)
+        before = {key.entity for key in self.base.rows} if self.base else set()
+        adds_entity = not before.issuperset(key.entity for key in self.declared)
         return tuple(
             one
             for one in (self.report.findings if self.report else ())
-            if one.silenced is None and one[:3] not in known
-            if one.entity in own or (one.place and one.place.column is not None)
+            if one.silenced is None
+            if one[:3] not in self.known_findings or (one.entity is None and adds_entity)
         )
 
     def exit_code(self, *, fail_on_guards: bool = True) -> int:
         """Return the exit code: 0 if nothing is wrong."""
         if self.error is not None:
             return self.error.exit_code
+        if self.unjudged:
+            return CannotJudge.exit_code
         return Refused.exit_code if self.guards and fail_on_guards else 0
 
 

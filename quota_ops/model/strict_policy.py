@@ -48,6 +48,9 @@ def _combine_thresholds(one: GuardThresholds, other: GuardThresholds) -> GuardTh
     )
 
 
+APPLIED, APPLIED_OR_MERGED = "last applied", "last applied or merged"
+
+
 class Threshold(NamedTuple):
     """A number of `guards`, and its source if it does not come from cluster.yaml."""
 
@@ -57,10 +60,14 @@ class Threshold(NamedTuple):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The thresholds that the guards use, and the policy that each comes from."""
+    """The thresholds that the guards use, and the policy that each comes from.
+
+    `source` is what `applied` is: last applied or, in a review, merged.
+    """
 
     policy: Policy
     applied: Policy | None
+    source: str = APPLIED
     strict: Policy = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,14 +76,16 @@ class Thresholds:
     def of(self, name: str) -> Threshold:
         """Return a number of `guards` by its name."""
         new, strict = (getattr(one.guards, name) for one in (self.policy, self.strict))
-        return Threshold(strict, "" if new == strict else f" (as last applied; now it is {new:,g})")
+        return Threshold(
+            strict, "" if new == strict else f" (as {self.source}; now it is {new:,g})"
+        )
 
     @property
     def drift_words(self) -> str:
         """Return the text that names the policy which requires approval of a repair."""
         if self.policy.drift is self.strict.drift:
             return f"the policy sets {self.policy.drift}"
-        return f"the last applied policy sets {self.strict.drift}"
+        return f"the {self.source} policy sets {self.strict.drift}"
 
 
 def build_unprotected_filter(

@@ -68,7 +68,7 @@ class ChangedLimits:
     """The quotas of one key, by the text of their entity; those of unknown types are left out.
 
     `parts` has the parts of each entity. `own_users` are users with a limit of their own that
-    stays, `users_of` those of each client id's pairs, `own_addresses` the number of such addresses.
+    stays, `users_of` those of each client id's pairs, `own_addresses` such addresses.
     `own_ids` has the client ids of each user's pairs and, at None, those that have a default.
     `own_levels` are the levels of a user's limits for all client ids.
     """
@@ -76,7 +76,7 @@ class ChangedLimits:
     def __init__(self, quotas: Mapping[str, Change]) -> None:
         self.parts: dict[str, Parts] = {}
         self.addresses: dict[str, Change] = {}
-        self.own_addresses = 0
+        self.own_addresses: set[str] = set()
         self.own_users: set[str] = set()
         self.users_of: dict[str, set[str]] = defaultdict(set)
         self.own_ids: dict[str | None, dict[str, None]] = defaultdict(dict)
@@ -98,7 +98,8 @@ class ChangedLimits:
         is_kept = None not in change
         if parts.address is not None:
             self.addresses[entity] = change
-            self.own_addresses += is_kept and parts.address != ANY_IP
+            if is_kept and parts.address != ANY_IP:
+                self.own_addresses.add(entity)
             return
         if parts.client_id == NO_CLIENT_ID:
             return

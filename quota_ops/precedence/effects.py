@@ -7,6 +7,8 @@ clients of a class have the same limit. Only classes that a changed quota may co
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from heapq import nsmallest
 from itertools import islice
 
 from quota_ops.model.effect import ClassEffect, Effect, Limit
@@ -23,6 +25,8 @@ from quota_ops.precedence.changed_limits import (
     Sides,
 )
 
+MOST_NAMES = 3
+"""How many clients of each kind are named; the others are counted."""
 MOST_GROUPS = 20
 """How many groups of client ids with equal defaults are examined for each changed user."""
 
@@ -75,12 +79,15 @@ class _Effects:
         sides = self._limits.decide(user, client_id, entity)
         one = ClassEffect(sides.before, sides.after, user, client_id, 1)
         classes = (one,) if sides.come_from(entity) else ()
-        return Effect(classes, own_users=0 if user else self._count_own_users(client_id))
+        if user:
+            return Effect(classes)
+        pairs = self._limits.users_of.get(client_id, set())
+        own = len(self._limits.own_users) + len(pairs - self._limits.own_users)
+        return Effect(classes, own, own=_first({*_first(pairs), *self._first_own_users}))
 
-    def _count_own_users(self, client_id: str) -> int:
-        """Return how many users have a limit of their own, for all client ids or for this one."""
-        users = self._limits.users_of.get(client_id, set())
-        return len(self._limits.own_users) + len(users - self._limits.own_users)
+    @cached_property
+    def _first_own_users(self) -> tuple[str, ...]:
+        return _first(self._limits.own_users)
 
     def _find_many_effect(self, entity: str, user: str | None, *, needs_client_id: bool) -> Effect:
         """Return the effect of a quota for all client ids of a user, or of any other user."""
@@ -97,27 +104,35 @@ class _Effects:
             if sides.come_from(entity)
         ]
         own_ids = limits.own_ids.get(user, {})
-        groups = [(one, 1, limits.decide(user, one, entity)) for one in own_ids]
+        groups: list[tuple[tuple[str, ...], int, Sides]]
+        groups = [((one,), 1, limits.decide(user, one, entity)) for one in own_ids]
         unexamined = 0
         if user and others.come_from(entity) and _is_anothers(others, user):
             own_sides = limits.decide(user, None, entity, levels=limits.own_levels)
             falls_back = 0 if own_sides.before is None else 1
             defaults = list(islice(self._list_default_groups(own_ids, falls_back), MOST_GROUPS))
-            groups += [(one, count, own_sides.fall_back(sides)) for one, count, sides in defaults]
+            groups += [(some, count, own_sides.fall_back(sides)) for some, count, sides in defaults]
             unexamined = self._count_defaults(own_ids) - sum(count for _, count, _ in defaults)
-        own = 0
+        own, named = 0, [] if user else list(self._first_own_users)
         found: dict[tuple[object, ...], ClassEffect] = {}
-        for client_id, count, sides in groups:
+        for some, count, sides in groups:
             if not sides.come_from(entity):
                 own += count
+                named += some[: max(0, MOST_NAMES - own + count)]
                 continue
             summary = sides.summarize(entity)
-            same = found.get(summary) or ClassEffect(sides.before, sides.after, user, client_id)
-            found[summary] = same._replace(client_ids=same.client_ids + count)
+            same = found.get(summary)
+            if same is None:
+                one = ClassEffect(sides.before, sides.after, user, some[0], count, more=some[1:])
+                found[summary] = one
+            else:
+                more = (*same.more, *some)[: MOST_NAMES - 1]
+                found[summary] = same._replace(client_ids=same.client_ids + count, more=more)
         if found:  # client ids with the limits of any other one are no class of their own
             found.pop(others.summarize(entity), None)
         classes += found.values()
-        return Effect(tuple(classes), 0 if user else len(limits.own_users), own, 0, unexamined)
+        users = 0 if user else len(limits.own_users)
+        return Effect(tuple(classes), users, own, 0, unexamined, tuple(named))
 
     def _find_address_effect(self, entity: str, address: str) -> Effect:
         addresses = self._limits.addresses
@@ -128,7 +143,9 @@ class _Effects:
             )
         )
         if address == ANY_IP:
-            return Effect((ClassEffect(before, after),), own_addresses=self._limits.own_addresses)
+            own = self._limits.own_addresses
+            classes = (ClassEffect(before, after),)
+            return Effect(classes, own_addresses=len(own), own=_first(own))
         return Effect((ClassEffect(before, after, address=address),))
 
     def _count_defaults(self, but: Mapping[str, None]) -> int:
@@ -138,8 +155,8 @@ class _Effects:
 
     def _list_default_groups(
         self, but: Mapping[str, None], side: int
-    ) -> Iterator[tuple[str, int, Sides]]:
-        """Yield one of the client ids with equal defaults, how many they are, and its defaults.
+    ) -> Iterator[tuple[tuple[str, ...], int, Sides]]:
+        """Yield up to three client ids with equal defaults, how many there are, and the defaults.
 
         They are equal on one side, 0 for before and 1 for after: on the other side, a changed user
         has a limit of their own. The largest groups come first, without the client ids in `but`.
@@ -153,13 +170,18 @@ class _Effects:
             self._groups[side] = sorted(groups.values(), key=len, reverse=True)
         for group in self._groups[side]:
             count = len(group) - sum(one in group for one in but)
-            if count:
-                yield next((one, count, sides) for one, sides in group.items() if one not in but)
+            if some := tuple(islice((one for one in group if one not in but), MOST_NAMES)):
+                yield some, count, group[some[0]]
 
 
 def _is_anothers(sides: Sides, user: str) -> bool:
     """Return whether no limit, or that of others too, applies to a user before or after."""
     return any(not one or user not in one.entity for one in sides[:2])
+
+
+def _first(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the first of some names, by name."""
+    return tuple(nsmallest(MOST_NAMES, names))
 
 
 def _limit(value: float | None, entity: str) -> Limit | None:

@@ -5,8 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from quota_ops.desired.export.one_off import OneOff
+from quota_ops.findings.cluster_rules import find_unknown_users
 from quota_ops.findings.entity_rules import check_limit, check_names
 from quota_ops.model.alteration import count_altered
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.effect import Effect
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Finding
@@ -35,7 +37,7 @@ class AlterReport:
 
     `changing` are the keys that get another value. `git` is None if the desired state, the ledger
     or a hold is invalid. `standstill` is the reason why no reconcile may write now. `effects` are
-    those that the values before and after do not show.
+    those that the values before and after do not show. `facts` include the users of the cluster.
     """
 
     policy: Policy
@@ -48,6 +50,7 @@ class AlterReport:
     standstill: str | None
     sent: bool
     effects: Mapping[Key, Effect]
+    facts: ClusterFacts | None = None
 
 
 def alter_screen(report: AlterReport) -> Screen:
@@ -63,7 +66,7 @@ def alter_screen(report: AlterReport) -> Screen:
     blocks: list[Line | Table] = [heading, line(), table, line()]
     if report.guards:
         blocks += [*map(guard_line, report.guards), line()]
-    if found := _find(report.rows):
+    if found := _find(report):
         blocks += [*finding_lines(found, most=FEW), line()]
     if report.standstill is not None:
         words = altered_at_standstill(policy.cluster, report.standstill)
@@ -107,7 +110,7 @@ def alter_json(report: AlterReport) -> dict[str, Any]:
         "standstill": report.standstill,
         "changes": changes,
         "guards": [asdict(one) for one in report.guards],
-        "findings": findings_json(_find(report.rows)),
+        "findings": findings_json(_find(report)),
     }
 
 
@@ -121,14 +124,15 @@ def _outcome_words(report: AlterReport) -> str:
     return "unknown whether altered" if is_unknown else "not altered"
 
 
-def _find(rows: Sequence[BatchRow]) -> list[Finding]:
-    """Return the findings that `check` would report for the names and values that are set."""
-    names = dict.fromkeys(row.entity for row in rows if row.after is not None)
+def _find(report: AlterReport) -> list[Finding]:
+    """Return the findings that a plan would report for the names and values that are set."""
+    names = dict.fromkeys(row.entity for row in report.rows if row.after is not None)
     return [
         *(finding for name in names for finding in check_names(Entity.parse(name))),
+        *(find_unknown_users(names, report.facts) if report.facts else ()),
         *(
             finding
-            for row in rows
+            for row in report.rows
             if row.after is not None
             for finding in check_limit(Entity.parse(row.entity), row.key, row.after)
         ),

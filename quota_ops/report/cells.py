@@ -6,7 +6,7 @@ from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.memory import CLEARED, was_cleared
 from quota_ops.model.outcome import AS_INTENDED, DONE, Outcome, Status
-from quota_ops.model.plan import change_share, is_cut
+from quota_ops.model.plan import change_share, cuts_a_client
 from quota_ops.model.quota import UNLIMITED, format_limit
 from quota_ops.model.text import format_percent, plural
 from quota_ops.model.verification import BOOTSTRAP, RowVerdict, Verdict
@@ -48,9 +48,9 @@ def sign(row: ReportRow) -> str:
         return "✂"
     if difference.action is not Action.SET:
         return ""
-    if difference.before is None:
-        return "+"
-    return "↓" if is_cut(difference) else "↑"
+    if cuts_a_client(difference, row.effect):
+        return "↓"
+    return "+" if difference.before is None else "↑"
 
 
 def current_heading(*, applied: bool) -> str:
@@ -82,7 +82,8 @@ def change(row: ReportRow) -> str:
         return "cleared"
     if difference.before is None:
         back = "restored" if row.was_written else "was deleted"
-        return back if difference.is_drift else "new"
+        cuts = ", cuts" if cuts_a_client(difference, row.effect) else ""
+        return back if difference.is_drift else f"new{cuts}"
     if UNLIMITED in {current(row), desired(row)}:
         return "lifted" if desired(row) == UNLIMITED else "limited"
     share = change_share(difference)

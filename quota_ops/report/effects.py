@@ -1,12 +1,12 @@
 """The effect of a changed quota in words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from quota_ops.model.effect import ClassEffect, Effect, Limit, LimitChange
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.quota import format_limit
-from quota_ops.model.text import counted
-from quota_ops.report.formats import escape_text
+from quota_ops.model.text import counted, plural
+from quota_ops.report.formats import escape_text, shortened
 from quota_ops.report.row_status import ReportRow
 
 NO_EFFECT = "no effect: other limits come first for all of its clients"
@@ -21,6 +21,7 @@ _SHARED: Sharing = {
     (CLIENT_ID, USER): "for each client id of a user",
 }
 """How clients share a limit, by the types of the entity that has it."""
+_LONGEST_NAME = 60
 _ANY_ADDRESS = "every IP address without a limit of its own"
 
 
@@ -31,13 +32,27 @@ def effect(row: ReportRow) -> str:
     return escape_text(format_effect(row.effect, row.difference.entity, row.difference.key))
 
 
+def effect_parts(row: ReportRow) -> list[str]:
+    """Return the parts of `effect`, which a table may show in lines of their own."""
+    if row.effect is None:
+        return []
+    parts = list_effects(row.effect, row.difference.entity, row.difference.key)
+    return [escape_text(part) for part in parts]
+
+
 def format_effect(found: Effect, entity: str, key: str) -> str:
     """Return what a change of an entity's key does to which clients.
 
-    `raised: every user without a limit of their own; not affected: 14 users`.
+    `raised: every user without a limit of their own; not affected by this row (own limits): user
+    alice, bob, carol and 11 more`.
     """
+    return "; ".join(list_effects(found, entity, key))
+
+
+def list_effects(found: Effect, entity: str, key: str) -> list[str]:
+    """Return the parts of `format_effect`: for each class of clients, then for all others."""
     classes = [_format_class(one, entity, key) for one in found.classes]
-    return "; ".join([*classes, *_list_others(found)]) if classes else NO_EFFECT
+    return [*classes, *_list_others(found)] if classes else [NO_EFFECT]
 
 
 def _format_class(one: ClassEffect, entity: str, key: str) -> str:
@@ -56,7 +71,16 @@ def _format_clients(one: ClassEffect) -> str:
         return who if one.sends_client_id is None else f"{_SENDS[one.sends_client_id]}, of {who}"
     if one.client_ids == 1:
         return f"client id {_name(one.client_id)} of {who}"
-    return f"{one.client_ids:,} client ids of {who}"
+    return f"{_format_names('client id', (one.client_id, *one.more), one.client_ids)} of {who}"
+
+
+def _format_names(noun: str, some: Sequence[str], number: int) -> str:
+    """Return the first of a number of clients by name: `users alice, bob, carol and 11 more`."""
+    if not some:
+        return counted(number, noun)
+    names = ", ".join(shortened(_name(one), _LONGEST_NAME) for one in some)
+    more = f" and {number - len(some):,} more" if number > len(some) else ""
+    return f"{plural(number, noun)} {names}{more}"
 
 
 def _name(part: str) -> str:
@@ -95,11 +119,16 @@ def _format_limit(limit: Limit | None, entity: str, key: str, shared: Sharing) -
 def _list_others(found: Effect) -> Iterator[str]:
     """Yield whom the change does not concern, and how many client ids were not examined."""
     counts = (
-        (found.own_users, "user"),
-        (found.own_client_ids, "client id"),
-        (found.own_addresses, "address"),
+        (found.own_users, USER, "user"),
+        (found.own_client_ids, CLIENT_ID, "client id"),
+        (found.own_addresses, IP, "address"),
     )
-    if others := [counted(number, noun) for number, noun in counts if number]:
+    others = [
+        _format_names(noun, [one for one in found.own if one.startswith(f"{kind}=")], number)
+        for number, kind, noun in counts
+        if number
+    ]
+    if others:
         yield f"not affected by this row (own limits): {', '.join(others)}"
     if found.unexamined:
         yield f"not examined: {counted(found.unexamined, 'more client id')} with own defaults"

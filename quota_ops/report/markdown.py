@@ -17,7 +17,7 @@ from quota_ops.model.text import counted
 from quota_ops.report import cells
 from quota_ops.report.brokers import broker_words
 from quota_ops.report.client_effects import inventory_words
-from quota_ops.report.effects import effect
+from quota_ops.report.effects import effect_parts
 from quota_ops.report.findings import EXPLAIN, FEW, more_words
 from quota_ops.report.formats import (
     escape_text,
@@ -142,7 +142,7 @@ def _table_row(row: ReportRow, line_break: str) -> str:
         line_break.join(
             [
                 f"{cells.current(row)} → **{cells.desired(row)}**{share}",
-                *(cell(words) for words in (effect(row), why) if words),
+                *(cell(words) for words in (*effect_parts(row), why) if words),
             ]
         ),
         line_break.join(

@@ -31,6 +31,11 @@ from quota_ops.report.sentences import (
 )
 from quota_ops.report.stages import stopped_stages
 
+STOPS_ALL = (
+    "Until then nothing of this cluster is planned or written: quotas of a file that cannot be "
+    "read would look removed."
+)
+
 
 def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
     """Return every problem of a desired state with its place underlined, and how many there are.
@@ -52,7 +57,10 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
         + (f", {counted(len(findings), 'finding')}" if findings else "")
         + f" ({counted(error.quotas, 'quota')} read)"
     )
-    return (*lines, line(total, Tone.REFUSAL))
+    lines.append(line(total, Tone.REFUSAL))
+    if error.quotas and error.files_with_problems < error.files:
+        lines.append(line(STOPS_ALL, Tone.CONTEXT))
+    return tuple(lines)
 
 
 def plan_screen(report: Report, *, most: int | None = None) -> Screen:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action
@@ -151,6 +152,25 @@ def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = st
     )
 
 
+def late_words(facts: ClusterFacts | None) -> str:
+    """Return what was not checked, because brokers responded too late; empty if everything was."""
+    found = []
+    if facts and facts.late:
+        every = len(facts.late) == len(facts.brokers)
+        ids = ", ".join(map(str, facts.late))
+        whose = "no broker arrived" if every else f"broker {ids} did not arrive"
+        found.append(
+            f"The settings of {whose} in time, so {BEYOND_THREADS} and "
+            "client.quota.callback.class were not checked."
+        )
+    if facts and facts.late_users:
+        found.append(
+            f"The users and ACLs of the cluster did not arrive in time, so {UNKNOWN_USER} was not "
+            "checked."
+        )
+    return " ".join(found)
+
+
 def metadata_words(metadata: Metadata | None) -> Iterator[str]:
     """Yield a sentence for each reason not to trust the quotas that the brokers report."""
     if metadata is None:
@@ -207,6 +227,7 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     return [
         *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),
         *([callback] if callback else []),
+        *([late] if (late := late_words(report.facts)) else []),
         *([clock] if (clock := clock_words(report.clock_lead)) else []),
         *metadata_words(report.metadata),
         *(quoted(change.text) for change in report.owner_changes),

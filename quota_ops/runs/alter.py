@@ -14,7 +14,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.delivery import write_rows
 from quota_ops.kafka.outcomes import build_outcomes, list_interrupted
-from quota_ops.model.alteration import Alteration
+from quota_ops.model.alteration import Alteration, altered_targets
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
@@ -184,6 +184,22 @@ def _number_batches(writes: Sequence[Difference]) -> Batches:
     for row in read_rows(BATCHES, number_batches(from_rows(DIFFERENCES, writes))):
         batches.setdefault(row.batch, []).append(row)
     return batches
+
+
+def list_altered(folder: RunFolder) -> tuple[Difference, ...]:
+    """Return the changes of an alter that a broker accepted, as unmanaged rows of a plan.
+
+    Their `before` is the value that the cluster has since; what Git declares is not known here.
+    """
+    accepted = {one.entity for one in folder.outcomes(APPLIED) if one.status in DONE}
+    cluster_id = folder.policy().cluster_id
+    return tuple(
+        Difference.of_values(
+            (cluster_id, *key), Kind.UNMANAGED, Action.REPORT, before=value, after=None
+        )
+        for key, value in folder.read_as(ALTER, altered_targets).items()
+        if key.entity in accepted
+    )
 
 
 def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:

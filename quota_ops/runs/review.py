@@ -5,12 +5,12 @@ writes other rows than the plan of the merge base would, for example because of 
 """
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
+from quota_ops.findings.cluster_rules import check_cluster
 from quota_ops.model.difference import WRITES, Action, Difference
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import (
@@ -19,20 +19,24 @@ from quota_ops.model.errors import (
     InvalidInput,
     NotAuthorized,
     QuotaOpsError,
+    Refused,
 )
 from quota_ops.model.guard_rules import EarlierRuns
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.owners import list_owner_changes
 from quota_ops.model.policy import Policy
-from quota_ops.model.review import BaseFiles, ClusterReview
+from quota_ops.model.report import Report
+from quota_ops.model.review import BaseFiles, ClusterReview, FindingKey, Unjudged
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.model.snapshot import SnapshotHeader
 from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER
+from quota_ops.report.sentences import late_words
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.stages.describe import describe_cluster, judge_scope, make_cluster_row
 from quota_ops.stages.diff import find_differences
 from quota_ops.stages.plan import plan_changes
+from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.report import read_run, write_forms
 from quota_ops.store.run_folder import DESCRIBED, POLICY, RunFolder
 from quota_ops.store.snapshot import Snapshot
@@ -44,6 +48,13 @@ NOT_VALIDATED = (
     "which Kafka requires even for validate-only."
 )
 NO_LEDGER = "The run store has no ledger of this cluster, so whatever {declared} counts as managed."
+NO_INVENTORY = (
+    "The inventory {} was not read, so how many clients the changes concern is not known."
+)
+NOT_APPLIED = (
+    "The target branch has changed cluster.yaml since it was last applied ({}): the plan after the "
+    "merge needs approval for that too (policy_changed)."
+)
 FILES_ONLY = "The cluster was not queried: this compares the files with those of the merge base."
 
 
@@ -52,31 +63,40 @@ def review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clust
 
     An error never ends the review: it is in the result, with what is known nevertheless.
     """
-    base, is_base_known = found.base, found.invalid_base is None
+    base = found.base
     try:
         run_stage(run, "check")
     except InvalidDesiredState as invalid:
         return replace(found, problems=invalid.problems, unlisted=invalid.unlisted, error=invalid)
     except QuotaOpsError as error:
-        return replace(found, error=error)
+        return _doubt(found, "the files could not be checked", error)
     rows = {row.id: row for row in run.folder.read_rows(DESIRED)}
-    if base:
+    is_base_known = base is None or not base.invalid
+    if base and is_base_known:
         before, after = (
             [(row.entity, row.key, row.owner) for row in declared.values()]
             for declared in (base.rows, rows)
         )
         found = replace(found, owner_changes=list_owner_changes(before, after))
     policy = run.folder.policy()
-    is_same_policy = base and policy == replace(base.policy, cluster=policy.cluster)
-    if base and is_same_policy and values_of(rows) == values_of(base.rows):
-        return found
-    found = _describe(run, found, files_only=files_only)
-    if found.error is not None and not is_base_known:
-        return found
+    if base and base.policy and is_base_known:
+        is_same_policy = policy == replace(base.policy, cluster=policy.cluster)
+        if is_same_policy and values_of(rows) == values_of(base.rows):
+            return found
+    if is_base_known or not files_only:
+        found = _describe(run, found, files_only=files_only)
+    if not (is_base_known or found.brokers):
+        return found  # nothing to compare with
     try:
         return _compare(run, found, rows)
     except QuotaOpsError as error:
-        return replace(found, error=found.error or error)
+        return _doubt(found, "the comparison failed", error)
+
+
+def _doubt(found: ClusterReview, what: str, error: QuotaOpsError) -> ClusterReview:
+    """Add the reason that an error gives for no verdict."""
+    reason = Unjudged(what, error.message, error.remedy or "")
+    return replace(found, unjudged=(*found.unjudged, reason))
 
 
 def values_of(rows: Mapping[Key, DesiredRow]) -> dict[Key, float]:
@@ -86,23 +106,24 @@ def values_of(rows: Mapping[Key, DesiredRow]) -> dict[Key, float]:
 
 def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterReview:
     """Describe the cluster or, without it, the state that the merge base declares."""
-    is_base_known = found.invalid_base is None
     if not files_only:
         try:
-            if is_base_known:
-                _check_connection(run.folder.policy(), found.base)
+            _check_connection(run.folder.policy(), found.base)
             run_stage(run, "describe")
         except QuotaOpsError as error:
-            found = replace(found, error=error)
+            found = _doubt(found, "the cluster was not queried", error)
         else:
             brokers = len(run.folder.read_json(DESCRIBED)["brokers"])
             return replace(found, brokers=brokers)
     policy, base = run.folder.policy(), found.base
     if policy.inventory and "://" in policy.inventory:  # a bucket, which needs credentials too
-        run.folder.write_json(POLICY, replace(policy, inventory=None).as_json())
-        if base:
+        if base and base.policy:
             base = base._replace(policy=replace(base.policy, inventory=None))
             found = replace(found, base=base)
+        note = NO_INVENTORY.format(policy.inventory)
+        policy = replace(policy, inventory=None)
+        run.folder.write_json(POLICY, policy.as_json())
+        found = replace(found, policy=policy, notes=(*found.notes, note))
     rows = base.rows.values() if base else ()
     stored = tuple(StoredQuota(Entity.parse(row.entity), row.key, row.value) for row in rows)
     files = Snapshot("the merge base", stored, SnapshotHeader(policy.cluster_id))
@@ -118,7 +139,7 @@ def _check_connection(policy: Policy, base: BaseFiles | None) -> None:
 
     A branch must not choose what the credentials of a job are used on.
     """
-    named = base.policy.connection if base else None
+    named = base.policy.connection if base and base.policy else None
     if policy.connection == named or policy.connection in os.environ.get(CONNECTIONS, "").split():
         return
     raise InvalidInput(
@@ -131,7 +152,7 @@ def _check_connection(policy: Policy, base: BaseFiles | None) -> None:
 
 def _compare(run: Run, found: ClusterReview, rows: Mapping[Key, DesiredRow]) -> ClusterReview:
     folder, base, queried = run.folder, found.base, found.compared_with == "current"
-    is_base_known = found.invalid_base is None
+    is_base_known = base is None or not base.invalid
     declared = (base.rows if base else {}) if is_base_known else rows
     if folder.described()[0] is None:
         _count_as_managed(folder, declared)
@@ -141,18 +162,22 @@ def _compare(run: Run, found: ClusterReview, rows: Mapping[Key, DesiredRow]) -> 
     with folder.stage("diff"):
         find_differences([folder], run.engine)
         changed = _find_changed(rows, base.rows if base else {})
-        before = _find_writes(_diff_base(run, base)) if is_base_known else {}
+        of_base = _diff_base(run, base) if is_base_known else ()
+        before = _find_writes(of_base)
         own = _list_own(folder.differences(), changed, before, everything=not is_base_known)
         _limit_writes(folder, own)
     found = replace(found, own=own, declared=own & rows.keys())
-    owners = Counter(row.owner for row in declared.values())
-    policy = base.policy if base else None
-    earlier = EarlierRuns(len(declared), owners, policy, commits=())
+    known = read_earlier_runs(folder)
+    found = replace(found, notes=(*found.notes, *_list_unapplied(known.policy, base)))
+    earlier = _add_policies(known, found)
     with suppress(GuardsRefused), folder.stage("plan"):  # the plan lists them
         plan_changes(folder, run.approvals, earlier=earlier)
     if queried:
         found = _validate(run, found)
+    known_findings = _find_known_findings(folder, found, of_base)
+    found = replace(found, known_findings=frozenset(known_findings))
     report = read_run(folder)
+    found = replace(found, unjudged=(*found.unjudged, *_list_partial(report, queried=queried)))
     report = replace(report, repository=found.repository or report.repository)
     write_forms(folder, report)
     return replace(found, report=report)
@@ -163,9 +188,51 @@ def _validate(run: Run, found: ClusterReview) -> ClusterReview:
         run_stage(run, "validate")
     except NotAuthorized:
         return replace(found, notes=(*found.notes, NOT_VALIDATED))
-    except QuotaOpsError as error:
+    except Refused as error:
         return replace(found, error=error)
+    except QuotaOpsError as error:
+        return _doubt(found, "the changes were not validated", error)
     return found
+
+
+def _find_known_findings(
+    folder: RunFolder, found: ClusterReview, of_base: Iterable[Difference]
+) -> Iterator[FindingKey]:
+    """Yield the findings that the merge base or the target has, in its files or on the cluster."""
+    gone = {row.id for row in of_base if row.action in {Action.CLEAR, Action.FORGET}}
+    stored = {row.id: row.value for row in folder.read_rows(ACTUAL) if row.id not in gone}
+    for files in filter(None, (found.base, found.target)):
+        others = {key: value for key, value in stored.items() if key not in files.rows}
+        brokers = files.policy.brokers if files.policy else None
+        on_cluster = check_cluster(values_of(files.rows), others, folder.facts(), brokers)
+        yield from (one[:3] for one in (*files.findings, *on_cluster))
+
+
+def _add_policies(known: EarlierRuns, found: ClusterReview) -> EarlierRuns:
+    """Return what a plan compares with, and the policies that the branch may not loosen.
+
+    A plan uses the last applied policy. A review uses those of the merge base and of the target
+    branch too, which are applied after the merge at the latest.
+    """
+    base, target = (one and one.policy for one in (found.base, found.target))
+    others = tuple(one for one in (known.policy, target) if one is not None)
+    return replace(known, policy=base or known.policy, commits=(), overtaken_by=None, others=others)
+
+
+def _list_unapplied(applied: Policy | None, base: BaseFiles | None) -> Iterator[str]:
+    """Yield a note if the policy of the target branch itself has not been applied."""
+    if applied and base and base.policy:
+        before, now = (one.decisive_fields() for one in (applied, base.policy))
+        if changed := sorted(name for name in now if now[name] != before[name]):
+            yield NOT_APPLIED.format(", ".join(changed))
+
+
+def _list_partial(report: Report, *, queried: bool) -> Iterator[Unjudged]:
+    """Yield what the plan of a review lacks to be judged."""
+    if report.clients and report.clients.trouble:
+        yield Unjudged("the inventory was not read", report.clients.trouble)
+    if queried and (late := late_words(report.facts)):
+        yield Unjudged("brokers sent their settings too late", late, "Run the review again.")
 
 
 def _find_changed(rows: Mapping[Key, DesiredRow], base: Mapping[Key, DesiredRow]) -> set[Key]:
@@ -191,7 +258,9 @@ def _diff_base(run: Run, base: BaseFiles | None) -> tuple[Difference, ...]:
     other = RunFolder(folder.place / "merge-base", only_read=run.store).with_cache()
     ledger, actual = folder.read_table(LEDGER), folder.read_rows(ACTUAL)
     at = datetime.fromisoformat(folder.about()["started"])
-    base_policy = replace(base.policy, cluster_id=policy.cluster_id) if base else policy
+    base_policy = policy
+    if base and base.policy:
+        base_policy = replace(base.policy, cluster_id=policy.cluster_id)
     stored = (StoredQuota(Entity.parse(row.entity), row.key, row.value) for row in actual)
     rows = base.rows.values() if base else ()
     other.write_table(DESIRED, [row._replace(cluster=policy.cluster_id) for row in rows])

@@ -4,7 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
+from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.model.cluster_facts import ClusterFacts
 from tests.broker.rights import properties_of, rights
 from tests.lab import Lab, open_lab
 from tests.repositories import commit_all, git, head
@@ -252,12 +256,98 @@ def test_a_cluster_that_cannot_be_queried_is_red(lab: Lab) -> None:
     code, comment = review(lab)
 
     assert (code, comment.partition("** ·")[0]) == (
-        2,
-        "**quota-ops · ❌ 1 change on `demo`; the cluster was not queried",
+        6,
+        "**quota-ops · ❔ 1 change on `demo`; cannot judge: the cluster was not queried",
     )
     assert "| merge base → desired |" in comment
     assert "10 MiB/s → **20 MiB/s** (+100 %)" in comment
-    assert f"❌ `{lab.connection_file} cannot be read" in comment or "connection" in comment
+    why = f"{lab.connection_file}, named by $QUOTA_OPS_CONNECTION_DEMO: No such file or directory."
+    assert "\n❔ Cannot judge, because the cluster was not queried: `" in comment
+    assert f"{why}`\n" in comment
+
+
+def test_a_branch_is_judged_by_the_strictest_policy_that_was_applied_or_merged(lab: Lab) -> None:
+    """What the review blocks, the plan blocks, even if main has loosened the guard meanwhile."""
+    begin(lab, alice=10, bob=20)
+    lab.run("reconcile")
+    root = lab.folder.parent
+    git(root, "checkout", "--quiet", "main")
+    lab.desire(limits(alice=10, bob=20), guards={"cut_share": 90, "raise_factor": 10})
+    commit_all(root)
+    git(root, "checkout", "--quiet", "-B", "branch")
+    lab.desire(limits(alice=4, bob=20), guards={"cut_share": 90, "raise_factor": 10})
+    commit_all(root)
+
+    code, comment = review(lab)
+    plan = lab.call("plan", "demo")
+
+    cut = f"user=alice {RATE} would fall by more than 50 % (as last applied"
+    assert (code, f"`cut`: `{cut} or merged; now it is 90)`" in comment) == (1, True), comment
+    assert (
+        "\nThe target branch has changed cluster.yaml since it was last applied (guards): the plan "
+        "after the merge needs approval for that too (policy_changed).\n"
+    ) in comment
+    assert (plan.returncode, f"{cut}; now it is 90)" in plan.stdout) == (1, True), plan.stdout
+    assert "policy_changed" in plan.stdout
+
+
+def test_a_repair_of_main_is_not_judged(lab: Lab) -> None:
+    """Nothing is green about a branch whose merge base does not parse, and the guards still look.
+
+    The guards are those of the last applied policy, and the loosened ones are listed.
+    """
+    begin(lab, alice=10, bob=20)
+    lab.run("reconcile")
+    root = lab.folder.parent
+    git(root, "checkout", "--quiet", "main")
+    (lab.folder / "team.yaml").write_text("owner: team\nquotas: 3\n", "utf-8")
+    commit_all(root)
+    git(root, "checkout", "--quiet", "-B", "branch")
+    lab.desire(limits(alice=1, bob=20), guards={"cut_share": 100, "raise_factor": 10})
+    commit_all(root)
+
+    code, comment = review(lab)
+
+    verdict = (
+        "❔ 1 change and changed settings on `demo`; cannot judge: the files of the merge base"
+    )
+    assert (code, comment.partition("** ·")[0]) == (6, f"**quota-ops · {verdict} are invalid")
+    cut = (
+        f"user=alice {RATE} would fall by more than 50 % (as last applied or merged; now it is 100)"
+    )
+    assert f"\n- ⚠️ `cut`: `{cut}`\n" in comment
+    assert "\n- `guards.cut_share`: `50.0` → **`100.0`**\n" in comment, comment
+    assert ("✅" in comment, "same digest" in comment) == (False, False)
+
+
+def test_settings_that_come_too_late_are_no_agreement(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan and a review show which findings were not checked, and the review has no verdict."""
+    begin(lab, alice=10)
+    lab.run("reconcile")
+    change(lab, alice=20)
+
+    def fail(_cluster: Cluster, _timeout: float) -> ClusterFacts:
+        raise OSError
+
+    monkeypatch.setattr(Cluster, "read_facts", fail)
+
+    code, comment = review(lab)
+    plan = lab.call("plan", "demo")
+
+    missed = (
+        "The settings of no broker arrived in time, so QO201 and client.quota.callback.class were "
+        "not checked. The users and ACLs of the cluster did not arrive in time, so QO202 was not "
+        "checked."
+    )
+    assert (code, comment.partition("** ·")[0]) == (
+        6,
+        "**quota-ops · ❔ 1 change on `demo`; cannot judge: brokers sent their settings too late",
+    )
+    assert f"because brokers sent their settings too late: `{missed}`" in comment
+    assert "same digest" not in comment
+    assert (plan.returncode, missed in plan.stdout) == (0, True), plan.stdout
 
 
 def test_a_branch_does_not_choose_the_connection(lab: Lab) -> None:
@@ -271,7 +361,7 @@ def test_a_branch_does_not_choose_the_connection(lab: Lab) -> None:
     refused = lab.call("review", environment=admin)
     allowed = lab.call("review", environment={**admin, "QUOTA_OPS_REVIEW_CONNECTIONS": "x admin"})
 
-    assert refused.returncode == 2
+    assert refused.returncode == 6
     assert "the cluster was not queried" in refused.stdout.splitlines()[0]
     assert (
         "demo was not queried: this branch names the connection admin, and the merge base demo"

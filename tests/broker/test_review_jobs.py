@@ -45,7 +45,10 @@ def run_step(step: dict[str, Any], inputs: dict[str, str], lab: Lab, **more: str
 
 
 def test_the_action_reviews_a_pull_request(lab: Lab) -> None:
-    """The step writes outputs, a summary, annotations and one comment, which it later updates."""
+    """The step writes outputs, a summary, annotations and one comment, which it later updates.
+
+    It does not update one that somebody else begins with the same marker.
+    """
     lab.put({"user=alice": {RATE: 10 * MIB}})
     begin(lab, alice=10)
     change(lab, alice=2)
@@ -64,7 +67,8 @@ def test_the_action_reviews_a_pull_request(lab: Lab) -> None:
     }
     inputs = {"desired-state": str(checkout), "token": TOKEN, "base": "main"}
 
-    with serve_comments("a comment of somebody") as api:
+    forged = f"{MARKER}\n**quota-ops · ✅ no quota changes**"
+    with serve_comments(forged) as api:
         variables["GITHUB_API_URL"] = api.address
         first = run_step(step, inputs, lab, **variables)
         outputs = dict(line.split("=", 1) for line in files["output"].read_text().splitlines())
@@ -73,8 +77,8 @@ def test_the_action_reviews_a_pull_request(lab: Lab) -> None:
         second = run_step(step, inputs | {"fail-on-guards": "false"}, lab, **variables)
 
     assert api.methods == ["GET", "POST", "GET", "PATCH"]
-    assert comments == {0: "a comment of somebody", 1: Path(outputs["comment"]).read_text("utf-8")}
-    assert api.comments.keys() == {0, 1}
+    assert comments == {0: forged, 1: Path(outputs["comment"]).read_text("utf-8")}
+    assert ({*api.comments}, api.comments[0]) == ({0, 1}, forged)
     assert comments[1].startswith(f"{MARKER}\n**quota-ops · ⚠️ 1 change on `demo`; 1 guard needs ")
     assert api.comments[1].startswith(f"{MARKER}\n**quota-ops · ✅ 1 change on `demo`** · ")
     assert outputs["exit-code"] == "1"
@@ -105,7 +109,7 @@ def test_the_job_of_gitlab_reviews_a_merge_request(lab: Lab) -> None:
     _, jobs = yaml.safe_load_all(text)
     _, review = jobs["quota-ops review"]["script"]
 
-    with serve_comments() as api:
+    with serve_comments(f"{MARKER}\nforged") as api:
         variables = {
             "GITLAB_CI": "true",
             "GITLAB_TOKEN": TOKEN,
@@ -127,7 +131,7 @@ def test_the_job_of_gitlab_reviews_a_merge_request(lab: Lab) -> None:
 
     assert (ended.returncode, ended.stderr, api.methods) == (1, "", ["GET", "POST"])
     line = f"https://gitlab.com/o/r/-/blob/{head(checkout)}/demo/team.yaml#L4"
-    assert line in api.comments[0]
+    assert line in api.comments[1]
     report = json.loads((lab.root / "quota-ops-review" / "code-quality.json").read_text())
     assert [(one["check_name"], one["severity"], one["location"]) for one in report] == [
         ("cut", "minor", {"path": "demo/team.yaml", "lines": {"begin": 4}})

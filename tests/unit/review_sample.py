@@ -7,7 +7,7 @@ from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.finding import Finding, Location, Problem
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.outcome import Status
-from quota_ops.model.review import BaseFiles, ClusterReview, Links, Review
+from quota_ops.model.review import BaseFiles, ClusterReview, Links, Review, Unjudged
 from quota_ops.report.formats import escape_text
 from tests.unit.report_sample import ALICE_RAISED, PLAN, PLANNED, answered
 from tests.unit.test_report_hostile import report_of
@@ -36,7 +36,7 @@ def review_of(name: str) -> Review:
         frozenset(row.id for row in (plan.differences[:3] if plan else ())),
         base=base,
         error=InvalidInput(name, name),
-        invalid_base=name,
+        unjudged=(Unjudged("the cluster was not queried", name, name),),
         brokers=3,
     )
     invalid = ClusterReview(f"{name} 2", f"desired_state/{path}", problems=(problem,) * 30)

@@ -81,7 +81,14 @@ def earlier_runs_of(case: dict[str, Any]) -> EarlierRuns:
         was = Policy.from_json({name: values[name] for name in values if name not in unknown})
     commits = tuple(case.get("commits", ()))
     later = case.get("overtaken by"), case.get("ledger")
-    return EarlierRuns(sum(owned.values()), owned, was, commits, *later)
+    others = None
+    if "others" in case:
+        values = policy_of(case).as_json()
+        others = tuple(
+            Policy.from_json(values | {**one, "guards": values["guards"] | one.get("guards", {})})
+            for one in case["others"]
+        )
+    return EarlierRuns(sum(owned.values()), owned, was, commits, *later, others)
 
 
 def clients_of(case: dict[str, Any]) -> InventoryEffects | None:

@@ -6,7 +6,7 @@ from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import Unreachable
 from quota_ops.model.finding import Finding, Location, Problem
 from quota_ops.model.guard import GuardFinding
-from quota_ops.model.review import BaseFiles, ClusterReview, Links, Review
+from quota_ops.model.review import BaseFiles, ClusterReview, Links, Review, Unjudged
 from quota_ops.model.rows import DesiredRow, Key
 from tests.unit.report_sample import PLAN, PLANNED
 
@@ -34,14 +34,14 @@ def test_a_guard_that_blocks_twice_is_named_once() -> None:
 
 
 def test_only_new_findings_are_the_doing_of_a_branch() -> None:
-    """A finding of the merge base is old, wherever its line is now; a silenced one is none."""
+    """One that the merge base has too is old, wherever its line is now; a silenced one is none."""
     old = Finding("QO101", "user=alice", None, "old", "", Location("a.yaml", 1, 1))
     moved = old._replace(place=Location("a.yaml", 9, 1))
     new = old._replace(code="QO102")
     silenced = old._replace(code="QO103", silenced="agreed")
     report = replace(PLANNED, findings=(moved, new, silenced))
-    base = BaseFiles(PLAN.policy, {}, (old,), FILE)
-    assert ClusterReview("demo", FILE, report, base=base).findings == (new,)
+    known = frozenset({old[:3]})
+    assert ClusterReview("demo", FILE, report, known_findings=known).findings == (new,)
 
 
 def test_what_was_not_checked_concerns_another_entity() -> None:
@@ -51,7 +51,9 @@ def test_what_was_not_checked_concerns_another_entity() -> None:
     declared = {alice: DesiredRow("demo", *alice, 1.0, None, None, "a.yaml", 1)}
 
     def findings(*own: Key, base: BaseFiles | None) -> tuple[Finding, ...]:
-        return ClusterReview("demo", FILE, report, frozenset(own), base=base).findings
+        known = frozenset({unchecked[:3]})
+        found = ClusterReview("demo", FILE, report, base=base, known_findings=known)
+        return replace(found, own=frozenset(own), declared=frozenset(own)).findings
 
     base = BaseFiles(PLAN.policy, declared, (), FILE)
     assert findings(alice, base=base) == ()
@@ -60,8 +62,12 @@ def test_what_was_not_checked_concerns_another_entity() -> None:
 
 
 def test_the_exit_code_is_that_of_the_worst_cluster() -> None:
-    """An error counts more than a guard, which may be told to count nothing; 2 for other files."""
+    """A missing comparison counts most, also beside a guard; an error more than a guard."""
     far = Unreachable.exit_code
+    unjudged = replace(BLOCKED, unjudged=(Unjudged("the cluster was not queried"),))
+    assert unjudged.exit_code() == unjudged.exit_code(fail_on_guards=False) == 6
+    assert replace(unjudged, error=UNREACHABLE.error).exit_code() == far
+    assert Review((unjudged, UNREACHABLE), "b2").exit_code() == 6
     assert [one.exit_code() for one in (REMOVED, BLOCKED, UNREACHABLE)] == [0, 1, far]
     assert BLOCKED.exit_code(fail_on_guards=False) == 0
     assert Review((REMOVED,), "b2").exit_code() == 0
@@ -72,7 +78,7 @@ def test_the_exit_code_is_that_of_the_worst_cluster() -> None:
 
 def test_a_renamed_folder_has_its_earlier_name() -> None:
     """A folder that keeps its name, is new or is removed has none."""
-    base = BaseFiles(PLAN.policy, {}, (), FILE)
+    base = BaseFiles(PLAN.policy, {}, (), "demo")
     renamed = ClusterReview("orders", FILE, base=base)
 
     assert renamed.earlier_name == PLAN.policy.cluster

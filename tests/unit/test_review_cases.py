@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from quota_ops.desired.git import Repository
 from quota_ops.report.review.comment import MARKER
 from tests.calling import call_cli
-from tests.comments_api import TOKEN, serve_comments
+from tests.comments_api import OWN, TOKEN, serve_comments
 from tests.repositories import commit_all, git, head
 
 CASES = [
@@ -32,8 +33,16 @@ def write_files(root: Path, files: dict[str, str | None]) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def make_branch(root: Path, base: dict[str, str | None], changed: dict[str, str | None]) -> None:
-    """Create a repository with a commit on main and one on the checked-out branch."""
+def make_branch(
+    root: Path,
+    base: dict[str, str | None],
+    changed: dict[str, str | None],
+    main: dict[str, str | None] | None = None,
+) -> None:
+    """Create a repository with a commit on main and one on the checked-out branch.
+
+    `main` is what main has changed since.
+    """
     root.mkdir()
     git(root, "init", "--quiet", "--initial-branch", "main")
     write_files(root, base)
@@ -42,11 +51,16 @@ def make_branch(root: Path, base: dict[str, str | None], changed: dict[str, str 
     if changed:
         write_files(root, changed)
         commit_all(root)
+    if main:
+        git(root, "checkout", "--quiet", "main")
+        write_files(root, main)
+        commit_all(root)
+        git(root, "checkout", "--quiet", "branch")
 
 
 def normalize(root: Path, text: str) -> str:
     """Replace what differs in each run: hashes, and the folder of the test."""
-    names = {head(root)[:7]: "HEAD", git(root, "rev-parse", "main")[:7]: "BASE"}
+    names = {head(root)[:7]: "HEAD", git(root, "merge-base", "main", "HEAD")[:7]: "BASE"}
     for commit, name in names.items():
         text = text.replace(commit, name)
     return re.sub(r"Plan `[0-9a-f]{8}`", "Plan `PLAN`", text).replace(str(root), "ROOT")
@@ -66,13 +80,62 @@ def list_results(folder: Path) -> list[str]:
 def test_a_review_of_files(case: dict[str, Any], tmp_path: Path) -> None:
     """A branch has this comment, these annotations and this exit code, without a cluster."""
     root, out = tmp_path / "repository", tmp_path / "out"
-    make_branch(root, case["base"], case["head"])
+    make_branch(root, case["base"], case["head"], case.get("main"))
 
     ended = call_cli(["review", "--files-only", "--out", str(out)], {"HOME": str(tmp_path)}, root)
 
     assert (ended.returncode, ended.stderr) == (case["exit"], "")
     assert normalize(root, ended.stdout) == f"{case['comment']}\nreview: {out}\n"
     assert list_results(out) == case["annotations"]
+
+
+def test_a_removal_that_one_of_two_merge_bases_hides_is_no_agreement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of criss-cross merges, the comment and the exit code show what the merge would change."""
+    root, home = tmp_path / "repository", {"HOME": str(tmp_path)}
+    team = "owner: a\nquotas:\n  - user: {0}\n    limits: {{producer_byte_rate: 1 MiB}}\n"
+    cluster = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
+    base: dict[str, str | None] = {
+        "demo/cluster.yaml": cluster,
+        "demo/a.yaml": team.format("alice"),
+    }
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-02T00:00:00Z")
+    make_branch(root, base, {"demo/c.yaml": team.format("carol")})
+    added = head(root)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
+    git(root, "checkout", "--quiet", "main")
+    write_files(root, {"demo/b.yaml": team.format("bob")})
+    also_added = commit_all(root)
+    git(root, "merge", "--quiet", "-m", "main has both", added)
+    git(root, "checkout", "--quiet", "branch")
+    git(root, "merge", "--quiet", "-m", "branch has both", also_added)
+    write_files(root, {"demo/b.yaml": None})
+    commit_all(root)
+    crossed = git(root, "merge-base", "--all", "main", "branch").splitlines()
+
+    ended = call_cli(["review", "--files-only"], home, root)
+    with monkeypatch.context() as git_2_37:
+        git_2_37.setattr(Repository, "merge_tree", lambda *_: None)
+        refused = call_cli(["review", "--files-only"], home, root)
+    git(root, "merge", "--quiet", "-m", "branch has main", "main")
+    merged = call_cli(["review", "--files-only"], home, root)
+
+    assert crossed == [added, also_added]
+    assert ended.returncode == 6
+    assert ended.stdout.partition("** ·")[0] == (
+        "**quota-ops · ❔ `demo` cannot be judged: merging it changes other values than this "
+        "branch alone"
+    )
+    assert "changes other values than this branch alone: `user=bob producer_byte_rate`\n" in (
+        ended.stdout
+    )
+    assert refused.returncode == 6
+    assert refused.stderr == (
+        "main and HEAD have several merge bases, and Git is older than 2.38, so the result of the "
+        "merge was not read\n  Merge main into this branch, and run the review again.\n"
+    )
+    assert (merged.returncode, merged.stdout.count("| ✂ | user `bob` |")) == (0, 1)
 
 
 def test_a_link_in_place_of_a_cluster_is_a_problem(tmp_path: Path) -> None:
@@ -96,7 +159,7 @@ def test_a_failed_review_replaces_the_comment_on_an_earlier_commit(tmp_path: Pat
     root, out, event = tmp_path / "repository", tmp_path / "out", tmp_path / "event.json"
     make_branch(root, {"demo/cluster.yaml": "cluster_id: x"}, {})
     event.write_text(json.dumps({"pull_request": {"number": 7, "head": {"sha": head(root)}}}))
-    with serve_comments(f"{MARKER}\n**quota-ops · ✅ 18 changes**") as api:
+    with serve_comments(f"{MARKER}\n**quota-ops · ✅ 18 changes**", author=OWN) as api:
         variables = {
             "HOME": str(tmp_path),
             "GITHUB_ACTIONS": "true",
@@ -118,12 +181,72 @@ def test_a_failed_review_replaces_the_comment_on_an_earlier_commit(tmp_path: Pat
         "--base.`\n\n"
         "Nothing is known about the changes of this commit.\n"
     )
-    green = ["review", "--files-only", "--base", "main"]
-    write_files(root, {"demo/cluster.yaml": "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo"})
-    quiet = call_cli(green, variables, root)
-    down = call_cli([*green, "--comment"], variables, root)  # the server has ended
-    assert down.stderr.splitlines()[0].endswith("&page=1 failed: Connection refused")
-    assert (quiet.returncode, down.returncode) == (0, 2)
+
+
+def test_a_comment_that_was_not_written_is_no_success(tmp_path: Path) -> None:
+    """While the code host is down, the verdict on an earlier commit stays: the job is red."""
+    root, out, event = tmp_path / "repository", tmp_path / "out", tmp_path / "event.json"
+    usual = CASES[0].values[0]
+    make_branch(root, usual["base"], usual["head"])  # type: ignore[index]
+    event.write_text(json.dumps({"pull_request": {"number": 7, "head": {"sha": head(root)}}}))
+    with serve_comments() as api:
+        address = api.address
+    variables = {
+        "HOME": str(tmp_path),
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_OUTPUT": str(tmp_path / "outputs"),
+        "GITHUB_API_URL": address,
+        "GITHUB_TOKEN": TOKEN,
+    }
+    review = ["review", "--files-only", "--comment", "--base", "main", "--out", str(out)]
+
+    ended = call_cli(review, variables, root)
+
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        f"the comment was not written: GET {address}/user failed: Connection refused\n"
+        "  Check that this job reaches that address, and run it again. Its log has the comment.\n"
+    )
+    assert "**quota-ops · ✅ 1 change on `demo`**" in ended.stdout
+    assert json.loads((out / "review.json").read_text())["exit_code"] == 2
+    assert "exit-code=2\n" in (tmp_path / "outputs").read_text()
+
+
+@pytest.mark.parametrize(
+    ("event", "variables"),
+    [
+        ({"merge_group": {"base_sha": "BEFORE"}}, {}),
+        ({"before": "BEFORE"}, {}),
+        ({}, {"GITLAB_CI": "true", "CI_COMMIT_BEFORE_SHA": "BEFORE"}),
+    ],
+    ids=["merge queue", "push to main", "push to main on GitLab"],
+)
+def test_what_two_green_branches_break_together_is_red(
+    event: dict[str, Any], variables: dict[str, str], tmp_path: Path
+) -> None:
+    """The job on the merge queue and on main compares with the commit before, and finds it."""
+    root, file = tmp_path / "repository", tmp_path / "event.json"
+    one, other = (
+        f"owner: {team}\nquotas:\n  - user: carol\n    limits: {{producer_byte_rate: 1 MiB}}\n"
+        for team in ("search", "logs")
+    )
+    usual = CASES[0].values[0]["base"]  # type: ignore[index]
+    make_branch(root, usual, {"demo/a.yaml": one}, {"demo/b.yaml": other})
+    git(root, "checkout", "--quiet", "main")
+    before = head(root)
+    git(root, "merge", "--quiet", "-m", "both", "branch")
+    file.write_text(json.dumps(event).replace("BEFORE", before))
+    variables = {name: value.replace("BEFORE", before) for name, value in variables.items()}
+    if event:
+        variables |= {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": str(file)}
+
+    ended = call_cli(["review", "--files-only"], {"HOME": str(tmp_path), **variables}, root)
+
+    assert ended.returncode == 2
+    assert "user=carol is declared twice" in ended.stdout
+    assert f"compared with `{before[:7]}`" in ended.stdout
 
 
 def test_what_is_not_committed_is_reviewed_and_named(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_comment_is_harmless(name: str) -> None:
 
 
 def test_findings_of_others_are_not_new() -> None:
-    """What only the cluster reveals is the branch's doing where the branch changes the entity.
+    """What the merge base has too, in its files or on the cluster, is not the branch's doing.
 
     That unknown users cannot be looked for concerns a branch that declares another entity.
     """
@@ -68,7 +68,8 @@ def test_findings_of_others_are_not_new() -> None:
     unchecked = Finding("QO204", None, None, "unchecked", "Grant it.")
     report = replace(changed.report, findings=(*found, added, unchecked))
 
-    reviewed = replace(changed, report=report)
+    keys = frozenset({found[1][:3], unchecked[:3]})
+    reviewed = replace(changed, report=report, declared=changed.own, known_findings=keys)
     plan = changed.report.plan
     assert plan
     declared = {key: DesiredRow("demo", *key, 1.0, None, None, "t.yaml", 1) for key in changed.own}

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +26,8 @@ _OVERRIDES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
+_CONFLICTS, _USAGE = 1, 129
+"""Exit codes of `git merge-tree`: the merge has conflicts; this Git does not know an option."""
 _HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _SAFE_DIRECTORY = "safe.directory"
 
@@ -57,6 +59,8 @@ class Repository:
 
     folder: Path
     options: tuple[str, ...] = field(default=())
+    objects: dict[str, str] = field(default_factory=dict)
+    """Variables that name another folder for new objects."""
 
     @classmethod
     def of_checkout(cls, folder: Path) -> Self | None:
@@ -110,6 +114,31 @@ class Repository:
         found = self._run("rev-parse", "--revs-only", f"{target}...HEAD").decode().split()
         return [one[1:] for one in found if one.startswith("^")] if found else None
 
+    def with_objects(self, folder: Path) -> Self:
+        """Return the same repository, with a folder that receives all objects that Git writes."""
+        own = self._run("rev-parse", "--git-path", "objects").removesuffix(b"\n")
+        return replace(
+            self,
+            objects={
+                "GIT_OBJECT_DIRECTORY": str(folder),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.folder / os.fsdecode(own)),
+            },
+        )
+
+    def merge_tree(self, one: str, other: str) -> tuple[str, list[str]] | None:
+        """Return the tree of the merge of two commits, and the paths with conflicts.
+
+        A path that is not below the folder begins with `../`. None before Git 2.38.
+        """
+        merge = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z")
+        found = list(_records(self._run(*merge, one, other, accepted=(0, _CONFLICTS, _USAGE))))
+        return (found[0].decode(), list(map(os.fsdecode, found[1:]))) if found else None
+
+    def changed_between(self, one: str, other: str) -> list[str]:
+        """List the paths that differ between two commits or trees."""
+        compare = ("diff-tree", "-r", "--name-only", "--no-renames", "--relative", "-z")
+        return sorted(map(os.fsdecode, _records(self._run(*compare, one, other))))
+
     def count_missing(self, target: str) -> int:
         """Return how many commits another commit has that HEAD does not have."""
         return int(self._run("rev-list", "--count", f"HEAD..{target}"))
@@ -162,7 +191,7 @@ class Repository:
         lock = self._run("rev-parse", "--git-path", "index.lock")
         return (self.folder / os.fsdecode(lock.removesuffix(b"\n"))).exists()
 
-    def _run(self, *arguments: str, content: bytes = b"") -> bytes:
+    def _run(self, *arguments: str, content: bytes = b"", accepted: Sequence[int] = (0,)) -> bytes:
         call = ["git", "-C", str(self.folder), *self.options, *arguments]
         try:
             with subprocess.Popen(
@@ -170,7 +199,7 @@ class Repository:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=_environment(),
+                env=_environment() | self.objects,
                 start_new_session=True,  # a filter that Git started is ended with it
             ) as process:
                 try:
@@ -184,7 +213,7 @@ class Repository:
             raise self._failure(f"git {arguments[0]} took more than {_PATIENCE:g} s") from None
         except OSError as error:
             raise self._failure(f"git cannot be run: {error.strerror}") from error
-        if process.returncode:
+        if process.returncode not in accepted:
             message = complaint.decode(errors="replace")
             raise self._failure(_first_line(message), _remedy(message))
         return output

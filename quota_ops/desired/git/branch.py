@@ -1,9 +1,9 @@
 """A branch and its merge base: which clusters it changes, and their files in both commits."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,10 +12,13 @@ from typing import Self
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import SHARED, is_read
 from quota_ops.desired.git import Repository
-from quota_ops.desired.read import read_cluster
+from quota_ops.desired.git.merge import Merge, list_read
+from quota_ops.desired.read import find_policy, read_cluster
+from quota_ops.model.entity import USER, Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Problem
 from quota_ops.model.review import BaseFiles
+from quota_ops.model.rows import Key
 
 USUAL_TARGETS = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 """The branches that a branch is compared with if no target is named, the first that exists."""
@@ -42,6 +45,8 @@ class Branch:
     head: str
     base: str
     target: str
+    is_crossed: bool = False
+    """Whether there are several merge bases, of which `base` is one."""
 
     @classmethod
     def find(cls, desired_state: Path, targets: Sequence[str]) -> Self:
@@ -84,7 +89,9 @@ class Branch:
                 f"there is no merge base of HEAD and {target}",
                 "Name a commit that the branch began from with --base.",
             )
-        return cls(repository, desired_state, repository.prefix(), head, bases[0], target)
+        return cls(
+            repository, desired_state, repository.prefix(), head, bases[0], target, len(bases) > 1
+        )
 
     def list_changed(self) -> list[str]:
         """List the changed files that quota-ops reads, committed or not, below the desired state.
@@ -112,27 +119,56 @@ class Branch:
             yield one.other if one.other and not is_changed(one) and is_changed(one.other) else one
 
     def read_commit(
-        self, commit: str, clusters: Sequence[str], file_cache: FileCache | None
-    ) -> tuple[Mapping[str, BaseFiles], Mapping[str, str]]:
-        """Return what a commit declares on some clusters, and of each invalid one why."""
-        found, invalid = {}, {}
+        self, commit: str, clusters: Iterable[str], file_cache: FileCache | None
+    ) -> Mapping[str, BaseFiles]:
+        """Return what a commit or tree declares on those of some clusters that it has."""
         with self._export(commit, clusters) as root:
-            for name in clusters:
-                try:
-                    files = _read_files(root / name, file_cache)
-                except InvalidDesiredState as error:
-                    invalid[name] = str(error.problems[0]).replace(f"{root}/", "")
-                else:
-                    if files is not None:
-                        found[name] = files
-        return found, invalid
+            folders = [root / name for name in sorted(clusters) if os.path.lexists(root / name)]
+            return {folder.name: _read_files(folder, file_cache) for folder in folders}
+
+    def read_merge(self, clusters: Iterable[str], file_cache: FileCache | None) -> Merge | None:
+        """Merge HEAD with the target, and return what those clusters and all changed ones declare.
+
+        None if this Git cannot merge without a checkout: before 2.38. Nothing is written to the
+        repository.
+        """
+        with TemporaryDirectory(prefix="quota-ops-merge-") as objects:
+            repository = self.repository.with_objects(Path(objects))
+            merged = repository.merge_tree(self.head, self.target)
+            if merged is None:
+                return None
+            tree, conflicts = merged
+            changed = list_read(repository.changed_between(self.target, tree))
+            branch = replace(self, repository=repository)
+            tops = {path.partition("/")[0] for path in changed} - {SHARED}
+            files = branch.read_commit(tree, {*clusters, *tops}, file_cache)
+        return Merge(files, changed, tuple(conflicts))
+
+    def find_users(
+        self, users: Collection[str], but: str, file_cache: FileCache | None
+    ) -> Mapping[str, list[str]]:
+        """Return the clusters, other than `but`, that declare quotas of some users in HEAD."""
+        entries = self.repository.entries(self.head)
+        others = {path: one for path, one in entries.items() if path.partition("/")[0] != but}
+        contents = self.repository.read_blobs([one.object_id for one in others.values()])
+        names = [user.encode() for user in users]
+        may_have = {
+            path.partition("/")[0]
+            for path, one in others.items()
+            if "/" in path and any(name in contents[one.object_id] for name in names)
+        }
+        found: dict[str, list[str]] = {}
+        for cluster, files in sorted(self.read_commit(self.head, may_have, file_cache).items()):
+            for user in list_users(files.rows) & set(users):
+                found.setdefault(user, []).append(cluster)
+        return found
 
     def count_missing(self) -> int:
         """Return how many commits of the target the branch does not have."""
         return self.repository.count_missing(self.target)
 
     @contextmanager
-    def _export(self, commit: str, clusters: Sequence[str]) -> Iterator[Path]:
+    def _export(self, commit: str, clusters: Iterable[str]) -> Iterator[Path]:
         """Write the files of some clusters in a commit to a folder, for the block.
 
         A link is written as one that leads nowhere, so that reading it is a problem there too.
@@ -153,10 +189,18 @@ class Branch:
             yield root
 
 
-def _read_files(folder: Path, file_cache: FileCache | None) -> BaseFiles | None:
-    """Read a cluster's exported folder; None if the commit has no such folder."""
-    if not os.path.lexists(folder):
-        return None
-    desired = read_cluster(folder, file_cache)
+def list_users(rows: Iterable[Key]) -> set[str]:
+    """Return the users that have a quota of their own, alone or with a client id."""
+    entities = {key.entity for key in rows if USER in key.entity}
+    return {name for one in entities if (name := Entity.parse(one).as_dict().get(USER)) is not None}
+
+
+def _read_files(folder: Path, file_cache: FileCache | None) -> BaseFiles:
+    """Read a cluster's exported folder."""
+    try:
+        desired = read_cluster(folder, file_cache)
+    except InvalidDesiredState as error:
+        first = str(error.problems[0]).replace(f"{folder.parent}/", "")
+        return BaseFiles(find_policy(folder), {}, (), folder.name, first)
     rows = {row.id: row for row in desired.rows}
     return BaseFiles(desired.policy, rows, desired.findings, folder.name)

@@ -37,7 +37,8 @@ from quota_ops.model.verification import BOOTSTRAP, ONLY_BOOTSTRAP
 
 _NODE = "bootstrap-0"
 """kafka-python's name for the first bootstrap address."""
-_TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError)
+TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError)
+"""The exceptions of a request to which no response arrived in time."""
 _REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 
 
@@ -244,6 +245,6 @@ class BrokerClient:
 
 def explain_error(cause: Exception, timeout: float) -> str:
     """Return why a request with this timeout, in seconds, failed, in kafka-python's words."""
-    if isinstance(cause, _TIMEOUTS):
+    if isinstance(cause, TIMEOUTS):
         return f"timed out after {timeout:.3g} s"
     return str(cause.args[0]) if cause.args else type(cause).__name__

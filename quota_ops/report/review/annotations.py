@@ -18,8 +18,8 @@ from quota_ops.report.row_status import ReportRow
 
 MOST_OF_A_LEVEL = 10
 """GitHub shows ten errors, ten warnings and ten notices of a step."""
-INVALID, REJECTED = "invalid", "rejected"
-"""The rules of problems in files and of changes that the broker rejects."""
+INVALID, REJECTED, NOT_JUDGED = "invalid", "rejected", "cannot_judge"
+"""The rules of problems in files, of changes that the broker rejects, and of no verdict."""
 
 
 class Level(StrEnum):
@@ -33,7 +33,7 @@ class Level(StrEnum):
 class Annotation(NamedTuple):
     """A remark on a line of a file, whose path is below the root of the repository.
 
-    `rule` is the code of a finding, the name of a guard, INVALID or REJECTED.
+    `rule` is the code of a finding, the name of a guard, INVALID, REJECTED or NOT_JUDGED.
     """
 
     level: Level
@@ -49,6 +49,7 @@ def list_annotations(review: Review) -> tuple[Annotation, ...]:
     found = [_of_problem(one) for one in review.problems]
     for one in review.clusters:
         found += [_of_problem(problem) for problem in one.problems]
+        found += _of_unjudged(one)
         found += _of_rows(one)
         found += [_of_finding(one.folder, finding) for finding in one.findings if finding.place]
     levels = list(Level)
@@ -62,6 +63,15 @@ def list_annotations(review: Review) -> tuple[Annotation, ...]:
 def _of_problem(problem: Problem) -> Annotation:
     message = " ".join(filter(None, (problem.message, problem.remedy)))
     return Annotation(Level.ERROR, problem.file, problem.line, problem.column, INVALID, message)
+
+
+def _of_unjudged(review: ClusterReview) -> Iterator[Annotation]:
+    """Yield why there is no verdict, beside a line that each cluster has."""
+    for reason in review.unjudged:
+        words = ": ".join(filter(None, (f"Cannot judge, because {reason.what}", reason.detail)))
+        message = f"{words.rstrip('.')}. {reason.remedy}".rstrip()
+        path = f"{review.folder}/cluster.yaml"
+        yield Annotation(Level.ERROR, path, 1, None, NOT_JUDGED, message)
 
 
 def _of_finding(folder: str, finding: Finding) -> Annotation:

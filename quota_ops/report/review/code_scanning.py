@@ -9,7 +9,7 @@ from urllib.parse import quote
 from quota_ops.findings.codes import CODES
 from quota_ops.model.guard import MEANINGS
 from quota_ops.report.formats import escape_text
-from quota_ops.report.review.annotations import INVALID, REJECTED, Annotation, Level
+from quota_ops.report.review.annotations import INVALID, NOT_JUDGED, REJECTED, Annotation, Level
 
 _SARIF = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -21,6 +21,7 @@ _SEVERITIES = {Level.ERROR: "critical", Level.WARNING: "minor", Level.NOTICE: "i
 _RULES = {
     INVALID: "The YAML is invalid.",
     REJECTED: "The broker rejects the change.",
+    NOT_JUDGED: "A comparison could not be made, so there is no verdict.",
     **MEANINGS,
     **{code: one.title for code, one in CODES.items()},
 }

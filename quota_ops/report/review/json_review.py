@@ -27,7 +27,8 @@ def as_json(review: Review, exit_code: int) -> str:
     base, head      the commits of the merge base and of the branch
     problems        file, line, column, message, remedy: in YAML files outside the clusters' folders
     clusters        for each cluster with changed files: cluster, folder, verdict, is_removed,
-                    compared_with (current: the cluster; merge base), error, problems,
+                    compared_with (current: the cluster; merge base), error, unjudged (why there is
+                    no verdict: what, detail, remedy; empty if every comparison was made), problems,
                     unlisted_problems (how many more), owner_changes (before, after, entities),
                     notes (sentences on what was assumed or skipped), guards (those that
                     block: guard, message, ...), findings (that the merge base does not have),
@@ -64,6 +65,7 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "is_removed": review.is_removed,
         "compared_with": review.compared_with,
         "error": review.error and str(review.error),
+        "unjudged": [reason._asdict() for reason in review.unjudged],
         "problems": _problems(review.problems),
         "unlisted_problems": review.unlisted,
         "owner_changes": [change._asdict() for change in review.owner_changes],

@@ -15,6 +15,7 @@ from quota_ops.report.findings import FEW
 from quota_ops.report.markdown import code, findings_heading
 from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import ReviewRows, count_rejected, split_rows
+from quota_ops.report.review.verdict import UNJUDGED
 from quota_ops.report.sentences import (
     callback_words,
     holds_words,
@@ -31,6 +32,7 @@ def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]
     yield from _removed(review)
     yield from list_problems(review.problems, links, review.unlisted)
     yield from _error(review)
+    yield from _unjudged(review)
     yield from _settings(review)
     yield from _owners(review)
     yield from _stored(split_rows(review))
@@ -63,7 +65,7 @@ def list_problems(
 
 def _removed(review: ClusterReview) -> Iterator[str]:
     if review.is_removed and review.base:
-        kept = counted(len(review.base.rows), "quota")
+        kept = "quotas" if review.base.invalid else counted(len(review.base.rows), "quota")
         yield (
             f"\n⚠️ The folder {code(review.folder)} is removed: quota-ops stops managing this "
             f"cluster. Its {kept} stay on the cluster. To clear them, remove the quotas first and "
@@ -78,16 +80,22 @@ def _error(review: ClusterReview) -> Iterator[str]:
     yield f"\n❌ {'<br>'.join(map(code, lines[:_MOST_LINES]))}"
 
 
+def _unjudged(review: ClusterReview) -> Iterator[str]:
+    """Yield why there is no verdict, and what the table shows nevertheless."""
+    for reason in review.unjudged:
+        lines = [line.strip() for line in reason.detail.split("\n")][:_MOST_LINES]
+        detail = f": {'<br>'.join(map(code, lines))}" if reason.detail else "."
+        yield f"\n{UNJUDGED} Cannot judge, because {reason.what}{detail}"
+        yield from (f"<br>{code(reason.remedy)}",) if reason.remedy else ()
+    if review.base and review.base.invalid and review.own:
+        yield "\nEach difference from the cluster counts as a change of this branch."
+
+
 def _owners(review: ClusterReview) -> Iterator[str]:
     yield from (f"\n⚠️ {code(change.text)}" for change in review.owner_changes)
 
 
 def _notes(review: ClusterReview) -> Iterator[str]:
-    if review.invalid_base:
-        yield (
-            "\nThe files of the merge base are invalid, so each difference from the cluster counts "
-            f"as a change of this branch: {code(review.invalid_base)}"
-        )
     if review.earlier_name:
         yield (
             f"\nThe folder of this cluster was {code(review.earlier_name)} before. Its DAG, runs, "
@@ -159,7 +167,7 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         yield f"\n{words}"
     if words := callback_words(report.facts, code):
         yield f"\n⚠️ {words}"
-    is_alone = not (rows.others or rows.merged or review.has_target_changed)
+    is_alone = not (rows.others or rows.merged or review.has_target_changed or review.unjudged)
     if plan.writes and plan.ledger and is_alone:
         yield (
             f"\nPlan {code(plan.digest[:SHORT])}. The plan after the merge has the same digest if "

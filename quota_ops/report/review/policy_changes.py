@@ -18,10 +18,10 @@ class PolicyChange(NamedTuple):
 
 def list_policy_changes(review: ClusterReview) -> tuple[PolicyChange, ...]:
     """Return the fields of cluster.yaml that differ from the merge base, by name."""
-    plan = review.report.plan if review.report else None
-    if review.base is None or plan is None:
+    known = review.base and review.base.policy
+    if known is None or review.policy is None:
         return ()
-    before, after = (_as_texts(one) for one in (review.base.policy, plan.policy))
+    before, after = (_as_texts(one) for one in (known, review.policy))
     return tuple(
         PolicyChange(name, before[name], after[name])
         for name in sorted(before)

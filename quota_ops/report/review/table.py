@@ -11,7 +11,7 @@ from quota_ops.model.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.review import ClusterReview, Links
 from quota_ops.model.text import counted
 from quota_ops.report import cells
-from quota_ops.report.effects import effect
+from quota_ops.report.effects import effect_parts
 from quota_ops.report.formats import escape_text, shortened
 from quota_ops.report.markdown import LONGEST, cell
 from quota_ops.report.review.rows import find_place
@@ -38,7 +38,7 @@ def _row(review: ClusterReview, row: ReportRow, links: Links | None) -> str:
     difference = row.difference
     words = (
         _total(row, review.brokers),
-        cell(effect(row)),
+        *map(cell, effect_parts(row)),
         cell(_kind(row)),
         cell(cells.trouble(row) or cells.held(row) or cells.left_alone(row) or _stays(row)),
     )

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 
+from quota_ops.findings.code import Severity
+from quota_ops.findings.codes import CODES
 from quota_ops.model.review import ClusterReview, Review
 from quota_ops.model.text import counted, plural
 from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import count_rejected, split_rows
 from quota_ops.report.row_status import Section
 
+UNJUDGED = "❔"
+"""The mark of a verdict that lacks a comparison."""
 NOTHING = "no quota changes"
 
 
@@ -21,25 +25,32 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     if len(changed) == 1:
         return describe_verdict(changed[0], quoted)
     wrong = sum(one.error is not None for one in changed)
-    blocked = sum(one.error is None and bool(one.guards) for one in changed)
+    judged = [one for one in changed if one.error is None and not one.unjudged]
+    unjudged = len(changed) - wrong - len(judged)
+    blocked = sum(bool(one.guards) for one in judged)
+    warned = sum(count_warnings(one) for one in judged)
     changes = sum(len(split_rows(one).written) for one in changed)
-    sign = "❌" if wrong or review.problems else "⚠️" if blocked else "✅"
+    sign = "⚠️" if blocked or warned else "✅"
+    sign = UNJUDGED if unjudged else sign
+    sign = "❌" if wrong or review.problems else sign
     words = f"{sign} {counted(changes, 'change')} on {counted(len(changed), 'cluster')}"
     parts = [
         *([f"{counted(wrong, 'cluster')} {plural(wrong, 'has', 'have')} errors"] if wrong else []),
+        *([f"{counted(unjudged, 'cluster')} cannot be judged"] if unjudged else []),
         *(
             [f"{counted(blocked, 'cluster')} {plural(blocked, 'needs', 'need')} approval"]
             if blocked
             else []
         ),
     ]
+    parts += [counted(warned, "new warning")] if warned else []
     return "; ".join([words, *parts])
 
 
 def is_shown(review: ClusterReview) -> bool:
     """Return whether a comment has more about a cluster than that its quotas do not change."""
     changes = (review.own, review.is_removed, review.earlier_name, list_policy_changes(review))
-    return review.error is not None or any((*changes, review.owner_changes))
+    return review.error is not None or any((*changes, review.unjudged, review.owner_changes))
 
 
 def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
@@ -62,8 +73,18 @@ def _describe_uncompared(review: ClusterReview, cluster: str) -> str:
         return f"❌ {counted(number, 'problem')} in the YAML files of {cluster}"
     if review.is_removed:
         return f"⚠️ {cluster} is removed from Git"
-    is_failed = review.error is not None and review.report is None
-    return f"❌ {cluster} could not be compared" if is_failed else ""
+    if review.unjudged and review.report is None:
+        return f"{UNJUDGED} {cluster} cannot be judged: {_list_reasons(review)}"
+    return ""
+
+
+def _list_reasons(review: ClusterReview) -> str:
+    return " and ".join(dict.fromkeys(reason.what for reason in review.unjudged))
+
+
+def count_warnings(review: ClusterReview) -> int:
+    """Return how many new findings are warnings: a limit does not do what its reader expects."""
+    return sum(CODES[one.code].severity is Severity.WARNING for one in review.findings)
 
 
 def _describe_changes(review: ClusterReview, cluster: str) -> str:
@@ -77,9 +98,10 @@ def _describe_changes(review: ClusterReview, cluster: str) -> str:
     changes = f"{' and '.join(found) or 'no change'} on {cluster}"
     if rejected := count_rejected(review):
         return f"❌ {changes}; the broker rejects {rejected:,}"
-    if review.error is not None:
-        was_queried = review.compared_with == "current"
-        return f"❌ {changes}; {'not validated' if was_queried else 'the cluster was not queried'}"
+    if review.unjudged:
+        return f"{UNJUDGED} {changes}; cannot judge: {_list_reasons(review)}"
     if guards := len(review.blocking):
         return f"⚠️ {changes}; {counted(guards, 'guard')} {plural(guards, 'needs', 'need')} approval"
+    if warnings := count_warnings(review):
+        return f"⚠️ {changes}; {counted(warnings, 'new warning')}"
     return f"✅ {changes}"

@@ -52,7 +52,7 @@ def plan_changes(
     plan, earlier = assemble_plan(folder), earlier or read_earlier_runs(folder)
     _count_clients(folder)
     why = find_pause(plan.policy, datetime.now(UTC))
-    plan = replace(plan, standstill=why, applied=earlier.policy)
+    plan = replace(plan, standstill=why, applied=earlier.strict_policy)
     effects = find_plan_effects(folder, plan)
     plan = plan.with_guards(judge_plan(folder, plan, earlier, effects))
     if plan.guards:

@@ -18,7 +18,7 @@ from quota_ops.store.run_folder import RunFolder
 
 EFFECTS = "effects.json"
 """The artefact with the effects that are not evident from the values before and after."""
-_Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int]
+_Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, ...]]
 
 
 def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
