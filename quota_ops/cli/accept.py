@@ -24,6 +24,7 @@ Examples:
   quota-ops accept demo --names user=alice --dry-run      prints the patch
   quota-ops accept demo --names user=alice --key producer_byte_rate
   quota-ops accept demo --all --run 2026-11-21T10-15-00Z-7f3a
+  quota-ops accept demo --names user=newjob --file payments.yaml      an alter of a new user
 
 \b
 Then:
@@ -43,7 +44,17 @@ Then:
     help="Only this key; repeatable.",
 )
 @click.option(
-    "--run", default="last", metavar="RUN", help="The run that found the drift.  [default: last]"
+    "--run",
+    default="last",
+    metavar="RUN",
+    help="The run that found the drift, or an alter.  [default: last]",
+)
+@click.option(
+    "--file",
+    "receiver",
+    metavar="FILE",
+    help="The file below the cluster's folder for an entity that Git does not declare.  [default: "
+    "the only one]",
 )
 @click.option("--dry-run", is_flag=True, help="Print the patch, and write nothing.")
 @options.desired_state
@@ -58,6 +69,7 @@ def accept(
     everything: bool,
     keys: tuple[str, ...],
     run: str,
+    receiver: str | None,
     dry_run: bool,
     desired_state: Path,
     run_store: str | None,
@@ -65,8 +77,9 @@ def accept(
 ) -> None:
     """Accept drift: write what the cluster stores into the YAML files.
 
-    Takes the values that a run found, sends nothing to the cluster, and changes only the
-    characters of these limits; a quota that was deleted on the cluster is removed. Lists what it
+    Takes the values that a run found or that `alter` wrote, sends nothing to the cluster, and
+    changes only the characters of these limits; a quota that was deleted on the cluster is removed,
+    an unmanaged one that you name is added. Lists what it
     cannot change safely, for example an entry that shares its line with others, or a limit that
     changed in Git since that run. --all leaves out limits that changed both in Git and on the
     cluster. Nothing is committed.
@@ -76,6 +89,8 @@ def accept(
     from quota_ops.desired.export.accept import accept_rows
     from quota_ops.model.tables import DIFFERENCES
     from quota_ops.report.layout import Tone, line
+    from quota_ops.runs.alter import list_altered
+    from quota_ops.store.run_folder import ALTER
     from quota_ops.store.run_names import find_run
 
     if not (names or defaults or anyone or everything):
@@ -86,9 +101,10 @@ def accept(
     who = parse_wanted(names, defaults, anyone, everything=everything)
     session = Session.start(cluster, desired_state, run_store)
     folder = find_run(session.store, run if "/" in run else f"{session.policy.cluster}/{run}")
-    if not folder.has(DIFFERENCES.file):
+    is_alter = folder.has(ALTER)
+    if not (is_alter or folder.has(DIFFERENCES.file)):
         raise InvalidInput(
-            f"run {folder.place.name} stopped before it compared Git with the cluster",
+            f"run {folder.place.name} has not compared Git with the cluster",
             f"Compare again: quota-ops report {quote(session.policy.cluster)}. Or name an earlier "
             "run with --run.",
         )
@@ -97,15 +113,25 @@ def accept(
             f"run {folder.place.name} is of another cluster than {session.heading}",
             f"List the runs of this one: quota-ops runs {quote(session.policy.cluster)}",
         )
-    rows = [one for one in folder.differences() if _is_wanted(one, who, keys)]
-    drifted = [one for one in rows if one.is_drift]
+    found_rows = list_altered(folder) if is_alter else folder.differences()
+    rows = [one for one in found_rows if _is_wanted(one, who, keys)]
+    drifted = [one for one in rows if is_alter or one.is_drift or _is_named_and_unmanaged(one, who)]
     if not drifted:
         others = f"; {counted(len(rows), 'difference')} of another kind" if rows else ""
         raise InvalidInput(
             f"run {folder.place.name} found no drift among these quotas{others}",
             f"What it found: quota-ops show {quote(session.policy.cluster)}/{folder.place.name}",
         )
-    found = accept_rows(session.folder, drifted, conflicts=not everything, dry_run=dry_run)
+    reason = folder.read_json(ALTER)["reason"] if is_alter else None
+    found = accept_rows(
+        session.folder,
+        drifted,
+        conflicts=not everything,
+        dry_run=dry_run,
+        receiver=receiver,
+        is_alter=is_alter,
+        reason=reason,
+    )
     if output == TEXT:
         click.echo(found.patch, nl=False)
         for one, why in found.left_out:
@@ -127,6 +153,12 @@ def accept(
         click.echo(json.dumps(values, ensure_ascii=False, indent=1))
     if not found.accepted and found.left_out:
         raise InvalidInput("nothing was accepted", "The reasons are above.")
+
+
+def _is_named_and_unmanaged(row: "Difference", who: "EntityFilter | None") -> bool:
+    from quota_ops.model.difference import Kind
+
+    return who is not None and row.kind is Kind.UNMANAGED
 
 
 def _is_wanted(row: "Difference", who: "EntityFilter | None", keys: tuple[str, ...]) -> bool:

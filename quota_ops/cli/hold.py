@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,18 +11,23 @@ from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
 from quota_ops.model.errors import InvalidInput, Refused
 
+if TYPE_CHECKING:
+    from quota_ops.model.filter import EntityFilter, EntityGroup
+
 
 @click.command(
     epilog="""\b
 Examples:
   quota-ops hold demo --names user=alice --until 2h --reason 'a load test'
   quota-ops hold demo --defaults user --until 2026-11-21T07:00+01:00 --reason INC-31
+  quota-ops hold demo --run 866f --until 12h --reason 'INC-31, rolled back'
   quota-ops hold demo --any client-id --until '2026-11-23 08:00 Europe/Berlin' --reason INC-31"""
 )
 @options.cluster_argument
 @options.names
 @options.defaults
 @options.anyone
+@options.group
 @click.option(
     "--until",
     required=True,
@@ -39,6 +45,9 @@ def hold(
     names: tuple[str, ...],
     defaults: tuple[str, ...],
     anyone: tuple[str, ...],
+    owner: str | None,
+    file: str | None,
+    run: str | None,
     until: str,
     reason: str,
     by: str,
@@ -49,8 +58,9 @@ def hold(
     """Pause changes to some entities until a given time.
 
     Changes neither Git nor the cluster: the hold is kept in the run store. Plans and reports
-    show what is held, and until when. Names select exactly one entity with all its keys. To
-    change the time, hold the same names again.
+    show what is held, and until when. Names select exactly one entity with all its keys. --owner,
+    --file and --run select the entities that belong to it now. To change the time, hold the same
+    again.
     """
     from quota_ops.cli.session import Session
     from quota_ops.model.approval import find_login
@@ -62,8 +72,12 @@ def hold(
     from quota_ops.store.clock import measure_lead
     from quota_ops.store.holds import add, holds_now
 
-    who = parse_exactly(names, defaults, anyone)
     session = Session.start(cluster, desired_state, run_store)
+    group = {"owner": owner, "file": file, "run": run}
+    if options.selects_group(names, defaults, anyone, group):
+        who: EntityFilter | EntityGroup = session.find_group(group, is_release=False)
+    else:
+        who = parse_exactly(names, defaults, anyone)
     now = datetime.now(UTC).replace(microsecond=0)
     try:
         made = Hold(who, parse_until(until, now), by, reason, now, find_login())

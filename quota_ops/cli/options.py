@@ -1,7 +1,7 @@
 """The options that commands share, with their help texts."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +28,34 @@ desired_state = click.option(
     help="The folder with a subfolder for each cluster.  "
     "[env: QUOTA_OPS_DESIRED_STATE; default: desired_state]",
 )
+
+
+def group(command: Command) -> Command:
+    """Add --owner, --file and --run, each of which selects many entities at once."""
+    for option, metavar, text in (
+        ("--run", "RUN", "All entities that this run of the cluster writes."),
+        ("--file", "FILE", "All entities of this file below the cluster's folder."),
+        ("--owner", "TEXT", "All entities of this owner, in Git and the ledger."),
+    ):
+        command = click.option(option, metavar=metavar, help=text)(command)
+    return command
+
+
+def selects_group(
+    names: Sequence[str],
+    defaults: Sequence[str],
+    anyone: Sequence[str],
+    given: Mapping[str, str | None],
+) -> bool:
+    """Return whether one of the options of `group` is given; InvalidInput beside names."""
+    if not (is_given := any(value is not None for value in given.values())):
+        return False
+    if names or defaults or anyone:
+        raise InvalidInput(
+            "--owner, --file and --run already select entities",
+            "Leave out --names, --defaults and --any.",
+        )
+    return is_given
 
 
 output_format = click.option(

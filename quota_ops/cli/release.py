@@ -34,6 +34,7 @@ Examples:
 @options.names
 @options.defaults
 @options.anyone
+@options.group
 @click.option("--all", "everything", is_flag=True, help="With --from-ledger: every quota in it.")
 @options.reason("Why; it is recorded. Required with --from-ledger.")
 @options.by
@@ -48,6 +49,9 @@ def release(
     names: tuple[str, ...],
     defaults: tuple[str, ...],
     anyone: tuple[str, ...],
+    owner: str | None,
+    file: str | None,
+    run: str | None,
     everything: bool,
     reason: str | None,
     by: str,
@@ -72,14 +76,19 @@ def release(
     from quota_ops.runs.ownership import Attribution
     from quota_ops.store import holds
 
-    who = parse_wanted(names, defaults, anyone, everything=everything)
+    group = {"owner": owner, "file": file, "run": run}
+    is_group = options.selects_group(names, defaults, anyone, group)
+    wanted = None if is_group else parse_wanted(names, defaults, anyone, everything=everything)
     if from_ledger and reason is None:
         raise InvalidInput("--from-ledger needs a reason", "Add --reason TEXT: it is recorded.")
     session = Session.start(cluster, desired_state, run_store)
     if from_ledger:
-        run = OwnershipRun.start(session, Attribution(by, reason or "", find_login()), commit)
-        _release_rows(run, who, output)
+        if is_group:
+            raise InvalidInput("--from-ledger takes names", "Leave out --owner, --file and --run.")
+        attribution = Attribution(by, reason or "", find_login())
+        _release_rows(OwnershipRun.start(session, attribution, commit), wanted, output)
         return
+    who = session.find_group(group, is_release=True) if is_group else wanted
     if who is None:
         raise InvalidInput("--all needs --from-ledger", "Name the hold as it was made.")
     made = holds.release(session.holds, who, by=by, reason=reason or "")
@@ -90,8 +99,8 @@ def release(
         session.policy,
         made,
         select_current_holds(holds.read(session.holds), made.at),
-        is_declared=session.is_declared(who),
-        is_managed=session.is_managed(who),
+        is_declared=session.is_declared(made.who),
+        is_managed=session.is_managed(made.who),
         standstill=find_pause(session.policy, made.at),
     )
     show_screen(screen)

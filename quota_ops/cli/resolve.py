@@ -17,7 +17,7 @@ from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.model.metadata import Metadata
-    from quota_ops.model.rows import StoredQuota
+    from quota_ops.model.rows import Key, StoredQuota
     from quota_ops.precedence.resolution import Limits, Resolution
     from quota_ops.sql.resolve import Resolver
 
@@ -143,7 +143,14 @@ def resolve(
         click.echo(json.dumps(as_json(resolutions, callback), ensure_ascii=False, indent=1))
         return
     place = (cluster or str(actual)) if typed["explain"] else None
-    screen = resolution_screen(resolutions, brokers or None, callback=callback, explained_on=place)
+    sources = (
+        {}
+        if isinstance(source, Snapshot)
+        else _describe_sources(resolutions, str(cluster), desired_state, run_store)
+    )
+    screen = resolution_screen(
+        resolutions, brokers or None, callback=callback, explained_on=place, sources=sources
+    )
     show_screen((*screen, *(line(one, Tone.CHANGE) for one in metadata_words(absent))))
 
 
@@ -159,6 +166,24 @@ def _find_absent(
     known = read_known_brokers(find_run_store(run_store).ledger(policy.cluster_id))
     image, _ = add_absent_brokers(None, source, policy, known)
     return image
+
+
+def _describe_sources(
+    resolutions: "Sequence[Resolution]", cluster: str, desired_state: Path, run_store: str | None
+) -> "dict[Key, str]":
+    """Describe where the limits that apply come from."""
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.model.rows import Key
+    from quota_ops.runs.limit_sources import describe_sources
+    from quota_ops.store.run_store import find_run_store
+
+    applied = {
+        Key(one.applied.entity.text, one.key): one.applied.value
+        for one in resolutions
+        if one.applied is not None and one.applied.value is not None
+    }
+    folder = find_cluster(cluster, desired_state)
+    return describe_sources(folder, read_policy(folder), find_run_store(run_store), applied)
 
 
 def _read_names(typed: dict[str, Any]) -> dict[str, str]:

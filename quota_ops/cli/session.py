@@ -1,22 +1,26 @@
 """What a command works on: a cluster by its name, the run store, and what a cluster stores."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Self
 
 from quota_ops.cli.console import warn_unnamed
 from quota_ops.desired.read import find_cluster, read_cluster, read_policy
 from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.model.difference import WRITES
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
-from quota_ops.model.filter import EntityFilter
+from quota_ops.model.filter import EntityFilter, EntityGroup
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import ConcurrentWrite
+from quota_ops.model.tables import DIFFERENCES
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
+from quota_ops.store.run_names import find_run
 from quota_ops.store.run_store import RunStore, find_run_store
 from quota_ops.store.snapshot import Snapshot
 
@@ -68,7 +72,35 @@ class Session:
         """Find what other runs are currently writing to the accepted entities."""
         return find_concurrent_writes(self.store.runs_of(self.policy.cluster), accepts)
 
-    def is_declared(self, who: EntityFilter) -> bool:
+    def find_group(self, given: Mapping[str, str | None], *, is_release: bool) -> EntityGroup:
+        """Find the entities of an `owner` or `file` in Git and the ledger, or those a `run` writes.
+
+        A release names the group alone. Raises InvalidInput unless exactly one is given, and for
+        a hold if there is no such entity.
+        """
+        named = [(kind, value) for kind, value in given.items() if value is not None]
+        if len(named) != 1:
+            raise InvalidInput("name only one of --owner, --file and --run")
+        (kind, value), *_ = named
+        found: set[str] = set()
+        if kind == "run":
+            name = value if "/" in value else f"{self.policy.cluster}/{value}"
+            folder = find_run(self.store, name)
+            value = folder.place.name
+            if folder.has(DIFFERENCES.file):
+                found = {row.entity for row in folder.differences() if row.action in WRITES}
+        elif not is_release:
+            in_git, written = read_cluster(self.folder).rows, ledger.read(self.ledger).rows
+            found = {row.entity for row in in_git if value == getattr(row, kind)}
+            found |= {row.entity for row in written if value == getattr(row, kind)}
+        if not found and not is_release:
+            raise InvalidInput(
+                f"there is no quota of --{kind} {value}",
+                f"See quota-ops plan {quote(self.policy.cluster)}, or name entities with --names.",
+            )
+        return EntityGroup(f"{kind} {value}", frozenset(found))
+
+    def is_declared(self, who: EntityFilter | EntityGroup) -> bool:
         """Whether Git declares an entity that the filter accepts; True if its files are invalid."""
         try:
             rows = read_cluster(self.folder).rows
@@ -76,7 +108,7 @@ class Session:
             return True
         return any(who.accepts(Entity.parse(row.entity)) for row in rows)
 
-    def is_managed(self, who: EntityFilter) -> bool:
+    def is_managed(self, who: EntityFilter | EntityGroup) -> bool:
         """Whether the ledger has an entity that the filter accepts; True if it cannot be read."""
         try:
             rows = ledger.read(self.ledger).rows

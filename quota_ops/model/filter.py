@@ -1,7 +1,7 @@
 """Entity filters as in KIP-546, evaluated by quota-ops itself."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from quota_ops.model.entity import Entity
@@ -47,15 +47,19 @@ class EntityFilter:
             return False
         return all(part.type in names and part.accepts(names[part.type]) for part in self.parts)
 
-    def overlaps(self, other: "EntityFilter") -> bool:
+    def overlaps(self, other: "EntityFilter | EntityGroup") -> bool:
         """Return whether an entity can match both filters, each of which names all its types."""
+        if isinstance(other, EntityGroup):
+            return other.overlaps(self)
         pairs = self._pairs(other)
         return pairs is not None and all(
             one == two or Match.ANY in {one.match, two.match} for one, two in pairs
         )
 
-    def covers(self, other: "EntityFilter") -> bool:
+    def covers(self, other: "EntityFilter | EntityGroup") -> bool:
         """Return whether this filter matches all entities of the other; types as in `overlaps`."""
+        if isinstance(other, EntityGroup):
+            return all(self.accepts(Entity.parse(name)) for name in other.entities)
         pairs = self._pairs(other)
         return pairs is not None and all(one in (two, _any(one)) for one, two in pairs)
 
@@ -74,6 +78,38 @@ class EntityFilter:
             else Entity.of({part.type: part.name}).text
             for part in self.parts
         )
+
+
+@dataclass(frozen=True, slots=True)
+class EntityGroup:
+    """Entities that belonged to a run, an owner or a file when the group was made.
+
+    `text` names the group, `run 2026-11-22T20-01-50Z-866f`, and two groups with one text are equal.
+    """
+
+    text: str
+    entities: frozenset[str] = field(compare=False)
+
+    def accepts(self, entity: Entity) -> bool:
+        """Return whether the entity is one of them."""
+        return entity.text in self.entities
+
+    def overlaps(self, other: "EntityFilter | EntityGroup") -> bool:
+        """Return whether the other accepts one of them."""
+        return any(other.accepts(Entity.parse(name)) for name in self.entities)
+
+    def covers(self, other: "EntityFilter | EntityGroup") -> bool:
+        """Return whether the other accepts no entity but these."""
+        if isinstance(other, EntityGroup):
+            return other.entities <= self.entities
+        return any(other == _exactly(Entity.parse(name)) for name in self.entities)
+
+
+def _exactly(entity: Entity) -> EntityFilter:
+    parts = (
+        (kind, Match.DEFAULT if name is None else Match.EXACT, name) for kind, name in entity.parts
+    )
+    return EntityFilter(tuple(FilterPart(*part) for part in parts))
 
 
 def _any(part: FilterPart) -> FilterPart:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.field_types import refuse_unknown
-from quota_ops.model.filter import EntityFilter
+from quota_ops.model.filter import EntityFilter, EntityGroup
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import filter_from_json, filter_json
 
@@ -19,7 +19,7 @@ from quota_ops.model.policy import filter_from_json, filter_json
 class Hold:
     """A hold of some entities until a given time; a release is a hold that has ended."""
 
-    who: EntityFilter
+    who: EntityFilter | EntityGroup
     until: datetime
     by: str
     reason: str
@@ -40,7 +40,7 @@ class Hold:
     def as_json(self) -> dict[str, Any]:
         """Return the hold as JSON values; times are in UTC, to the second."""
         return {
-            "who": filter_json(self.who),
+            "who": _who_json(self.who),
             "until": iso_utc(self.until),
             "by": self.by,
             "login": self.login,
@@ -58,7 +58,21 @@ class Hold:
         until, at = (datetime.fromisoformat(values[name]) for name in ("until", "at"))
         if until.tzinfo is None or at.tzinfo is None:
             raise ValueError(f"{values['until']} or {values['at']} has no zone")
-        return cls(filter_from_json(values["who"]), until, by, reason, at, login)
+        return cls(_who_from_json(values["who"]), until, by, reason, at, login)
+
+
+def _who_json(who: EntityFilter | EntityGroup) -> dict[str, Any]:
+    if isinstance(who, EntityGroup):
+        return {"group": who.text, "entities": sorted(who.entities)}
+    return filter_json(who)
+
+
+def _who_from_json(values: dict[str, Any]) -> EntityFilter | EntityGroup:
+    if not isinstance(values.get("group"), str):
+        return filter_from_json(values)
+    for name in values["entities"]:
+        Entity.parse(name)
+    return EntityGroup(values["group"], frozenset(values["entities"]))
 
 
 def select_current_holds(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from quota_ops.model.filter import EntityFilter
+from quota_ops.model.filter import EntityFilter, EntityGroup
 from quota_ops.model.hold import Hold
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import DriftPolicy, Policy
@@ -68,7 +68,7 @@ def _kept(policy: Policy, hold: Hold, words: str, more: Iterable[str]) -> Screen
     return (line(where, Tone.STRONG), *(line(one, Tone.CONTEXT) for one in more))
 
 
-def find_covering_hold(who: EntityFilter, lasting: Iterable[Hold]) -> Hold | None:
+def find_covering_hold(who: EntityFilter | EntityGroup, lasting: Iterable[Hold]) -> Hold | None:
     """Return the longest hold that covers all of these entities; None when there is none."""
     covering = (one for one in lasting if one.who.covers(who))
     return max(covering, key=lambda one: one.until, default=None)
@@ -76,7 +76,7 @@ def find_covering_hold(who: EntityFilter, lasting: Iterable[Hold]) -> Hold | Non
 
 def released_words(
     policy: Policy,
-    who: EntityFilter,
+    who: EntityFilter | EntityGroup,
     lasting: Iterable[Hold],
     *,
     is_declared: bool,
@@ -122,7 +122,7 @@ def _undeclared(policy: Policy, *, is_managed: bool) -> str:
     return "quotas that the cluster stores for it are reported."
 
 
-def _never_written(policy: Policy, who: EntityFilter) -> list[str]:
+def _never_written(policy: Policy, who: EntityFilter | EntityGroup) -> list[str]:
     """Return the reasons why no run ever writes these entities; empty if runs may write some."""
     return [
         f"cluster.yaml protects {entities.text}: no run ever writes it."

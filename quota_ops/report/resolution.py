@@ -1,14 +1,15 @@
 """The limits of a client: KIP-546's text, the table of all levels, and JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.quota import UNLIMITED, format_limit, json_number
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.rows import Key, StoredQuota
 from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import CLIENT_KEYS, Resolution, Rung
+from quota_ops.report.formats import escape_text
 from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
 
 WHO_SHARES = {
@@ -31,18 +32,22 @@ def resolution_screen(
     *,
     callback: str,
     explained_on: str | None,
+    sources: Mapping[Key, str] | None = None,
 ) -> Screen:
     """Return the limits of a client, then what makes them uncertain.
+
+    `sources` describe the source of the limits that apply.
 
     With `explained_on`, the name of the cluster, shows all levels. `callback` is the warning about
     a quota callback class, or empty.
     """
     blocks: list[Line | Table] = []
     if explained_on is None:
-        blocks += as_text(resolutions, brokers)
+        blocks += as_text(resolutions, brokers, sources or {})
     else:
         for number, one in enumerate(resolutions):
             blocks += [*([line()] if number else []), *as_ladder(one, explained_on, brokers)]
+            blocks += [line(words) for words in _list_sources(one, sources or {})]
     if callback and any(one.key in CLIENT_KEYS for one in resolutions):
         blocks.append(line(callback, Tone.CHANGE))
     return tuple(blocks)
@@ -60,7 +65,15 @@ def _client_row(row: Sequence[Any]) -> Row:
     return Row(tuple(map(Span, cells)))
 
 
-def as_text(resolutions: Sequence[Resolution], brokers: int | None) -> Screen:
+def _list_sources(one: Resolution, sources: Mapping[Key, str]) -> Iterator[str]:
+    """Yield where the limit that applies comes from, if that is known."""
+    if one.applied and (words := sources.get(Key(one.applied.entity.text, one.key))):
+        yield escape_text(f"Source: {words}.")
+
+
+def as_text(
+    resolutions: Sequence[Resolution], brokers: int | None, sources: Mapping[Key, str]
+) -> Screen:
     """Return KIP-546's text: the client, then for each key its limit, what it overrides and means.
 
     `brokers` is the number of brokers; None if only a snapshot was read.
@@ -70,6 +83,7 @@ def as_text(resolutions: Sequence[Resolution], brokers: int | None) -> Screen:
         if number == 0 or one.names != resolutions[number - 1].names:
             lines.append(line(_client(one), Tone.STRONG))
         lines += _key_lines(one, brokers)
+        lines += [line(f"    {words}", Tone.CONTEXT) for words in _list_sources(one, sources)]
     return lines
 
 

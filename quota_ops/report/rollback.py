@@ -11,8 +11,8 @@ from quota_ops.model.specification import format_flags
 from quota_ops.model.text import counted, is_visible
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
-MOST, MOST_HELD = 20, 3
-"""The most unchanged rows that are listed, and the most `hold` commands that are shown."""
+MOST = 20
+"""The most unchanged rows that are listed."""
 _HEADINGS = ("entity", "key", "before", "set by the run", "now", "left unchanged because")
 
 
@@ -68,15 +68,14 @@ def list_next_steps(rollback: Rollback, cluster: str) -> Iterator[str]:
             "run at a commit that was applied before is blocked by guard went_back; "
             f"one at a new commit {_again(rollback)}."
         )
-    entities = [Entity.parse(one) for one in dict.fromkeys(row.entity for row in rollback.taken)]
-    typed = [one for one in entities if all(is_visible(name or "") for _, name in one.parts)]
-    for entity in typed[:MOST_HELD]:
-        yield (
-            f"To hold it, once it is written: quota-ops hold {quote(cluster)} "
-            f"{format_flags(entity)} --until 12h --reason TEXT"
-        )
-    if more := len(entities) - len(typed[:MOST_HELD]):
-        yield f"and {counted(more, 'more entity')}, each with its own hold"
+    first, *others = [Entity.parse(one) for one in {row.entity: 0 for row in rollback.taken}]
+    is_typed = not others and all(is_visible(name or "") for _, name in first.parts)
+    which = format_flags(first) if is_typed else f"--run {rollback.run}"
+    number = counted(1 + len(others), "entity")
+    held = f"these {number}, once they are" if others else "it, once it is"
+    yield (
+        f"To hold {held} written: quota-ops hold {quote(cluster)} {which} --until 12h --reason TEXT"
+    )
 
 
 def _revert(commit: str, cluster: str) -> str:

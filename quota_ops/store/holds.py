@@ -10,7 +10,7 @@ from quota_ops.kafka.outcomes import build_outcomes
 from quota_ops.model.approval import find_login
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import EntityFilter
+from quota_ops.model.filter import EntityFilter, EntityGroup
 from quota_ops.model.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome, Status
@@ -51,7 +51,7 @@ def list_ended(folder: Place, before: datetime) -> tuple[tuple[Place, ...], ...]
         return ()
     last = {hold.who: hold for hold in holds}
     ended = {who for who, hold in last.items() if hold.at < before and hold.until < before}
-    groups: dict[EntityFilter, list[Place]] = {}
+    groups: dict[EntityFilter | EntityGroup, list[Place]] = {}
     for number, hold in zip(numbers(folder, KIND)[:-1], holds, strict=False):
         if hold.who in ended:
             groups.setdefault(hold.who, []).append(folder / file_name(number, KIND))
@@ -78,14 +78,15 @@ def add(folder: Place, hold: Hold) -> Place:
     return folder / file_name(number, KIND)
 
 
-def release(folder: Place, who: EntityFilter, *, by: str, reason: str) -> Hold:
+def release(folder: Place, who: EntityFilter | EntityGroup, *, by: str, reason: str) -> Hold:
     """End a hold early; InvalidInput if there is none on exactly these entities."""
     now = datetime.now(UTC).replace(microsecond=0)
     lasting = select_current_holds(read(folder), now)
-    if who not in {one.who for one in lasting}:
+    found = next((one.who for one in lasting if one.who == who), None)
+    if found is None:
         held = "; ".join(f"{one.who.text}, {one.text}" for one in lasting)
         raise InvalidInput(f"{who.text} is not held", f"Held now: {held or 'no entity'}.")
-    ended = Hold(who, now, by, reason, now, find_login())
+    ended = Hold(found, now, by, reason, now, find_login())
     add(folder, ended)
     return ended
 

@@ -5,12 +5,13 @@ People see the origins; no decision depends on them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from quota_ops.model.alteration import altered_keys
 from quota_ops.model.difference import UNKNOWN_KINDS, Difference
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit, same
 from quota_ops.model.report import UNKNOWN, Origin
 from quota_ops.model.rows import Key
@@ -27,6 +28,7 @@ from quota_ops.store.run_folder import (
 )
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_numbers import newest_runs
+from quota_ops.store.run_store import RunStore
 
 ORIGINS = "origins.json"
 """The artefact with the origins of values that are not in the ledger."""
@@ -80,24 +82,34 @@ def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Ori
     """
     if _is_of_snapshot(folder):
         return {row.id: UNKNOWN for row in rows}
-    search = _Search({row.id: row.before or 0.0 for row in rows})
-    cluster_id = folder.policy().cluster_id
-    for run in _earlier(folder):
+    values = {row.id: row.before or 0.0 for row in rows}
+    policy = replace(folder.policy(), cluster=folder.about()["cluster"])
+    return search_origins(folder.store, policy, values, but=folder.place.name)
+
+
+def search_origins(
+    store: RunStore, policy: Policy, values: Mapping[Key, float], *, but: str = ""
+) -> dict[Key, Origin]:
+    """Return the origin of each value that a cluster has now, as the newest runs of a store show.
+
+    `but` is the name of a run that is left out.
+    """
+    search = _Search({**values})
+    for run in _list_newest(store, policy.cluster, but):
         if not search.left:
             break
         with suppress(InvalidInput, KeyError, TypeError, ValueError):  # damaged: the next run
-            search.look_at(run, cluster_id)
-    return {row.id: search.found.get(row.id, UNKNOWN) for row in rows}
+            search.look_at(run, policy.cluster_id)
+    return {key: search.found.get(key, UNKNOWN) for key in values}
 
 
-def _earlier(folder: RunFolder) -> Iterator[RunFolder]:
-    """Yield the other runs of the cluster's name among the newest of the store, newest first."""
-    store, run = folder.store, folder.place.name
-    cluster = store.runs_of(folder.about()["cluster"])
+def _list_newest(store: RunStore, cluster: str, but: str) -> Iterator[RunFolder]:
+    """Yield the runs of the cluster's name among the newest of the store, newest first."""
+    runs = store.runs_of(cluster)
     for one in newest_runs(store.sequence, LOOKED_AT):
-        name, _, other = one.partition("/")
-        if name == cluster.name and other != run:
-            yield RunFolder(cluster / other)
+        name, _, run = one.partition("/")
+        if name == runs.name and run != but:
+            yield RunFolder(runs / run)
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """Accept drift that is on a real broker."""
 
+import getpass
 import json
 import subprocess
 from difflib import unified_diff
@@ -79,6 +80,52 @@ def test_all_does_not_lose_a_change_in_git(lab: Lab) -> None:
     lab.start()
     stopped = lab.call("accept", "demo", "--all")
     name = lab.runs[-1].place.name
-    why = f"run {name} stopped before it compared Git with the cluster\n  Compare again: "
+    why = f"run {name} has not compared Git with the cluster\n  Compare again: "
     remedy = "quota-ops report demo. Or name an earlier run with --run.\n"
     assert (stopped.returncode, stopped.stderr) == (2, why + remedy)
+
+
+def test_an_alter_of_a_new_entity_comes_into_git(lab: Lab) -> None:
+    """Right after it, accept writes its limits with its reason, and the next plan has no change.
+
+    Before that, resolve shows who set it, and for another limit the line in Git and the run.
+    """
+    lab.desire({ALICE: {KEY: 10.0}})
+    lab.run("reconcile")
+    (lab.folder / "search.yaml").write_text(
+        "owner: search\nquotas:\n    # the index\n    - user: index\n      limits:\n"
+        "        producer_byte_rate: 5 MiB # agreed\n",
+        "utf-8",
+    )
+    lab.call("reconcile", "demo")
+    changes = ("--names", "user=newjob", "--add", f"{KEY}=2097152,{OTHER}=unlimited")
+    lab.call("alter", "demo", *changes, "--reason", "INC-31", "--allow", "raise")
+    before = (lab.folder / "search.yaml").read_text("utf-8")
+
+    resolve = ("resolve", "demo", "--key", KEY, "--user")
+    set_by_hand, managed = (lab.call(*resolve, user).stdout for user in ("newjob", "alice"))
+    undecided = lab.call("accept", "demo", "--all")
+    done = lab.call("accept", "demo", "--names", "user=newjob", "--file", "search.yaml")
+    lab.call("alter", "demo", "--names", "user=index", "--add", f"{OTHER}=7", "--reason", "INC-32")
+    more = lab.call("accept", "demo", "--names", "user=index")
+    wrong = lab.call("accept", "demo", "--names", "user=index", "--file", "nosuch.yaml")
+
+    first, _, altered = (one.place.name for one in lab.runs[:3])
+    by_whom = f"{getpass.getuser()} with alter in run {altered}"
+    assert f"    Source: not in Git; not managed: set by {by_whom}.\n" in set_by_hand
+    source = f"as team.yaml:4 (team) declares; managed, set by run {first}"
+    assert f"    Source: {source}.\n" in managed
+    assert undecided.returncode == 2
+    assert (
+        f"left out: user=newjob {KEY}: Git does not declare it: name a file, for example --file "
+        "search.yaml"
+    ) in undecided.stdout
+    assert "2 of 2 quotas accepted" in done.stdout, done.stdout + done.stderr
+    assert "1 of 1 quota accepted" in more.stdout, more.stdout + more.stderr
+    assert (lab.folder / "search.yaml").read_text("utf-8") == (
+        f"{before}        {OTHER}: 7\n"
+        "    - user: newjob\n      limits:\n"
+        f"        {OTHER}: unlimited\n        {KEY}: 2 MiB\n      reason: INC-31\n"
+    )
+    assert wrong.stderr.startswith("--file nosuch.yaml is not a quotas file of this cluster\n")
+    assert {row.kind for row in lab.run("plan").differences()} == {"in_sync"}

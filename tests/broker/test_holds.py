@@ -81,6 +81,26 @@ def test_alter_says_who_keeps_it(lab: Lab) -> None:
     )
 
 
+def test_an_owner_a_file_and_a_run_are_held_with_one_command(lab: Lab) -> None:
+    """Everything that belongs to it stays as it is, and is released by the same name."""
+    lab.desire({**ALICE, **BOB})
+    run = lab.run("reconcile")
+    lab.desire({"user=alice": {KEY: 11.0}, "user=bob": {KEY: 21.0}})
+    groups = (("--owner", "team"), ("--file", "team.yaml"), ("--run", run.place.name))
+
+    for group in groups:
+        held = lab.call("hold", "demo", *group, "--until", "2h", "--reason", "INC-31")
+        kept = lab.call("reconcile", "demo")
+        name = f"{group[0].removeprefix('--')} {group[1]}"
+        assert f": {name} is held until " in held.stdout, held.stderr
+        assert "0 in sync, 2 held, 0 unmanaged\n" in kept.stdout
+        assert lab.call("holds", "demo").stdout.splitlines()[1].startswith(name)
+        released = lab.call("release", "demo", *group)
+        assert f": {name} is no longer held\n" in released.stdout, released.stderr
+
+    assert lab.stored() == {**ALICE, **BOB}
+
+
 def test_it_comes_back_by_itself(lab: Lab) -> None:
     """An expired hold has no effect."""
     lab.desire(ALICE)
@@ -237,6 +257,15 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
         ),
         (("hold", *WHO, "--until", "2h", "--reason", " "), "--reason is blank, but it is recorded"),
         (("hold", "demo", "--until", "2h", "--reason", "x"), "no entity is named"),
+        (
+            ("hold", *WHO, "--owner", "team", "--until", "2h", "--reason", "x"),
+            "--owner, --file and --run already select entities",
+        ),
+        (
+            ("hold", "demo", "--owner", "nobody", "--until", "2h", "--reason", "x"),
+            "there is no quota of --owner nobody",
+        ),
+        (("release", "demo", "--file", "team.yaml"), "file team.yaml is not held"),
         (("release", *WHO), "user=alice is not held"),
     ],
 )

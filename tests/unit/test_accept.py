@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.desired.export.limit_edits import accept_values
+from quota_ops.desired.export.limit_edits import accept_values, add_values
 from quota_ops.desired.quotas_file import quota_rows, read_quotas_file
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
@@ -51,7 +51,11 @@ def test_a_file_after_accept(case: dict[str, Any]) -> None:
     }
     values |= {Key(*name.split(" ")): None for name in case.get("remove", ())}
 
+    new = {Key(*name.split(" ")): float(value) for name, value in case.get("add", {}).items()}
+
     text, left_out = accept_values(source_of(case["file"]), values)
+    text, unsafe = add_values(source_of(text), new, "INC-31")
+    left_out |= unsafe
 
     if "left_out" in case:
         assert (text, set(left_out.values())) == (case["file"], {case["left_out"]})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quota_ops.model.entity import Entity
-from quota_ops.model.filter import EntityFilter
+from quota_ops.model.filter import EntityFilter, EntityGroup
 from quota_ops.model.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.policy import EVERYTHING
 from quota_ops.model.specification import parse_exactly
@@ -21,12 +21,35 @@ def user(name: str) -> EntityFilter:
     return parse_exactly([f"user={name}"], [], [])
 
 
-def hold(who: EntityFilter, hours: float, at: datetime = NOW) -> Hold:
+def hold(who: EntityFilter | EntityGroup, hours: float, at: datetime = NOW) -> Hold:
     """Return a hold for so many hours."""
     return Hold(who, at + timedelta(hours=hours), "anna", "a load test", at)
 
 
 ALICE = hold(user("alice"), 2)
+
+
+def test_a_group_is_held_by_its_name() -> None:
+    """A hold of a run's entities covers exactly these, is read back, and ends by the same name."""
+    who = EntityGroup("run 866f", frozenset({"user=alice", "user=<default>"}))
+    held = hold(who, 2)
+    released = replace(held, who=EntityGroup("run 866f", frozenset()), until=NOW)
+
+    assert held.as_json()["who"] == {
+        "group": "run 866f",
+        "entities": ["user=<default>", "user=alice"],
+    }
+    read = Hold.from_json(held.as_json())
+    assert (read, read.who.entities) == (held, who.entities)  # type: ignore[union-attr]
+    assert find_hold([held], Entity.parse("user=alice")) == held
+    assert find_hold([held], Entity.parse("user=bob")) is None
+    assert select_current_holds([held, released], NOW) == ()
+    bob = EntityGroup("run 1", frozenset({"user=bob"}))
+    filters: tuple[EntityFilter | EntityGroup, ...] = (user("alice"), USERS, user("bob"), bob)
+    assert [one.overlaps(who) for one in filters] == [True, True, False, False]
+    assert [who.overlaps(one) for one in filters] == [True, True, False, False]
+    assert [one.covers(who) for one in filters] == [False, True, False, False]
+    assert [who.covers(one) for one in filters] == [True, False, False, False]
 
 
 def test_what_a_hold_says() -> None:

@@ -9,7 +9,7 @@ from quota_ops.model.commit import rollback_of
 from quota_ops.model.entity import Entity
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.specification import parse_entity
-from quota_ops.report.rollback import MOST_HELD, list_next_steps
+from quota_ops.report.rollback import list_next_steps
 
 AGAIN = "sets it again once a person overrides guard takeover for 1 quota."
 
@@ -52,16 +52,15 @@ def test_each_entity_can_be_held(entity: Entity) -> None:
     assert parse_entity(names, defaults) == entity
 
 
-def test_many_are_counted() -> None:
-    """The first commands are shown, with the number of further entities."""
-    entities = [Entity.of({"user": f"user-{number}"}) for number in range(15)]
-    unprintable = Entity.of({"user": "a\x1b"})
+def test_many_are_held_by_their_run() -> None:
+    """One command holds 2,000 entities, and one whose name cannot be typed."""
+    entities = [Entity.of({"user": f"user-{number}"}) for number in range(2_000)]
+    hold = "quota-ops hold demo --run that --until 12h --reason TEXT"
 
-    assert told(*entities, unprintable)[-1] == (
-        f"and {15 + 1 - MOST_HELD} more entities, each with its own hold"
-    )
-    assert len(told(*entities)) == 1 + MOST_HELD + 1
-    assert told(unprintable)[-1] == "and 1 more entity, each with its own hold"
+    assert told(*entities)[1:] == [
+        f"To hold these 2,000 entities, once they are written: {hold}",
+    ]
+    assert told(Entity.of({"user": "a\x1b"}))[1:] == [f"To hold it, once it is written: {hold}"]
 
 
 def test_what_was_somebody_elses_is_asked_about_again() -> None:

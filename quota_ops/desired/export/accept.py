@@ -1,14 +1,16 @@
 """Accept drift: change the files of a cluster so that they declare what the cluster stores."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
+from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export.disk import write_files
-from quota_ops.desired.export.limit_edits import accept_values
+from quota_ops.desired.export.limit_edits import accept_values, add_values
 from quota_ops.desired.git.commit import find_path
-from quota_ops.desired.read import read_cluster
+from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.difference import Difference, Kind
@@ -16,6 +18,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quota import same
 from quota_ops.model.rows import DesiredRow, Key
 
+_FEW = 5
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -29,11 +32,21 @@ class Accepted(NamedTuple):
 
 
 def accept_rows(
-    folder: Path, rows: Iterable[Difference], *, conflicts: bool, dry_run: bool
+    folder: Path,
+    rows: Iterable[Difference],
+    *,
+    conflicts: bool,
+    dry_run: bool,
+    receiver: str | None = None,
+    is_alter: bool = False,
+    reason: str | None = None,
 ) -> Accepted:
     """Change the files of a cluster's folder, unless `dry_run`, and return what changed.
 
-    `conflicts` are accepted too: limits that changed in Git as well, where the change is lost.
+    `conflicts` are accepted too: limits that changed in Git as well, where the change is lost. A
+    quota that Git does not declare goes, with a reason, to the file `receiver` or, without one, to
+    the file that declares its entity, or to the only file. Rows of an alter replace what Git
+    declares, which that run did not read.
     Raises InvalidDesiredState if the files have problems now, and InvalidInput if they change
     while they are written, or cannot be written.
     """
@@ -42,33 +55,71 @@ def accept_rows(
     already: set[Key] = set()
     left_out: dict[Key, str] = {}
     wanted: dict[str, dict[Key, float | None]] = {}
+    added: dict[str, dict[Key, float]] = {}
+    files = _Receivers(desired, receiver)
     for row in rows:
         known = declared.get(row.id)
         if same(known and known.value, row.before):
             already.add(row.id)
-        elif known is None or (why := _explain_change(row, known, conflicts=conflicts)):
-            left_out[row.id] = why if known else "Git does not declare it"
+        elif known is None and row.before is not None and row.after is None:
+            if file := files.find(row.entity):
+                added.setdefault(file, {})[row.id] = row.before
+            else:
+                left_out[row.id] = f"Git does not declare it: name a file, {files.example}"
+        elif known is None:
+            left_out[row.id] = "Git does not declare it"
+        elif not is_alter and (why := _explain_change(row, known, conflicts=conflicts)):
+            left_out[row.id] = why
         else:
             wanted.setdefault(known.file, {})[row.id] = row.before
     contents: dict[str, bytes] = {}
     patch: list[str] = []
-    for name, values in sorted(wanted.items()):
+    for name in sorted({*wanted, *added}):
         content = desired.contents[name]
         source = Source(str(folder / name), name, content.decode("utf-8-sig"), Problems(), content)
-        text, missed = accept_values(source, values)
-        left_out |= missed
+        text, missed = accept_values(source, wanted.get(name, {}))
+        text, unsafe = add_values(replace(source, text=text), added.get(name, {}), reason)
+        left_out |= missed | unsafe
         if text != source.text:
             contents[name] = (_BOM if content.startswith(_BOM) else b"") + text.encode()
             patch += _diff(folder / name, content.decode(), contents[name].decode())
     if not dry_run:
         _write(folder, contents, desired.contents)
-    accepted = [key for values in wanted.values() for key in values if key not in left_out]
+    changed = {key for values in wanted.values() for key in values}
+    changed |= {key for values in added.values() for key in values}
+    accepted = changed - left_out.keys()
     return Accepted(
         tuple(sorted(accepted)),
         tuple(sorted(already)),
         tuple(sorted(left_out.items())),
         "".join(patch),
     )
+
+
+class _Receivers:
+    """Finds the file that receives a quota that Git does not declare."""
+
+    def __init__(self, desired: Desired, receiver: str | None) -> None:
+        names = [name for name in desired.contents if name != CLUSTER_YAML]
+        self._files = [name for name in names if name != desired.policy.inventory_in_git]
+        if receiver is not None and receiver not in self._files:
+            there = ", ".join(self._files[:_FEW]) or "none"
+            raise InvalidInput(
+                f"--file {receiver} is not a quotas file of this cluster",
+                f"Name one below its folder: {there}.",
+            )
+        self._receiver = receiver
+        self._by_entity = {row.entity: row.file for row in desired.rows}
+
+    def find(self, entity: str) -> str | None:
+        """Return the file's name below the cluster's folder; None if a person must choose."""
+        only = self._files[0] if len(self._files) == 1 else None
+        return self._by_entity.get(entity) or self._receiver or only
+
+    @property
+    def example(self) -> str:
+        """How to choose one."""
+        return f"for example --file {self._files[0]}" if self._files else "which you create first"
 
 
 def _explain_change(row: Difference, known: DesiredRow, *, conflicts: bool) -> str:

@@ -7,15 +7,19 @@ a whole file again would change its layout. Whatever cannot be changed so safely
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 import yaml
 
+from quota_ops.desired.export.quotas_text import quota_entry
 from quota_ops.desired.export.spelling import spell_limit
+from quota_ops.desired.export.writable import Writable
 from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas_file
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
+from quota_ops.model.entity import Entity
 from quota_ops.model.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.rows import Key
 
@@ -68,6 +72,79 @@ def accept_values(source: Source, values: Mapping[Key, float | None]) -> tuple[s
     return text, left_out
 
 
+def add_values(
+    source: Source, values: Mapping[Key, float], reason: str | None
+) -> tuple[str, dict[Key, str]]:
+    """Return the text of a file that declares more limits, and why some of them are left out.
+
+    A limit goes below the others of its entity; a new entity below the last entry, with a reason.
+    """
+    text = source.text
+    left_out: dict[Key, str] = {}
+    for entity in dict.fromkeys(key.entity for key in values):
+        new = {key: value for key, value in values.items() if key.entity == entity}
+        try:
+            proposed = _apply(text, _add(replace(source, text=text), new, reason))
+            _require_only(text, proposed, source, new)
+        except Unsafe as why:
+            left_out |= dict.fromkeys(new, str(why))
+        else:
+            text = proposed
+    return text, left_out
+
+
+def _add(source: Source, new: Mapping[Key, float], reason: str | None) -> list[Edit]:
+    """Add the limits of one entity, in the layout of its neighbors."""
+    root = compose(source, SizeBudget())
+    items: Any = _find(root, "quotas")
+    entity = next(iter(new)).entity
+    entries = _find_entries(source, root)
+    if entity in entries:
+        limits: Any = _find(entries[entity], "limits")
+        if not isinstance(limits, yaml.MappingNode) or not limits.value:
+            raise Unsafe(f"its entry has no limits of its own: {_BY_HAND}")
+        lines = [f"{key.key}: {_spell(key, value)}" for key, value in new.items()]
+        if _is_flow(limits):
+            at = int(limits.end_mark.index) - 1
+            return [Edit(at, at, f", {', '.join(lines)}")]
+        return [_add_below(source, limits.value[-1][1], limits.value[0][0], lines)]
+    limits = tuple((key.key, _spell(key, value)) for key, value in new.items())
+    entry = dedent(quota_entry(Writable(Entity.parse(entity), limits), reason)).splitlines()
+    named = [one.text for _, names in (read_entries(source, root) if root else ()) for one in names]
+    if entity in named:
+        raise Unsafe(f"its entry declares several names: {_BY_HAND}")
+    if not isinstance(items, yaml.SequenceNode) or (_is_flow(items) and items.value):
+        raise Unsafe(f"its quotas are not a list of lines: {_BY_HAND}")
+    if items.value:
+        return [_add_below(source, items.value[-1], items, entry)]
+    indented = "".join(f"{_find_newline(source)}  {line}" for line in entry)
+    start = len(source.text[: items.start_mark.index].rstrip(" "))
+    return [Edit(start, items.end_mark.index, indented)]
+
+
+def _spell(key: Key, value: float) -> str:
+    spelled = spell_limit(QUOTA_KEYS[key.key], value)
+    if spelled is None:
+        raise Unsafe(f"YAML cannot declare {format_limit(key.key, value)}")
+    return spelled
+
+
+def _add_below(source: Source, last: yaml.Node, aligned: yaml.Node, lines: Sequence[str]) -> Edit:
+    """Add lines below the last line of a node, at the column of another."""
+    rest = _REST.match(source.text, _end(last))
+    if rest is None:
+        raise Unsafe(f"it shares lines with others: {_BY_HAND}")
+    margin = " " * int(aligned.start_mark.column)
+    newline, at = _find_newline(source), rest.end()
+    text = "".join(f"{margin}{line}{newline}" for line in lines)
+    is_after_line = source.text[at - 1] in "\r\n"
+    return Edit(at, at, text if is_after_line else f"{newline}{text}")
+
+
+def _find_newline(source: Source) -> str:
+    return "\r\n" if "\r\n" in source.text else "\n"
+
+
 def _apply(text: str, edits: Sequence[Edit]) -> str:
     for one in sorted(edits, reverse=True):
         text = text[: one.start] + one.text + text[one.end :]
@@ -82,9 +159,13 @@ def _require_only(
     for key, value in values.items():
         if value is None:
             expected.pop(key)
-        else:
+        elif key in expected:
             expected[key] = (value, *expected[key][1:])
-    if _read_limits(after, source) != expected:
+    found = _read_limits(after, source)
+    added = {key: value for key, value in values.items() if key not in expected}
+    if any(key not in found or found.pop(key)[0] != value for key, value in added.items() if value):
+        raise Unsafe(f"the file would not be read as intended afterwards: {_BY_HAND}")
+    if found != expected:
         raise Unsafe(f"the file would not be read as intended afterwards: {_BY_HAND}")
 
 

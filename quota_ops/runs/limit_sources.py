@@ -1,0 +1,65 @@
+"""Where limits of a cluster come from: their line in Git, the ledger, and who set them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from quota_ops.desired.read import read_cluster
+from quota_ops.model.commit import short
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.ledger_edits import VERIFIED
+from quota_ops.model.policy import Policy
+from quota_ops.model.quota import format_limit, same
+from quota_ops.model.report import Origin
+from quota_ops.model.rows import DesiredRow, Key, LedgerRow
+from quota_ops.store import ledger
+from quota_ops.store.origins import search_origins
+from quota_ops.store.run_store import RunStore
+
+
+def describe_sources(
+    folder: Path, policy: Policy, store: RunStore, stored: Mapping[Key, float]
+) -> dict[Key, str]:
+    """Return a sentence on the source of each stored value: Git, the ledger, and who set it.
+
+    A part that cannot be read is described as such, because the limits are known nevertheless.
+    """
+    try:
+        declared = {row.id: row for row in read_cluster(folder).rows}
+        in_git = {key: _describe_declared(declared.get(key), stored[key]) for key in stored}
+    except InvalidInput:
+        in_git = dict.fromkeys(stored, "the files in Git are invalid")
+    try:
+        rows = ledger.read(store.ledger(policy.cluster_id)).rows
+        written = {row.id: row for row in rows if row.state == VERIFIED}
+    except InvalidInput:
+        return {key: f"{words}; the ledger cannot be read" for key, words in in_git.items()}
+    others = {key: value for key, value in stored.items() if not _is_of(written.get(key), value)}
+    origins = search_origins(store, policy, others)
+    return {
+        key: f"{words}; {_describe_written(written.get(key), stored[key], origins.get(key))}"
+        for key, words in in_git.items()
+    }
+
+
+def _describe_declared(row: DesiredRow | None, value: float) -> str:
+    if row is None:
+        return "not in Git"
+    place = f"{row.file}:{row.line} ({row.owner})" if row.owner else f"{row.file}:{row.line}"
+    if same(row.value, value):
+        return f"as {place} declares"
+    return f"{place} declares {format_limit(row.key, row.value)}"
+
+
+def _is_of(row: LedgerRow | None, value: float) -> bool:
+    return row is not None and same(row.value, value)
+
+
+def _describe_written(row: LedgerRow | None, value: float, origin: Origin | None) -> str:
+    at = f", of commit {short(row.commit)}" if row and row.commit else ""
+    if row is not None and _is_of(row, value):
+        return f"managed, set by run {row.run}{at}"
+    words = origin.words if origin else ""
+    if row is not None:
+        before = format_limit(row.key, row.value)
+        return f"managed, and changed since run {row.run} set {before}: {words}"
+    return f"not managed: {words}"
