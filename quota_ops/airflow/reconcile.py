@@ -1,21 +1,23 @@
 """The reconcile DAG of one cluster: its task group, on the schedule of its cluster.yaml."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, MultipleCronTriggerTimetable, Param
 
 from quota_ops.airflow.notify import Notify
 from quota_ops.airflow.pools import explain_pools
 from quota_ops.airflow.task_group import QuotaReconcile
 from quota_ops.airflow.tasks import LONGEST, build_dag
-from quota_ops.desired.cron import delay_schedule
+from quota_ops.desired.cron import cron_at, delay_schedule
+from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import dag_id
-from quota_ops.desired.read import read_policy
+from quota_ops.desired.read import read_changes, read_policy
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guard import Guard
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.text import counted
 from quota_ops.report.formats import shortened
 
@@ -63,6 +65,22 @@ cluster already stores is not sent again.
 {trouble}"""
 
 
+MOST_CHANGES = 50
+"""How many starts and ends of temporary limits a schedule has, the next ones first."""
+_KEPT = timedelta(days=1)
+"""How long a schedule keeps a time that has passed: the scheduler may not have started its run."""
+
+
+def _add_changes(folder: Path, cron: str | None) -> str | MultipleCronTriggerTimetable | None:
+    """Return a schedule with a run at each time when a temporary limit starts or ends."""
+    since = iso_utc(datetime.now(UTC) - _KEPT)
+    changes = read_changes(folder, since, FileCache.of_user())[:MOST_CHANGES]
+    if not changes:
+        return cron
+    crons = dict.fromkeys((*([cron] if cron else []), *map(cron_at, changes)))
+    return MultipleCronTriggerTimetable(*crons, timezone="UTC")
+
+
 def build_reconcile_dag(
     folder: Path,
     approval_timeout: timedelta,
@@ -75,15 +93,18 @@ def build_reconcile_dag(
 ) -> DAG:
     """Build the DAG that makes a cluster match its folder, on the schedule of its cluster.yaml.
 
+    It also runs when a temporary limit starts or ends, so that the value changes in time.
     A plan waits `approval_timeout` for a decision. If cluster.yaml is invalid, the DAG has no
     schedule, and its task check shows why. `prefix` begins its DAG id, and `jitter` is the longest
     delay of a run behind its schedule. `group` has the other arguments of QuotaReconcile.
     """
-    schedule, trouble = None, ""
+    schedule: str | MultipleCronTriggerTimetable | None = None
+    trouble = ""
     try:
-        schedule = read_policy(folder).schedule
-        if schedule is not None:
-            schedule = delay_schedule(schedule, folder.name, jitter)
+        cron = read_policy(folder).schedule
+        if cron is not None:
+            cron = delay_schedule(cron, folder.name, jitter)
+        schedule = _add_changes(folder, cron)
     except InvalidDesiredState as invalid:
         # Without the path of this checkout: it would make a new version of the DAG.
         checkout = f"{folder.parent.parent}/"

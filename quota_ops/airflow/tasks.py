@@ -221,9 +221,7 @@ LONGEST = timedelta(hours=2)
 """The longest duration of a run, without the time that its plan waits for approval."""
 
 
-def build_dag(
-    dag_id: str, *, schedule: str | None, longest: timedelta = LONGEST, **more: Any
-) -> DAG:
+def build_dag(dag_id: str, *, schedule: Any, longest: timedelta = LONGEST, **more: Any) -> DAG:
     """Build a DAG that runs once at a time, skips missed runs, and ends a run after `longest`."""
     return DAG(
         dag_id,

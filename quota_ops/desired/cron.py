@@ -66,6 +66,15 @@ def delay_schedule(schedule: str, name: str, longest: timedelta) -> str:
     return " ".join([later, *fields.split()[1:]])
 
 
+def cron_at(time: str) -> str:
+    """Return cron fields for the first whole minute from a time on (ISO 8601, UTC).
+
+    They name that minute of every year.
+    """
+    minute = datetime.fromisoformat(time) + timedelta(seconds=59)
+    return f"{minute.minute} {minute.hour} {minute.day} {minute.month} *"
+
+
 def last_start(cron: str, zone: str, now: datetime) -> datetime:
     """Return the last time up to `now` that five cron fields name in a time zone, in UTC.
 

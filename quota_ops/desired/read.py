@@ -14,6 +14,7 @@ from quota_ops.desired.cluster_file import (
     refuse_placeholder,
 )
 from quota_ops.desired.contradictions import refuse_repeated_entities, refuse_unmanageable
+from quota_ops.desired.expand.changes import list_changes
 from quota_ops.desired.expand.expansion import Expansion, expand
 from quota_ops.desired.file_cache import FileCache, read_files
 from quota_ops.desired.files import (
@@ -35,7 +36,7 @@ from quota_ops.desired.yaml.nodes import (
     read_document,
 )
 from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import Source, not_opened
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Source, not_opened
 from quota_ops.findings.code import DecidedBy
 from quota_ops.findings.codes import CODES
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
@@ -45,6 +46,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow
 
+_UNTIL = b"until"
 _BY_FILES = frozenset(one.code for one in CODES.values() if one.decided_by is DecidedBy.FILES)
 
 
@@ -131,6 +133,25 @@ def read_policy(folder: Path) -> Policy:
     if cluster is None:
         raise problems.as_error(files=1, quotas=0)
     return cluster.policy
+
+
+def read_changes(folder: Path, since: str, file_cache: FileCache | None = None) -> tuple[str, ...]:
+    """Return when temporary limits of a cluster start or end, from a time on (ISO 8601, UTC).
+
+    Only files that mention `until` are parsed. None if the files cannot be read: check shows why.
+    """
+    problems = Problems()
+    try:
+        with open_cluster_folder(folder) as opened:
+            names = [
+                name
+                for name in list_quotas_files(opened, problems)
+                if _UNTIL in opened.read(name, MAX_FILE_BYTES)
+            ]
+            changes = list_changes(read_files(opened, names, problems, file_cache))
+    except OSError:
+        return ()
+    return tuple(sorted(time for time in changes if time >= since))
 
 
 def find_clusters_that_use(

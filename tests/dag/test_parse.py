@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk import timezone
+from airflow.timetables.base import TimeRestriction
+from airflow.timetables.trigger import MultipleCronTriggerTimetable
 from jsonschema import Draft202012Validator, ValidationError
 
 from quota_ops.model.errors import InvalidInput
@@ -44,6 +47,34 @@ def shape(dag: Any) -> dict[str, tuple[str, list[str]]]:
         task.task_id: (task.trigger_rule.value, sorted(task.downstream_task_ids))
         for task in dag.tasks
     }
+
+
+def test_a_run_starts_when_a_temporary_limit_starts_or_ends(repository: Repository) -> None:
+    """The schedule has a run at the first whole minute from each such time on, and its own."""
+    team = repository.root / "desired_state" / "demo" / "team.yaml"
+    team.write_text(
+        "owner: team\nquotas:\n"
+        "  - {user: a, limits: {producer_byte_rate: 1 MiB}, until: 2999-12-01T18:00:00Z}\n"
+        "  - user: b\n    limits: {producer_byte_rate: 1 MiB}\n    overrides:\n"
+        "      - from: 2999-11-27T08:30:01Z\n        until: 2999-12-01 19:00 Europe/Berlin\n"
+        "        limits: {producer_byte_rate: 2 MiB}\n"
+        "      - {until: 2020-12-01T18:00:00Z, limits: {producer_byte_rate: 3 MiB}}\n"
+    )
+
+    schedule: Any = repository.dags()["reconcile_demo"].schedule
+
+    assert [one.expression for one in schedule.timetables] == [
+        "*/30 * * * *",
+        "31 8 27 11 *",
+        "0 18 1 12 *",
+    ]
+    core = MultipleCronTriggerTimetable(
+        *(one.expression for one in schedule.timetables[1:]), timezone="UTC"
+    )
+    window = TimeRestriction(timezone.parse("2998-11-27T08:30:00Z"), None, catchup=True)
+    following = core.next_dagrun_info(last_automated_data_interval=None, restriction=window)
+    assert following is not None
+    assert following.run_after.isoformat() == "2998-11-27T08:31:00+00:00"
 
 
 def test_the_dags_of_a_repository(repository: Repository) -> None:
@@ -177,7 +208,7 @@ def test_no_link_inside_a_bundle_is_followed(
 
 
 def test_a_dag_file_is_parsed_without_its_quotas(tmp_path: Path) -> None:
-    """Parsing a DAG file reads no quotas and imports no heavy library."""
+    """Parsing a DAG file parses no quotas without an end, and imports no heavy library."""
     repository = Repository(tmp_path)
     for number in range(20):
         repository.cluster(f"c{number}", cluster_id=f"{number:022}", payments="not read: here")

@@ -9,7 +9,7 @@ from croniter import croniter
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.desired.cron import delay_schedule, last_start, read_schedule
+from quota_ops.desired.cron import cron_at, delay_schedule, last_start, read_schedule
 from quota_ops.desired.yaml.scalars import Misread
 
 FIELD = st.from_regex(r"\*(/[0-9]{1,2})?|[0-9]{1,2}(-[0-9])?(,[0-7/*-]{1,3})?", fullmatch=True)
@@ -65,3 +65,16 @@ def test_a_delayed_schedule_is_valid(fields: list[str], name: str, minutes: int)
             assert 0 <= delay <= minutes
         else:
             assert after == before
+
+
+@pytest.mark.parametrize(
+    ("time", "fields"),
+    [
+        ("2026-12-01T18:00:00Z", "0 18 1 12 *"),
+        ("2026-12-01T18:00:01Z", "1 18 1 12 *"),
+        ("2026-12-31T23:59:30Z", "0 0 1 1 *"),
+    ],
+)
+def test_the_first_minute_from_a_time_on(time: str, fields: str) -> None:
+    """A run that starts in this minute starts when or after the time has come."""
+    assert cron_at(time) == fields
