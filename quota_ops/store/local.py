@@ -136,9 +136,9 @@ class LocalStore:
         self.watch(key)
 
     def watch(self, key: str) -> None:
-        """Notice from now on that the folder of a run store vanishes, if it exists."""
-        if (path := Path(f"/{key}")).is_dir():
-            _watched.add(path)
+        """Notice from now on that the folder of a run store vanishes, if it exists now."""
+        path = Path(f"/{key}")
+        (_watched.add if path.is_dir() else _watched.discard)(path)
 
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:

@@ -14,7 +14,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.store import holds, ledger
 from quota_ops.store.local_errors import remedy
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.run_store import RunStore, find_run_store, open_place
 
 FILE_LIMIT = 4096
 
@@ -98,6 +98,9 @@ def test_a_store_that_is_moved_does_not_begin_again(tmp_path: Path) -> None:
         "its new place; the next run there settles what this one wrote."
     )
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    again = find_run_store(str(tmp_path / "old"))  # a command that names it begins a new store
+    RunFolder.start(again.new_run("demo"), cluster="demo", commit=None)
+    assert (tmp_path / "old").is_dir()
 
 
 @pytest.mark.parametrize(
