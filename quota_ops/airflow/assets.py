@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias, get_current_context
 
-from quota_ops.model.difference import EARLIER_KINDS
+from quota_ops.model.difference import EARLIER_KINDS, Kind
 from quota_ops.store.run_store import safe_name
 
 if TYPE_CHECKING:
@@ -54,9 +54,13 @@ def emit_drifted(event: Event) -> None:
 
 
 def has_drift(report: "Report") -> bool:
-    """Return whether quotas were changed outside Git, or have a value of an earlier run again."""
+    """Return whether quotas were changed outside Git, or unmanaged ones override those of Git.
+
+    So does a quota that has the value of an earlier run again.
+    """
+    found = {*EARLIER_KINDS, Kind.OVERRIDING}
     return report.plan is not None and any(
-        row.is_drift or row.kind in EARLIER_KINDS for row in report.plan.differences
+        row.is_drift or row.kind in found for row in report.plan.differences
     )
 
 

@@ -8,7 +8,16 @@ from airflow.sdk.observability import stats
 if TYPE_CHECKING:
     from quota_ops.model.report import Report
 
-_COUNTED = ("in_sync", "drifted", "returned", "pending", "held", "unmanaged", "unsettled")
+_COUNTED = (
+    "in_sync",
+    "overriding",
+    "drifted",
+    "returned",
+    "pending",
+    "held",
+    "unmanaged",
+    "unsettled",
+)
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 80
 

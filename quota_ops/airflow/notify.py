@@ -28,7 +28,8 @@ class Notify(TypedDict, total=False):
     """The notifiers for each event; a DAG file passes them to `build_dags`."""
 
     drift: Notifiers
-    """The drift DAG found quotas that were changed outside Git, or values of an earlier run."""
+    """The drift DAG found quotas that were changed outside Git, values of an earlier run, or
+    unmanaged quotas that override those of Git."""
     waiting: Notifiers
     """A plan needs approval."""
     refused: Notifiers

@@ -53,6 +53,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
         if command == "verify":
             last = (
                 *screens.verdicts_screen(report, most=MOST),
+                *screens.overriding_screen(report, most=MOST),
                 *screens.warning_lines(report),
                 *screens.hold_lines(report),
                 screens.verified_line(report),

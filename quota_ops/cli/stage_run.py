@@ -23,6 +23,7 @@ from quota_ops.model.approval import Author, find_login
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
+from quota_ops.report.row_status import RowStatus, report_rows
 from quota_ops.report.summary import unseen_words
 from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_stages
 from quota_ops.runs.run import Run, connect_once
@@ -46,6 +47,8 @@ from quota_ops.store.run_store import (
 )
 
 DIFFERENCES_EXIST = 4
+OVERRIDDEN = 7
+"""Git is stored, but an unmanaged quota is in force for some clients in place of it."""
 _NAME_ANOTHER = "Name a folder elsewhere."
 _HAVE_OUT = frozenset({"diff", "plan", "validate", "report"})
 """The commands with the option --out."""
@@ -119,7 +122,14 @@ def run_command(name: str, typed: StageOptions) -> None:
         raise error
     if name == "report" and typed.run_folder is None:
         _refuse_unseen(shown)
-    if typed.detailed_exitcode and shown.plan is not None and shown.plan.differs:
+    _exit_if_differs(shown, is_detailed=typed.detailed_exitcode)
+
+
+def _exit_if_differs(report: Report, *, is_detailed: bool) -> None:
+    """Exit with the code of an overriding quota or, if `is_detailed`, of other differences."""
+    if any(row.status is RowStatus.OVERRIDING for row in report_rows(report)):
+        raise click.exceptions.Exit(OVERRIDDEN)
+    if is_detailed and report.plan is not None and report.plan.differs:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
 
 

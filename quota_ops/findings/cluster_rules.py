@@ -6,15 +6,12 @@ from difflib import get_close_matches
 from quota_ops.findings.codes import (
     BEYOND_THREADS,
     CODES,
-    NAMELESS_ONLY,
     OTHER_BROKERS,
     OWN_LIMIT,
     OWN_PERCENTAGE,
-    SHADOWED,
     UNCHECKED_USERS,
     UNKNOWN_USER,
 )
-from quota_ops.findings.shadowing import Hiding, report_shadow
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, USER, Entity
 from quota_ops.model.finding import Finding
@@ -35,12 +32,11 @@ _MOST_SUGGESTED = 20
 def check_cluster(
     desired: Rows, others: Rows, facts: ClusterFacts | None, brokers: int | None = None
 ) -> Iterator[Finding]:
-    """Yield the findings of Git's rows together with the rows that stay on the cluster.
+    """Yield the findings of Git's rows that need the cluster, and the rows that stay on it.
 
     `brokers` is by how many brokers Git divides limits of the whole cluster.
     Findings that need facts are left out without them; see `list_decidable_codes`.
     """
-    yield from _find_hidden(desired, others)
     if facts is not None:
         yield from _find_beyond_threads(desired, facts)
         yield from find_unknown_users((text for text, _ in desired), facts)
@@ -59,9 +55,7 @@ def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
         OWN_LIMIT: facts is not None and _own_name(facts) is not None,
         OTHER_BROKERS: facts is not None,
     }
-    return frozenset(
-        {SHADOWED, NAMELESS_ONLY, *(code for code, is_known in known.items() if is_known)}
-    )
+    return frozenset(code for code, is_known in known.items() if is_known)
 
 
 def _compare_brokers(brokers: int | None, facts: ClusterFacts) -> Iterator[Finding]:
@@ -72,21 +66,6 @@ def _compare_brokers(brokers: int | None, facts: ClusterFacts) -> Iterator[Findi
         )
         message += f", and {counted(found, 'broker')} responded."
         yield Finding(OTHER_BROKERS, None, None, message, CODES[OTHER_BROKERS].remedy)
-
-
-def _find_hidden(desired: Rows, others: Rows) -> Iterator[Finding]:
-    stored: dict[str, set[Entity]] = {}
-    for text, key in others:
-        if DEFAULT_TEXT in text:
-            stored.setdefault(key, set()).add(Entity.parse(text))
-    hiding = {key: Hiding(entities) for key, entities in stored.items()}
-    types = {kind for one in hiding.values() for kind in one.types}
-    for text, key in desired if types else ():
-        single = "," not in text or '"' in text
-        if single and key in hiding and text.partition("=")[0] in types:
-            shadow = hiding[key].shadow(Entity.parse(text))
-            if shadow is not None:
-                yield report_shadow(shadow, key, None)
 
 
 def _capacity(facts: ClusterFacts) -> float | None:

@@ -21,7 +21,6 @@ class DecidedBy(StrEnum):
 
     FILES = "the files"
     TIME = "the files and the time"
-    QUOTAS = "the files, and in a plan also the other quotas on the cluster"
     BROKERS = "a plan, from what the brokers report about themselves"
 
 

@@ -20,7 +20,7 @@ BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO
 OTHER_BROKERS = "QO205"
 
 _WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
-_FILES, _QUOTAS, _BROKERS = DecidedBy.FILES, DecidedBy.QUOTAS, DecidedBy.BROKERS
+_FILES, _BROKERS = DecidedBy.FILES, DecidedBy.BROKERS
 
 _ALL = (
     Code(
@@ -91,7 +91,7 @@ _ALL = (
     Code(
         SHADOWED,
         _WARNING,
-        _QUOTAS,
+        _FILES,
         "a limit that never applies",
         "For each key, brokers look for a limit at eight levels, and the first one found applies."
         " Every client that this limit could reach has a limit at an earlier level.",
@@ -106,7 +106,7 @@ _ALL = (
     Code(
         NAMELESS_ONLY,
         _NOTICE,
-        _QUOTAS,
+        _FILES,
         "a limit that applies only to clients without a client id",
         "A limit for every client id of the same users comes first. It covers all clients that send"
         " a client id, and almost every client sends one.",

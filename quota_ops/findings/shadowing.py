@@ -68,25 +68,16 @@ class Hiding:
         return None
 
 
-def report_shadow(shadow: Shadow, key: str, place: str | None) -> Finding:
-    """Return the finding about a covered limit.
-
-    `place` is the place of the covering limit in Git; None if only the cluster has it.
-    """
+def report_shadow(shadow: Shadow, key: str, place: str) -> Finding:
+    """Return the finding about a covered limit; `place` is that of the covering one in Git."""
     entity, code = shadow.entity, NAMELESS_ONLY if shadow.nameless else SHADOWED
-    by = f"{shadow.by} ({place or 'on the cluster, not in Git'}) comes first"
+    by = f"{shadow.by} ({place}) comes first"
     if shadow.nameless:
         message = f"{key} of {entity} applies only to clients without a client id: {by} for all"
         message += " others."
     else:
         message = f"{key} of {entity} never applies: {by} for each of its clients."
-    remedy = _remedy(shadow) if place else _CLUSTER_REMEDY
-    return Finding(code, entity.text, key, message, remedy)
-
-
-_CLUSTER_REMEDY = (
-    "Declare that quota too, delete it (quota-ops alter), or silence the finding if you mean both."
-)
+    return Finding(code, entity.text, key, message, _remedy(shadow))
 
 
 def _remedy(shadow: Shadow) -> str:

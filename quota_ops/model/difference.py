@@ -30,6 +30,8 @@ class Kind(StrEnum):
     """Not in Git, and on the cluster with a value that a run cleared or wrote late."""
     UNMANAGED = "unmanaged"
     """On the cluster, and never managed."""
+    OVERRIDING = "overriding"
+    """Unmanaged, and some clients get it in place of what Git declares for them."""
     GONE = "gone"
     """Managed according to the ledger, but neither in Git nor on the cluster."""
     CLEARED = "cleared"
@@ -55,11 +57,18 @@ DRIFT_KINDS = frozenset({Kind.DRIFTED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.G
 """The kinds that indicate a change outside Git."""
 
 FOREIGN_KINDS = frozenset(
-    {Kind.TAKEOVER, Kind.UNMANAGED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.RETURNED}
+    {
+        Kind.TAKEOVER,
+        Kind.UNMANAGED,
+        Kind.OVERRIDING,
+        Kind.CONFLICT,
+        Kind.CHANGED_SINCE,
+        Kind.RETURNED,
+    }
 )
 """The kinds where a write may replace a value that another person or tool set."""
 
-UNKNOWN_KINDS = frozenset({Kind.TAKEOVER, Kind.UNMANAGED})
+UNKNOWN_KINDS = frozenset({Kind.TAKEOVER, Kind.UNMANAGED, Kind.OVERRIDING})
 """The kinds that indicate a value on the cluster that the ledger does not have."""
 
 EARLIER_KINDS = frozenset({Kind.LATE_WRITE, Kind.RETURNED})

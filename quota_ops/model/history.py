@@ -106,6 +106,8 @@ class HistoryRow(NamedTuple):
     """The author of the commit, as Git shows it."""
     approver: str | None = None
     """Who approved the plan, or overrode its guards; several are separated by commas."""
+    overriding: int | None = None
+    """How many unmanaged quotas some clients get in place of what Git declares."""
 
 
 class QuotaHistory(NamedTuple):
@@ -177,6 +179,7 @@ class DayHistory(NamedTuple):
     held: int | None
     unmanaged: int | None
     unsettled: int | None
+    overriding: int | None = None
 
 
 class OwnerDrift(NamedTuple):

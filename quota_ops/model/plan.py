@@ -21,7 +21,7 @@ SHORT = 8
 NAMED = 32
 """The minimum number of digest characters that name a plan in an approval: 128 bits."""
 
-_ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER}) | EARLIER_KINDS
+_DIFFER = frozenset({Kind.PENDING, Kind.TAKEOVER, Kind.OVERRIDING}) | EARLIER_KINDS
 _LEAST = nextafter(-100.0, 0.0)
 
 
@@ -45,6 +45,8 @@ class Plan:
     """Why runs could not write when the plan was made; None if they could."""
     applied: Policy | None = None
     """The policy that was last applied, which the guards use as well."""
+    overridden: int = 0
+    """How many rows the cluster stores as in Git, but overriding rows take clients of them."""
 
     def with_guards(self, guards: tuple[GuardFinding, ...]) -> "Plan":
         """Return the plan with these guards."""
@@ -62,16 +64,20 @@ class Plan:
 
     @property
     def differs(self) -> bool:
-        """Whether the cluster differs from Git, or stores managed rows that Git dropped."""
+        """Whether the cluster differs from Git in its managed rows or in the limits in force."""
         return any(
-            row.action in WRITES or row.is_drift or row.kind in _ASKED for row in self.differences
+            row.action in WRITES or row.is_drift or row.kind in _DIFFER for row in self.differences
         )
 
     @property
     def in_sync(self) -> int:
-        """The number of rows in Git that the cluster stores with the same value."""
+        """The number of rows in Git that the cluster stores, and that apply to all their clients.
+
+        A row that another row of Git covers is in sync.
+        """
         declared = [row for row in self.differences if row.after is not None]
-        return self.desired - sum(row.kind is not Kind.IN_SYNC for row in declared)
+        stored = self.desired - sum(row.kind is not Kind.IN_SYNC for row in declared)
+        return stored - self.overridden
 
     @property
     def refused(self) -> tuple[GuardFinding, ...]:
@@ -114,11 +120,13 @@ def matches_digest(approved: str, wanted: str) -> bool:
 def rank_by_risk(
     row: Difference, effect: Effect | None = None
 ) -> tuple[int, bool, float, str, str]:
-    """Return a sort key, the riskiest rows first: cuts, defaults, removals, raises, new.
+    """Return a sort key, the riskiest first: overriding, cuts, defaults, removals, raises, new.
 
     Cuts include new and removed quotas that cut the limit of a client, as `effect` shows; those of
     defaults come first, then the deepest.
     """
+    if row.kind is Kind.OVERRIDING:
+        return (-1, False, 0.0, row.entity, row.key)
     if row.action not in WRITES:
         return (9, False, 0.0, row.entity, row.key)
     if cuts_a_client(row, effect):

@@ -15,6 +15,8 @@ from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 MAX_EXACT = 2.0**53
 """Above this number a double, the type in the protocol, skips whole numbers."""
 MAX_INT = 2_147_483_647.0
+PROTECTED = "protected"
+"""Why a row that `protect` of cluster.yaml covers is never written, as `explain_unalterable`."""
 UNLIMITED = "unlimited"
 """The text for the largest value, which exempts an entity from a default."""
 

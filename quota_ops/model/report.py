@@ -19,7 +19,7 @@ from quota_ops.model.owners import OwnerChange
 from quota_ops.model.past import Past
 from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow, HoldRow, Key
+from quota_ops.model.rows import DesiredRow, HoldRow, Key, OverrideRow
 from quota_ops.model.verification import BrokerResult, RowVerdict
 
 
@@ -128,6 +128,11 @@ class Report:
     """The declarations in Git of the rows in `verdicts`, by entity and key."""
     origins: Mapping[Key, Origin] = field(default_factory=dict)
     """The origins of values that the ledger does not have, by entity and key."""
+    overrides: tuple[OverrideRow, ...] | None = None
+    """The unmanaged rows that take clients from declared ones, each with such a declared row; None
+    if the run did not compare that."""
+    has_protected: bool = False
+    """Whether the cluster stores protected quotas, which are accepted wherever they come first."""
     effects: Mapping[Key, Effect] = field(default_factory=dict)
     """The effects of writes that the values before and after do not show, by entity and key."""
     clients: InventoryEffects | None = None

@@ -131,4 +131,5 @@ def _why_left(row: Undone, now: float | None, known: LedgerRow | None) -> str | 
 def _why_kept(row: Difference) -> str | None:
     if row.action in WRITES:
         return None
-    return row.held or row.hands_off or (NOT_OURS if row.kind is Kind.UNMANAGED else ONLY_REPORTED)
+    is_unmanaged = row.kind in {Kind.UNMANAGED, Kind.OVERRIDING}
+    return row.held or row.hands_off or (NOT_OURS if is_unmanaged else ONLY_REPORTED)

@@ -130,6 +130,31 @@ class HoldRow(NamedTuple):
     held: str
 
 
+class OverrideRow(NamedTuple):
+    """A row of OVERRIDES: an unmanaged row, and a declared row of which it takes clients."""
+
+    cluster: str
+    entity: str
+    key: str
+    value: float
+    held: str | None
+    declared_entity: str
+    declared: float
+    owner: str | None
+    file: str
+    line: int
+
+    @property
+    def id(self) -> Key:
+        """Return entity and key of the unmanaged row."""
+        return Key(self.entity, self.key)
+
+    @property
+    def declared_id(self) -> Key:
+        """Return entity and key of the declared row."""
+        return Key(self.declared_entity, self.key)
+
+
 class BatchRow(NamedTuple):
     """A row of BATCHES: one change of one key; `after` None clears it."""
 

@@ -23,6 +23,7 @@ KIND_MEANING = {
     Kind.CHANGED_SINCE: "removed from Git, and changed on the cluster since",
     Kind.LATE_WRITE: "an earlier run's write arrived late",
     Kind.RETURNED: "not in Git, and back on the cluster with a value that a run had cleared",
+    Kind.OVERRIDING: "unmanaged, and some clients get it in place of what Git declares",
     Kind.UNMANAGED: "on the cluster, but neither in Git nor in the ledger",
     Kind.GONE: "removed from Git, and from the cluster outside Git",
     Kind.CLEARED: "neither in Git nor on the cluster; an earlier run did not finish",
@@ -70,6 +71,8 @@ def desired(row: ReportRow) -> str:
         return format_limit(difference.key, difference.target)
     if difference.after is not None:
         return format_limit(difference.key, difference.after)
+    if row.overrides:
+        return format_limit(difference.key, row.overrides[0].declared)
     return "none" if difference.action is Action.FORGET else "stays"
 
 
@@ -113,6 +116,20 @@ def origin(row: ReportRow) -> str:
     return escape_text(row.origin.words) if row.origin else ""
 
 
+def overriding(row: ReportRow) -> str:
+    """Return which clients get an overriding quota in place of which declared one."""
+    if not row.overrides:
+        return ""
+    first, key = row.overrides[0], row.difference.key
+    names = list_entity_names(Entity.parse(row.difference.entity))
+    whom = ", ".join(f"{noun} {name}".rstrip() for noun, name in names)
+    others = " and other quotas of Git" if row.overrides[1:] else ""
+    return escape_text(
+        f"{whom}: {format_limit(key, first.value)} in force, {format_limit(key, first.declared)} "
+        f"declared by {first.declared_entity} ({first.file}:{first.line}){others}"
+    )
+
+
 def source(row: ReportRow) -> str:
     """Return the Git line that declares or declared the row, and the run whose value returned."""
     return "  ".join(filter(None, (_declared_at(row.difference), format_memory(row.difference))))
@@ -141,7 +158,7 @@ def _declared_at(difference: Difference) -> str:
 
 def format_affected(row: ReportRow) -> str:
     """Return the clients of a default entity, `touches every user`, unless its effect says it."""
-    if row.section is Section.REST or row.effect or not row.difference.has_default:
+    if row.section is Section.REST or row.effect or row.overrides or not row.difference.has_default:
         return ""
     named = list_entity_names(Entity.parse(row.difference.entity))
     return f"touches {', '.join(f'{noun} {name}'.rstrip() for noun, name in named)}"

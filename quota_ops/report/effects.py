@@ -1,11 +1,12 @@
 """The effect of a changed quota in words."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from quota_ops.model.effect import ClassEffect, Effect, Limit, LimitChange
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.quota import format_limit
 from quota_ops.model.text import counted, plural
+from quota_ops.report import cells
 from quota_ops.report.formats import escape_text, shortened
 from quota_ops.report.row_status import ReportRow
 
@@ -26,39 +27,57 @@ _ANY_ADDRESS = "every IP address without a limit of its own"
 
 
 def effect(row: ReportRow) -> str:
-    """Return what the write of a row does to which clients; empty if its values show it."""
+    """Return what a row does to which clients; empty if its values show it.
+
+    For an overriding row, these are the clients that it takes from a quota of Git.
+    """
     if row.effect is None:
-        return ""
-    return escape_text(format_effect(row.effect, row.difference.entity, row.difference.key))
+        return cells.overriding(row)
+    difference = row.difference
+    words = format_effect(row.effect, difference.entity, difference.key, row.undeclared)
+    return escape_text(words)
 
 
 def effect_parts(row: ReportRow) -> list[str]:
     """Return the parts of `effect`, which a table may show in lines of their own."""
     if row.effect is None:
-        return []
-    parts = list_effects(row.effect, row.difference.entity, row.difference.key)
+        words = cells.overriding(row)
+        return [words] if words else []
+    difference = row.difference
+    parts = list_effects(row.effect, difference.entity, difference.key, row.undeclared)
     return [escape_text(part) for part in parts]
 
 
-def format_effect(found: Effect, entity: str, key: str) -> str:
+def format_effect(
+    found: Effect, entity: str, key: str, undeclared: Collection[str] = frozenset()
+) -> str:
     """Return what a change of an entity's key does to which clients.
+
+    The limits of `undeclared` entities are marked: Git does not declare them.
 
     `raised: every user without a limit of their own; not affected by this row (own limits): user
     alice, bob, carol and 11 more`.
     """
-    return "; ".join(list_effects(found, entity, key))
+    return "; ".join(list_effects(found, entity, key, undeclared))
 
 
-def list_effects(found: Effect, entity: str, key: str) -> list[str]:
+def list_effects(
+    found: Effect, entity: str, key: str, undeclared: Collection[str] = frozenset()
+) -> list[str]:
     """Return the parts of `format_effect`: for each class of clients, then for all others."""
-    classes = [_format_class(one, entity, key) for one in found.classes]
+    classes = [_format_class(one, entity, key, undeclared) for one in found.classes]
     return [*classes, *_list_others(found)] if classes else [NO_EFFECT]
 
 
-def _format_class(one: ClassEffect, entity: str, key: str) -> str:
+def _format_class(one: ClassEffect, entity: str, key: str, undeclared: Collection[str]) -> str:
     change = one.change(key)
     who = _format_address(one) if entity.startswith(f"{IP}=") else _format_clients(one)
-    return f"{change}: {who}{_format_limits(one, change, entity, key)}"
+    return f"{change}: {who}{_format_limits(one, change, entity, key)}{_warn(one, undeclared)}"
+
+
+def _warn(one: ClassEffect, undeclared: Collection[str]) -> str:
+    is_left = one.after is not None and one.after.entity in undeclared
+    return ", which Git does not declare" if is_left else ""
 
 
 def _format_address(one: ClassEffect) -> str:

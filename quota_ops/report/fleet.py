@@ -19,6 +19,7 @@ WORST_FIRST = (SyncStatus.UNKNOWN, SyncStatus.ATTENTION, SyncStatus.PENDING, Syn
 COUNTED = (
     RowStatus.IN_SYNC,
     RowStatus.PENDING,
+    RowStatus.OVERRIDING,
     RowStatus.DRIFTED,
     RowStatus.HELD,
     RowStatus.UNSETTLED,

@@ -36,6 +36,7 @@ _HEADINGS = (
     "cluster",
     "status",
     "in sync",
+    "overriding",
     "drifted",
     "pending",
     "unmanaged",
@@ -161,7 +162,7 @@ def _make_line(
     )
 
 
-_COUNTED = (RowStatus.DRIFTED, RowStatus.PENDING, RowStatus.UNMANAGED)
+_COUNTED = (RowStatus.OVERRIDING, RowStatus.DRIFTED, RowStatus.PENDING, RowStatus.UNMANAGED)
 _OTHERS = (RowStatus.RETURNED, RowStatus.HELD, RowStatus.UNSETTLED)
 """The statuses without a column."""
 

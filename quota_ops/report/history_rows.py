@@ -22,7 +22,16 @@ _LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.UNMANAGED})
 """The statuses of rows that are only counted."""
 _REQUESTED = frozenset({*DONE, Status.REFUSED, Status.UNKNOWN})
 """The outcomes of writes that a broker was asked for, at least with validate-only."""
-_COUNTED = ("in_sync", "drifted", "returned", "pending", "held", "unmanaged", "unsettled")
+_COUNTED = (
+    "in_sync",
+    "overriding",
+    "drifted",
+    "returned",
+    "pending",
+    "held",
+    "unmanaged",
+    "unsettled",
+)
 _NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
 
 

@@ -7,6 +7,7 @@ from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import json_number
 from quota_ops.model.report import Report
+from quota_ops.model.rows import OverrideRow
 from quota_ops.report.findings import findings_json
 from quota_ops.report.row_status import (
     ReportRow,
@@ -62,6 +63,8 @@ def as_json(report: Report) -> str:
     rows            sorted by entity and key: the columns of a difference except `cluster`,
                     `target` (the desired value), `standing` (its status), `guarded` (only where it
                     is true), `origin` (where a value that is not in the ledger came from),
+                    `overrides` (of an overriding row: declared rows of which it takes clients, at
+                    least two of several: entity, value, owner, file, line),
                     `effect` (which classes of clients the write concerns, if its values do not
                     show it: see `quota_ops.model.effect`),
                     `validated` and `applied` (batch, status, code, error, message), `verdict` and
@@ -113,7 +116,8 @@ def count_rows(report: Report) -> dict[str, int | None]:
     elif report.brokers:
         count = count_statuses(report)
         counts |= {
-            "in_sync": report.verified,
+            "in_sync": count[RowStatus.IN_SYNC],
+            "overriding": None if report.overrides is None else count[RowStatus.OVERRIDING],
             "unsettled": count[RowStatus.UNSETTLED],
             "unread": count[RowStatus.UNREAD],
         }
@@ -149,6 +153,7 @@ def row_json(row: ReportRow) -> dict[str, Any]:
         "guarded": row.guarded or None,
         "origin": row.origin and row.origin.words,
         "effect": row.effect and row.effect.as_json(difference.key),
+        "overrides": [_override_json(one) for one in row.overrides] or None,
         "validated": _outcome(row.validated),
         "applied": _outcome(row.applied),
         "verdict": verdict and verdict.verdict,
@@ -157,6 +162,17 @@ def row_json(row: ReportRow) -> dict[str, Any]:
         else None,
     }
     return without_nulls(values)
+
+
+def _override_json(one: OverrideRow) -> dict[str, Any]:
+    """Return the declared side of an override: its entity, value, owner and place."""
+    return {
+        "entity": one.declared_entity,
+        "value": json_number(one.declared),
+        "owner": one.owner,
+        "file": one.file,
+        "line": one.line,
+    }
 
 
 def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:

@@ -19,14 +19,21 @@ _PREFIX = "quota_ops_"
 _COUNTS = {
     "declared": ("quotas_declared", "Quotas that Git declares."),
     "stored": ("quotas_stored", "Quotas that the cluster stores."),
-    "in_sync": ("quotas_in_sync", "Quotas of Git that the cluster stores."),
+    "in_sync": ("quotas_in_sync", "Quotas of Git that the cluster stores, and that are in force."),
+    "overriding": (
+        "quotas_overriding",
+        "Unmanaged quotas that some clients get in place of quotas of Git.",
+    ),
     "pending": (
         "quotas_pending",
         "Quotas to set or clear, because Git changed or unmanaged ones are cleared.",
     ),
     "returned": ("quotas_returned", "Quotas that have the value of an earlier run again."),
     "held": ("quotas_held", "Quotas that are not changed, because a person holds them."),
-    "unmanaged": ("quotas_unmanaged", "Quotas that quota-ops does not manage."),
+    "unmanaged": (
+        "quotas_unmanaged",
+        "Quotas that quota-ops does not manage, without overriding ones.",
+    ),
     "unsettled": ("quotas_unconfirmed", "Quotas of which the value is not confirmed."),
 }
 """The counts of a cluster, each with its metric and what it counts."""

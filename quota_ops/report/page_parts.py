@@ -32,6 +32,7 @@ MEANING = {
     RowStatus.FOUND: "the cluster stored it before this run sent anything",
     RowStatus.UNREAD: "this run did not change it, and no broker responded afterwards",
     RowStatus.PENDING: "waits to be set or cleared",
+    RowStatus.OVERRIDING: "unmanaged, and in force for clients of quotas that Git declares",
     RowStatus.DRIFTED: "changed on the cluster outside Git",
     RowStatus.RETURNED: "has an earlier run's value again",
     RowStatus.HELD: "not changed while a person holds it",

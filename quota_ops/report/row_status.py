@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 from quota_ops.model.difference import (
@@ -19,7 +20,7 @@ from quota_ops.model.guard_rules import is_blocked_by
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.report import Origin, Report, StageStatus
-from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.rows import DesiredRow, Key, OverrideRow
 from quota_ops.model.strict_policy import build_unprotected_filter
 from quota_ops.model.verification import RowVerdict, Verdict
 
@@ -37,6 +38,8 @@ class RowStatus(StrEnum):
     """This run did not change it, and no broker responded afterwards; only counted, never a row."""
     PENDING = "pending"
     """To be set or cleared."""
+    OVERRIDING = "overriding"
+    """Unmanaged, and some clients get it in place of what Git declares for them."""
     DRIFTED = "drifted"
     """Changed on the cluster outside Git, and still so."""
     RETURNED = "returned"
@@ -82,6 +85,10 @@ class ReportRow(NamedTuple):
     """Where a value that is not in the ledger came from."""
     effect: Effect | None = None
     """What a write does to whom; None if the values before and after show it."""
+    overrides: tuple[OverrideRow, ...] = ()
+    """Declared rows of which it takes clients: see OVERRIDES."""
+    undeclared: frozenset[str] = frozenset()
+    """The entities with the same key that only the cluster has, and that stay there."""
 
     @property
     def was_written(self) -> bool:
@@ -97,6 +104,7 @@ class ReportRow(NamedTuple):
 
 _SECTIONS = dict.fromkeys(RowStatus, Section.REST) | {
     RowStatus.UNSETTLED: Section.PERSON,
+    RowStatus.OVERRIDING: Section.PERSON,
     RowStatus.DRIFTED: Section.PERSON,
     RowStatus.RETURNED: Section.PERSON,
     RowStatus.CHANGED: Section.CHANGE,
@@ -123,7 +131,7 @@ def list_unread_rows(report: Report) -> tuple[ReportRow, ...]:
 def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Return every row that differs, the riskiest first: those that a guard blocks."""
     verdicts = {one.id: one for one in report.verdicts}
-    rows = _planned(report, report.plan, verdicts) if report.plan else []
+    rows = _planned(report, report.plan, verdicts) if report.plan else _list_overriding(report)
     cluster, declared = report.cluster_id or "", report.declared
     differ = (one for one in verdicts.values() if one.verdict is Verdict.DIFFERS)
     return (*(_unplanned(cluster, one, declared.get(one.id)) for one in differ), *rows)
@@ -136,7 +144,7 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     blocking, strict_policy = [one.guard for one in plan.refused], plan.strict_policy
     is_unprotected = build_unprotected_filter(plan.policy, plan.applied)
     blocks_unprotected = Guard.UNPROTECTED in blocking
-    rows = []
+    rows, overrides, undeclared = [], _group_overrides(report), _list_undeclared(plan)
     for difference in plan.differences:
         place = difference.id
         results = validated.get(place), applied.get(place), verdicts.pop(place, None)
@@ -146,9 +154,52 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
             is_blocked_by(one, difference, strict_policy, effect) for one in blocking
         )
         guarded |= blocks_unprotected and difference.action in WRITES and is_unprotected(difference)
-        rows.append(ReportRow(difference, status, *results, guarded, origin=origin, effect=effect))
+        taken = overrides.get(place, ())
+        others = undeclared.get(difference.key, frozenset()) if effect else frozenset()
+        row = ReportRow(difference, status, *results, guarded, True, origin, effect, taken, others)
+        rows.append(row)
     if blocking or report.effects:  # otherwise they are in order already
-        rows.sort(key=lambda row: (not row.guarded, rank_by_risk(row.difference, row.effect)))
+        rows.sort(key=_rank)
+    return rows
+
+
+def _list_undeclared(plan: Plan) -> dict[str, frozenset[str]]:
+    """Return the entities that only the cluster has, and that stay there, by key."""
+    stays = (Action.REPORT, Action.HELD)
+    rows = [row for row in plan.differences if row.after is None and row.action in stays]
+    return {
+        key: frozenset(row.entity for row in rows if row.key == key)
+        for key in {row.key for row in rows}
+    }
+
+
+def _rank(row: ReportRow) -> tuple[object, ...]:
+    is_overriding = row.status is RowStatus.OVERRIDING
+    return (not is_overriding, not row.guarded, rank_by_risk(row.difference, row.effect))
+
+
+def _group_overrides(report: Report) -> dict[Key, tuple[OverrideRow, ...]]:
+    """Return the overrides by their unmanaged rows."""
+    return {key: tuple(rows) for key, rows in groupby(report.overrides or (), _find_id)}
+
+
+def _find_id(row: OverrideRow) -> Key:
+    return row.id
+
+
+def _list_overriding(report: Report) -> list[ReportRow]:
+    """Return the overriding rows of a run without a plan."""
+    rows = []
+    for key, taken in _group_overrides(report).items():
+        difference = Difference.of_values(
+            (taken[0].cluster, *key),
+            Kind.OVERRIDING,
+            Action.REPORT,
+            before=taken[0].value,
+            after=None,
+        )._replace(held=taken[0].held)
+        status = _find_status(difference, None, None, None, forgets=False)
+        rows.append(ReportRow(difference, status, overrides=taken))
     return rows
 
 
@@ -173,7 +224,8 @@ def _find_status(
     )
     if wrong or (outcome and outcome.status in _TROUBLE):
         return RowStatus.UNSETTLED
-    if row.action is Action.HELD or (outcome and outcome.status is Status.HELD):
+    is_held = row.action is Action.HELD or (row.kind is Kind.OVERRIDING and row.held)
+    if is_held or (outcome and outcome.status is Status.HELD):
         return RowStatus.IN_SYNC if row.kind is Kind.IN_SYNC else RowStatus.HELD
     if row.action is Action.FORGET:
         return RowStatus.DRIFTED if row.is_drift and not forgets else RowStatus.FORGOTTEN
@@ -185,6 +237,7 @@ def _find_status(
 
 
 _REPORTED = {
+    Kind.OVERRIDING: RowStatus.OVERRIDING,
     Kind.IN_SYNC: RowStatus.IN_SYNC,
     Kind.DRIFTED: RowStatus.DRIFTED,
     Kind.CONFLICT: RowStatus.DRIFTED,
@@ -222,12 +275,28 @@ def _unplanned(cluster: str, verdict: RowVerdict, declared: DesiredRow | None) -
 
 def count_in_sync(report: Report) -> int:
     """Return the number of Git's quotas that the cluster stores after the run, as far as known."""
+    overridden = find_overridden(report)
     written = sum(
-        row.status in {RowStatus.CHANGED, RowStatus.FOUND} and row.difference.target is not None
+        row.status in {RowStatus.CHANGED, RowStatus.FOUND}
+        and row.difference.target is not None
+        and row.difference.id not in overridden
         for row in report_rows(report)
     )
     unseen = sum(row.difference.target is not None for row in list_unread_rows(report))
     return count_statuses(report)[RowStatus.IN_SYNC] + written - unseen
+
+
+def find_overridden(report: Report) -> frozenset[Key]:
+    """Return the declared rows of which overriding rows take clients."""
+    return frozenset(one.declared_id for one in report.overrides or ())
+
+
+def _count_verified(report: Report) -> int:
+    """Return how many rows a run without a plan has verified that apply to all their clients."""
+    differ = {one.id for one in report.verdicts}
+    held = {one.entity for one in report.held}
+    overridden = [one for one in find_overridden(report) - differ if one.entity not in held]
+    return report.verified - len(overridden)
 
 
 @lru_cache(maxsize=1)
@@ -243,5 +312,5 @@ def count_statuses(report: Report) -> Mapping[RowStatus, int]:
         elif row.status is RowStatus.UNSETTLED:
             moved += 1
     counts[RowStatus.UNREAD] = len(unread)
-    in_sync = report.plan.in_sync - moved - len(unread) if report.plan else report.verified
+    in_sync = report.plan.in_sync - moved - len(unread) if report.plan else _count_verified(report)
     return counts | {RowStatus.IN_SYNC: in_sync}

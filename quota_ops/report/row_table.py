@@ -15,6 +15,7 @@ _TONES = {
     RowStatus.FOUND: Tone.OK,
     RowStatus.UNREAD: Tone.CONTEXT,
     RowStatus.PENDING: Tone.CHANGE,
+    RowStatus.OVERRIDING: Tone.REFUSAL,
     RowStatus.DRIFTED: Tone.CHANGE,
     RowStatus.RETURNED: Tone.CHANGE,
     RowStatus.HELD: Tone.CHANGE,

@@ -18,7 +18,14 @@ from quota_ops.report.client_effects import inventory_lines
 from quota_ops.report.findings import FEW, excerpt, finding_lines
 from quota_ops.report.formats import at_commit, duration, escape_text
 from quota_ops.report.layout import Line, Screen, Span, Tone, line
-from quota_ops.report.row_status import ReportRow, RowStatus, Section, list_unread_rows, report_rows
+from quota_ops.report.row_status import (
+    ReportRow,
+    RowStatus,
+    Section,
+    find_overridden,
+    list_unread_rows,
+    report_rows,
+)
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.sentences import (
     NO_LEDGER,
@@ -30,6 +37,7 @@ from quota_ops.report.sentences import (
     warnings,
 )
 from quota_ops.report.stages import stopped_stages
+from quota_ops.report.ways import list_overriding_ways
 
 STOPS_ALL = (
     "Until then nothing of this cluster is planned or written: quotas of a file that cannot be "
@@ -73,7 +81,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         return ()
     rows = report_rows(report)
     listed = [row for row in rows if row.section is not Section.REST]
-    validated = validated_words(report)
+    validated, is_in_force = validated_words(report), not find_overridden(report)
     left_out = len(listed) - len(listed[:most])
     return (
         _heading(report, plan),
@@ -81,13 +89,26 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *plan_table(listed[:most]),
         *([line(f"  … and {left_out:,} more", Tone.CONTEXT)] if left_out else []),
         *([line()] if listed else []),
-        *([] if plan.writes else [line("No changes.", Tone.OK)]),
+        *overriding_lines(report),
+        *([] if plan.writes else [line("No changes.", Tone.OK if is_in_force else Tone.REFUSAL)]),
         *([line(validated, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if validated else []),
         *inventory_lines(report.clients),
         *warning_lines(report),
         *guard_lines(report),
         *finding_lines(list_unsilenced(report.findings), most=FEW),
     )
+
+
+def overriding_screen(report: Report, *, most: int) -> Screen:
+    """Return the overriding quotas of a run without a plan, and the ways out."""
+    rows = [row for row in report_rows(report) if row.overrides]
+    more = [_more(rows, most)] if rows[most:] else []
+    return (*plan_table(rows[:most]), *more, *overriding_lines(report))
+
+
+def overriding_lines(report: Report) -> Screen:
+    """Return the ways out of overriding quotas, as lines of a screen."""
+    return tuple(line(words, Tone.CHANGE) for words in list_overriding_ways(report))
 
 
 def warning_lines(report: Report) -> Screen:
@@ -107,19 +128,22 @@ def _heading(report: Report, plan: Plan) -> Line:
 def plan_numbers(plan: Plan) -> str:
     """Return how many rows a plan changes, and how many it does not, by reason.
 
-    `8 to change of 26 (6 to set, 2 to clear), 18 in sync, 1 unmanaged`: to change, in sync, held
-    and only reported add up to the total; unmanaged and gone rows are not in it.
+    `8 to change of 26 (6 to set, 2 to clear), 18 in sync, 1 unmanaged`: to change, in sync,
+    overridden, held and only reported add up to the total; overriding, unmanaged and gone rows are
+    not in it.
     """
     count = Counter(_part(row) for row in plan.differences)
     held, reported, gone = count["held"], count["only reported"], count["gone"]
-    sets, clears = count[Action.SET], count[Action.CLEAR]
+    sets, clears, overriding = count[Action.SET], count[Action.CLEAR], count[Kind.OVERRIDING]
     both = f" ({sets:,} to set, {clears:,} to clear)" if sets and clears else ""
-    whole = sets + clears + plan.in_sync + held + reported
+    whole = sets + clears + plan.in_sync + plan.overridden + held + reported
     return (
         f"{sets + clears:,} to change of {whole:,}{both}, {plan.in_sync:,} in sync"
+        + (f", {plan.overridden:,} overridden" if plan.overridden else "")
         + (f", {held:,} held" if held else "")
         + (f", {reported:,} only reported" if reported else "")
         + (f", {gone:,} gone" if gone else "")
+        + (f", {overriding:,} overriding" if overriding else "")
         + f", {count['unmanaged']:,} unmanaged"
     )
 
@@ -132,7 +156,7 @@ def _part(row: Difference) -> str:
         return ""
     if row.action is Action.HELD:
         return "held"
-    if row.kind in {Kind.UNMANAGED, Kind.GONE}:
+    if row.kind in {Kind.UNMANAGED, Kind.OVERRIDING, Kind.GONE}:
         return row.kind
     return "only reported"
 
@@ -205,7 +229,7 @@ def _more(rows: Sequence[ReportRow], most: int) -> Line:
 
 
 def verified_line(report: Report) -> Line:
-    """Return how many quotas have the desired value on every broker that responded."""
+    """Return how many quotas every broker that responded stores, and whether they are in force."""
     all_rows = report.verified + len(report.verdicts)
     responding = sum(one.behind is not None for one in report.brokers)
     if responding == 0:
@@ -216,11 +240,24 @@ def verified_line(report: Report) -> Line:
         where += " known"
     if report.brokers[0].bootstrap:
         where = "at the bootstrap address"
-    whole = missing == 0 and not report.verdicts
-    words = f"{report.verified:,} of {counted(all_rows, 'quota')} verified {where}."
+    whole = missing == 0 and not report.verdicts and not report.overrides
+    words = f"{report.verified:,} of {counted(all_rows, 'quota')} verified {where}"
+    words += f"{_in_force_words(report)}."
     if skipped := max(one.left for one in report.brokers):
         words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
+
+
+def _in_force_words(report: Report) -> str:
+    """Return what was verified: that the quotas are stored, and that they are in force."""
+    if report.overrides is None:
+        return ": stored"
+    if overridden := len(find_overridden(report)):
+        others = plural(overridden, "is not", "are not")
+        return f": stored, but {overridden:,} {others} in force for all clients"
+    return ": stored and in force" + (
+        ", except where protected quotas come first" if report.has_protected else ""
+    )
 
 
 def finished_line(report: Report, place: str) -> Line:

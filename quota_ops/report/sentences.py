@@ -6,6 +6,7 @@ from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action
+from quota_ops.model.entity import ENTITY_TYPES, Entity
 from quota_ops.model.guard import format_override
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import DONE
@@ -231,9 +232,24 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
         *([clock] if (clock := clock_words(report.clock_lead)) else []),
         *metadata_words(report.metadata),
         *(quoted(change.text) for change in report.owner_changes),
+        *([foreign] if (foreign := _foreign_words(report)) else []),
         *([unread] if (unread := _unread_words(report)) else []),
         *missed,
     ]
+
+
+def _foreign_words(report: Report) -> str:
+    """Return which stored quotas cannot be compared with Git's limits; empty for none."""
+    rows = [row for row in report.plan.differences if row.hands_off] if report.plan else []
+    foreign = [row for row in rows if set(Entity.parse(row.entity).types) - {*ENTITY_TYPES}]
+    if not foreign:
+        return ""
+    first, number = escape_text(foreign[0].entity), len(foreign)
+    more = f" and {number - 1:,} more" if number > 1 else ""
+    return (
+        f"Whether clients get {first}{more} in place of what Git declares is unknown: Apache Kafka "
+        "does not have this entity type."
+    )
 
 
 def _unread_words(report: Report) -> str:

@@ -17,6 +17,7 @@ from quota_ops.report.row_status import (
     RowStatus,
     count_in_sync,
     count_statuses,
+    find_overridden,
     list_unread_rows,
     report_rows,
 )
@@ -68,7 +69,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
         status = SyncStatus.UNKNOWN if troubles.keys() <= _UNKNOWN else SyncStatus.ATTENTION
         reason, *parts = _trouble_words(cluster, troubles)
         return Summary(status, reason, (*parts, *more))
-    if moved := _drift_words(cluster, report, count):
+    if moved := _overriding_words(cluster, report, count) or _drift_words(cluster, report, count):
         return Summary(SyncStatus.ATTENTION, moved, (*filter(None, (news_words(report),)), *more))
     if not has_not_ended(report.stages) and (waits := _pending_words(cluster, count)):
         return Summary(SyncStatus.PENDING, waits, more)
@@ -103,6 +104,17 @@ def _count_skipped(report: Report) -> int:
     return max((one.left for one in report.brokers), default=0)
 
 
+def _overriding_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
+    """Return how many unmanaged quotas take clients from how many of Git; empty for none.
+
+    What clients get is the promise: Git is stored, and yet does not apply to all of its clients.
+    """
+    number, overridden = count[RowStatus.OVERRIDING], len(find_overridden(report))
+    override = plural(number, "overrides", "override")
+    words = f"{counted(number, 'unmanaged quota')} on {cluster} {override} "
+    return f"{words}{counted(overridden, 'quota')} of Git" if number else ""
+
+
 def _drift_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
     """Return how many quotas changed outside Git, or went back to an earlier run's value.
 
@@ -121,6 +133,7 @@ def _drift_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -
 
 _ALSO = {
     RowStatus.UNSETTLED: "not confirmed",
+    RowStatus.OVERRIDING: "overriding",
     RowStatus.DRIFTED: "drifted",
     RowStatus.RETURNED: "with the value of an earlier run",
     RowStatus.PENDING: "pending",

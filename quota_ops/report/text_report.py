@@ -12,7 +12,12 @@ from quota_ops.report.layout import Line, Screen, Tone, line, plain
 from quota_ops.report.rollback import rollback_screen
 from quota_ops.report.row_status import ReportRow, Section, has_applied, report_rows
 from quota_ops.report.row_table import report_table
-from quota_ops.report.screens import guard_lines, verify_screen, warning_lines
+from quota_ops.report.screens import (
+    guard_lines,
+    overriding_lines,
+    verify_screen,
+    warning_lines,
+)
 from quota_ops.report.sentences import approval_words
 from quota_ops.report.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.summary import summarize
@@ -39,6 +44,7 @@ def report_screen(report: Report) -> Screen:
         *(rollback_screen(report.rollback) if report.rollback else ()),
         *((line(words),) if (words := approval_words(report)) else ()),
         *_section(Section.PERSON, report, rows),
+        *overriding_lines(report),
         *_section(Section.CHANGE, report, rows),
         *_section(Section.HELD, report, rows),
         *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),

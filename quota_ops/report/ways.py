@@ -1,6 +1,6 @@
-"""The ways out of drift: what reverts it, and the commands that accept or hold it."""
+"""The ways out of drift and of overriding quotas: what reverts, accepts or holds them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
 from shlex import quote
@@ -17,8 +17,11 @@ from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.report import Report
 from quota_ops.model.specification import format_flags
 from quota_ops.model.text import counted, plural
-from quota_ops.report.row_status import ReportRow, RowStatus
+from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.sentences import is_accepted
+
+_EITHER = "To keep it, declare it in Git, or list its entity under protect in cluster.yaml"
+"""The ways out that change files."""
 
 
 class Ways(NamedTuple):
@@ -42,8 +45,11 @@ def list_ways(report: Report) -> Ways:
 
 
 def format_names(row: ReportRow) -> str:
-    """Return the options that name a drifted entity; empty for a row without ways out."""
-    if row.status is not RowStatus.DRIFTED or row.difference.action is Action.FORGET:
+    """Return the options that name the entity of a row; empty for a row without ways out."""
+    if (
+        row.status not in {RowStatus.DRIFTED, RowStatus.OVERRIDING}
+        or row.difference.action is Action.FORGET
+    ):
         return ""
     return format_flags(Entity.parse(row.difference.entity))
 
@@ -62,16 +68,32 @@ def format_revert(row: ReportRow, report: Report) -> str:
     if plan is None or not names or plan.standstill or difference.hands_off:
         return ""
     cluster = quote(report.cluster)
+    if row.status is RowStatus.OVERRIDING:
+        return _format_removal(row, cluster)
     if difference.action is not Action.REPORT:
         override = f" {format_override(*_name(plan.guards))}" if plan.guards else ""
         return "" if _find_obstacle(report) else f"quota-ops reconcile {cluster}{override}"
     if difference.after is None:
-        change = f"--delete {quote(difference.key)}"
-    else:
-        change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"
+        return _format_removal(row, cluster)
+    change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"
     guards = judge_alteration((difference._replace(action=Action.SET),), plan.policy)
     override = format_override(*_name(guards)).strip()
     return f"quota-ops alter {cluster} {names} {change} {override}"
+
+
+def _format_removal(row: ReportRow, cluster: str) -> str:
+    change = f"--delete {quote(row.difference.key)} --reason TEXT"
+    return f"quota-ops alter {cluster} {format_names(row)} {change}"
+
+
+def list_overriding_ways(report: Report) -> Iterator[str]:
+    """Yield what a person can do about the overriding quotas, with the first as an example."""
+    rows = [row for row in report_rows(report) if row.status is RowStatus.OVERRIDING]
+    if rows:
+        cluster, names = quote(report.cluster), format_names(rows[0])
+        yield f"No run changes an overriding quota. {_EITHER}."
+        yield f"To remove it:         {_format_removal(rows[0], cluster)}"
+        yield f"To decide it later:   quota-ops hold {cluster} {names} --until 2h --reason TEXT"
 
 
 def explain_revert(row: ReportRow, report: Report) -> str:
@@ -79,18 +101,27 @@ def explain_revert(row: ReportRow, report: Report) -> str:
     plan = report.plan
     if plan is None or not format_names(row):
         return ""
-    if plan.standstill:
-        return f"No run writes now: the cluster is {plan.standstill}."
-    if row.difference.hands_off:
-        return "No run reverts it: cluster.yaml protects it."
-    if row.difference.action is Action.REPORT:
-        return "No run reverts it: cluster.yaml sets drift: report."
+    if left_alone := _explain_left_alone(row, plan):
+        return left_alone
     if reason := _find_wait(report):
         return f"{reason}."
     clears = row.difference.kind is not Kind.DRIFTED and row.difference.after is None
     did = "clears" if clears else "reverts"
     also = ", with all other changes" if len(plan.writes) > 1 else ""
     return f"The next reconcile {did} it{also}{_say_when(plan.policy.schedule, report.finished)}."
+
+
+def _explain_left_alone(row: ReportRow, plan: Plan) -> str:
+    """Return why no run reverts a row; empty if one does."""
+    if row.status is RowStatus.OVERRIDING:
+        return f"No run changes it. {_EITHER}. Otherwise:"
+    if plan.standstill:
+        return f"No run writes now: the cluster is {plan.standstill}."
+    if row.difference.hands_off:
+        return "No run reverts it: cluster.yaml protects it."
+    if row.difference.action is Action.REPORT:
+        return "No run reverts it: cluster.yaml sets drift: report."
+    return ""
 
 
 @lru_cache(maxsize=1)

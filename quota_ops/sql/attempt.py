@@ -15,8 +15,8 @@ from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.tables import BATCHES
-from quota_ops.sql.job import RESULTS, ComparedRun
+from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.sql.job import OVERRIDING, RESULTS, ComparedRun
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
 
@@ -80,6 +80,8 @@ class Attempt:
         (run.folder / BATCHES.file).delete()
         for table in RESULTS:
             written = files.get((table.name, str(number)), [])
+            if table is DIFFERENCES:
+                written = files.get((OVERRIDING.name, str(number)), written)
             if written:
                 (file,) = written
                 file.move(run.folder / table.file)

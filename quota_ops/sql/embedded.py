@@ -13,7 +13,7 @@ from quota_ops.model.difference import DRIFT_KINDS
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import HISTORY, QUOTAS
 from quota_ops.model.moment import timed
-from quota_ops.model.tables import Table
+from quota_ops.model.tables import OVERRIDES, Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.job import RESULTS, SIDES, ComparedRun
@@ -28,7 +28,7 @@ class EmbeddedEngine:
     """Runs the SQL on DuckDB; starts in milliseconds and needs no Java."""
 
     def diff(self, runs: Sequence[ComparedRun]) -> None:
-        """Write differences.parquet and batches.parquet to each run folder."""
+        """Write the tables RESULTS to each run folder."""
         sides = {table: [run.folder / table.file for run in runs] for table in SIDES}
         for table, rows in zip(RESULTS, self.decide(sides), strict=True):
             conformed = parquet.conform(table, rows, table.name)
@@ -36,8 +36,8 @@ class EmbeddedEngine:
                 own = conformed if len(runs) == 1 else _select_rows(run.cluster, conformed)
                 (run.folder / table.file).replace(parquet.to_bytes(table, own))
 
-    def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
-        """Return the tables DIFFERENCES and BATCHES, computed from all files of each side."""
+    def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, ...]:
+        """Return the tables RESULTS, computed from all files of each side."""
         with interruptible(), duckdb.connect() as db:
             for table, places in sides.items():
                 rows = (parquet.from_bytes(table, one.read(), str(one)) for one in places)
@@ -45,8 +45,16 @@ class EmbeddedEngine:
             with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
                 db.execute(f"CREATE TABLE differences AS {text.diff_text()}")
                 differences = db.table("differences").to_arrow_table()
+            overrides = parquet.from_rows(OVERRIDES, [])
+            if db.execute(text.MAY_OVERRIDE).fetchone():
+                with timed(_log, logging.DEBUG, "overrides.sql in DuckDB"):
+                    for view in text.OVERRIDE_VIEWS:
+                        db.execute(f"CREATE TABLE {view} AS {text.override_text(view)}")
+                    overrides = db.table("overrides").to_arrow_table()
+                    differences = db.sql(text.overriding_text()).to_arrow_table()
             with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
-                return differences, db.sql(text.batches_text()).to_arrow_table()
+                batches = db.sql(text.batches_text()).to_arrow_table()
+            return differences, overrides, batches
 
     def fold_days(
         self, days: Sequence[Place], before: Mapping[Table[Any], Sequence[Place]], to: Place

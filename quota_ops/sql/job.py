@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
@@ -16,6 +17,7 @@ from quota_ops.model.tables import (
     DIFFERENCES,
     HOLDS,
     LEDGER,
+    OVERRIDES,
     Table,
 )
 from quota_ops.model.text import counted
@@ -23,7 +25,9 @@ from quota_ops.store import parquet
 from quota_ops.store.place import Place
 
 SIDES: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
-RESULTS: tuple[Table[Any], ...] = (DIFFERENCES, BATCHES)
+RESULTS: tuple[Table[Any], ...] = (DIFFERENCES, OVERRIDES, BATCHES)
+OVERRIDING = replace(DIFFERENCES, name="overriding")
+"""The differences of the clusters that have overriding rows, which Spark writes a second time."""
 _READERS = 16
 """How many run folders are checked at the same time, each with a few small reads."""
 
@@ -36,10 +40,10 @@ class ComparedRun(NamedTuple):
 
 
 class Engine(Protocol):
-    """An engine that runs diff.sql and batches.sql over Parquet files."""
+    """An engine that runs diff.sql, overrides.sql and batches.sql over Parquet files."""
 
     def diff(self, runs: Sequence[ComparedRun]) -> None:
-        """Write differences.parquet and batches.parquet to each run folder.
+        """Write the tables RESULTS to each run folder.
 
         Raises EngineFailed, or InvalidInput, if that is not possible for all of them.
         """
@@ -64,7 +68,7 @@ class SomeDamaged(InvalidInput):
 
 
 def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
-    """Write differences.parquet and batches.parquet to each run folder, computed by one job.
+    """Write the tables RESULTS to each run folder, computed by one job.
 
     Each folder has the tables desired, actual, ledger, holds and clusters of one cluster. A table
     that is missing, damaged, has other columns or rows of another cluster costs its run alone, and

@@ -17,11 +17,11 @@ from pyspark.sql.functions import broadcast
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.history import HISTORY, QUOTAS
 from quota_ops.model.moment import timed
-from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, HOLDS, Table
+from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.attempt import Attempt
-from quota_ops.sql.job import SIDES, ComparedRun, EngineFailed
+from quota_ops.sql.job import OVERRIDING, SIDES, ComparedRun, EngineFailed
 from quota_ops.sql.resolve import QUOTA_KEYS, Address, find_suffix
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
 from quota_ops.sql.spark_s3 import list_settings
@@ -31,6 +31,13 @@ from quota_ops.store.place import Place
 _log = logging.getLogger(__name__)
 SMALL_SIDES = (HOLDS, CLUSTERS)
 """What the driver reads through the store: few rows for each cluster."""
+_OF_OVERRIDES = {
+    # Spark derives constraints of each column from all others, which takes minutes here.
+    "spark.sql.constraintPropagation.enabled": "false",
+    # Rows that are persisted have their true size, so only few of them are broadcast.
+    "spark.sql.autoBroadcastJoinThreshold": "10MB",
+}
+"""Settings of a session while it computes the overrides."""
 LARGE_JVM = "-XX:+UseSerialGC"
 PARTITION_ROWS = 200_000
 """Rows of the history that a task sorts at a time."""
@@ -45,7 +52,7 @@ class SparkEngine:
         self._spark = spark
 
     def diff(self, runs: Sequence[ComparedRun]) -> None:
-        """Write differences.parquet and batches.parquet to each run folder.
+        """Write the tables RESULTS to each run folder.
 
         Executors read the large sides and write the results. Raises EngineFailed, and InvalidInput
         if another attempt for one of the runs ended first.
@@ -59,9 +66,10 @@ class SparkEngine:
     def write_results(
         self, sides: Mapping[Table[Any], Sequence[Place]], folders: Mapping[str, str], to: Place
     ) -> None:
-        """Write DIFFERENCES and BATCHES to `to`/TABLE/folder=NAME; `folders` has names by cluster.
+        """Write RESULTS to `to`/TABLE/folder=NAME; `folders` has names by cluster.
 
-        Each folder has one file, in the order of the tables. A cluster without rows gets none.
+        Each folder has one file, in the order of the tables. A cluster without rows gets none. In
+        place of a file of DIFFERENCES, one of OVERRIDING counts if there is one.
         """
         # A broadcast passes through the driver, and Spark judges by compressed size: only by hints.
         self._spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
@@ -75,9 +83,12 @@ class SparkEngine:
                 self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
             if not any(one.path.endswith(".parquet") for one in (to / DIFFERENCES.name).walk()):
                 return  # nothing differs: batches.sql would only cost its planning
-            # What is batched is what is stored, and is not computed twice.
+            # What is examined and batched is what is stored, and is not computed twice.
             written = self._read_parquet(DIFFERENCES, to / DIFFERENCES.name)
             written.createOrReplaceTempView(DIFFERENCES.name)
+            if self._spark.sql(text.MAY_OVERRIDE).collect():
+                with timed(_log, logging.DEBUG, "overrides.sql in Spark"):
+                    self._write_overrides(by_cluster, to)
             with timed(_log, logging.DEBUG, "batches.sql in Spark"):
                 found = self._spark.sql(text.batches_text()).join(by_cluster, "cluster")
                 self._write(found, BATCHES, ("cluster", "batch", "entity", "key"), to)
@@ -85,6 +96,28 @@ class SparkEngine:
             # The first line of an error in Java names the call, the second one the error.
             why = " ".join(str(error).strip().splitlines()[:2])
             raise EngineFailed(f"Spark cannot compare the runs: {why}") from error
+
+    def _write_overrides(self, by_cluster: DataFrame, to: Place) -> None:
+        """Write OVERRIDES, and with the kind overriding the DIFFERENCES of their clusters."""
+        spark, order = self._spark, ("cluster", "entity", "key")
+        kept = []
+        for name, value in _OF_OVERRIDES.items():
+            spark.conf.set(name, value)
+        for view in text.OVERRIDE_VIEWS:
+            found = spark.sql(text.override_text(view)).persist()
+            found.createOrReplaceTempView(view)
+            kept.append(found)
+        self._write(found.join(by_cluster, "cluster"), OVERRIDES, (*order, "declared_entity"), to)
+        for found in kept:
+            found.unpersist()
+        for name in _OF_OVERRIDES:
+            spark.conf.unset(name)
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+        overrides = self._read_parquet(OVERRIDES, to / OVERRIDES.name)
+        overrides.createOrReplaceTempView(OVERRIDES.name)
+        clusters = broadcast(overrides.select("cluster").distinct().join(by_cluster, "cluster"))
+        found = spark.sql(text.overriding_text()).join(clusters, "cluster")
+        self._write(found, OVERRIDING, order, to)
 
     def _read_side(self, table: Table[Any], places: Sequence[Place]) -> DataFrame:
         """Return a side: a small one through the store, a large one read by the executors."""

@@ -3,6 +3,7 @@
 from importlib.resources import files
 
 from quota_ops.model.entity import MAX_NAME_BYTES
+from quota_ops.model.tables import DIFFERENCES
 
 MAX_KEYS = 5_000
 """Changed keys in one request: half of the number that a broker rejects (QuorumController)."""
@@ -22,6 +23,27 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
     return _read("batches.sql").format(
         max_keys=max_keys, max_bytes=max_bytes, whole=max_keys * max_bytes
     )
+
+
+MAY_OVERRIDE = """\
+SELECT 1 AS found FROM differences WHERE kind = 'unmanaged' AND action = 'report'
+AND hands_off IS NULL LIMIT 1"""
+"""A row if there is an unmanaged quota that may override others; otherwise none does."""
+
+
+OVERRIDE_VIEWS = ("entities", "levels", "unmanaged", "client_ids", "sampled", "overrides")
+"""The views of the overrides, in the order in which they are made of each other."""
+
+
+def override_text(view: str) -> str:
+    """Return the SQL of one of OVERRIDE_VIEWS; its file names its input."""
+    return _read(f"{view}.sql")
+
+
+def overriding_text() -> str:
+    """Return overriding.sql: from differences and overrides to differences."""
+    columns = ", ".join(f"d.{name}" for name in DIFFERENCES.names if name != "kind")
+    return _read("overriding.sql").format(columns=columns)
 
 
 HISTORY_VIEWS = ("ends", "drifts", "quotas", "days", "owners")

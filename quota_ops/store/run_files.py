@@ -60,6 +60,7 @@ FILES = (
     RunFile("facts.json", "describe", "the brokers, and their settings for quotas"),
     RunFile("metadata.json", "describe", "how far the brokers' replies could be trusted"),
     RunFile("differences.parquet", "diff", "the rows that differ"),
+    RunFile("overrides.parquet", "diff", "the unmanaged rows that take clients from declared ones"),
     RunFile("batches.parquet", "diff", "the changes of each request"),
     RunFile("diff-<NNNN>.json", _AFTER, "the attempt of Spark that became the result"),
     RunFile("spark-<ID>/<PATH>", "diff", "what a killed attempt of Spark left"),

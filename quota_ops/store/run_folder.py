@@ -22,8 +22,8 @@ from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus, explain_failure
-from quota_ops.model.rows import BatchRow, group_by_batch
-from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.model.rows import BatchRow, OverrideRow, group_by_batch
+from quota_ops.model.tables import BATCHES, DIFFERENCES, OVERRIDES
 from quota_ops.model.verification import Settlement
 from quota_ops.store import parquet, run_numbers
 from quota_ops.store.artefacts import ArtefactFolder
@@ -229,6 +229,12 @@ class RunFolder(ArtefactFolder):
             return tuple(map(Difference._make, zip(*columns.values(), strict=True)))
         except ValueError as error:
             raise InvalidInput(f"{self.place / DIFFERENCES.file} is damaged: {error}") from error
+
+    def overrides(self) -> tuple[OverrideRow, ...]:
+        """Return the rows of OVERRIDES; empty for a run without a diff of Git and the cluster."""
+        if not self.has(OVERRIDES.file):
+            return ()
+        return self.read_cached(OVERRIDES.file, lambda: tuple(self.read_rows(OVERRIDES)))
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
         """Return the rows of BATCHES, grouped by batch number in ascending order."""

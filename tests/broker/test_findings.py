@@ -1,6 +1,7 @@
 """Findings of a plan on a real cluster, which the files alone cannot give."""
 
 from quota_ops.findings.codes import CODES
+from quota_ops.model.difference import Kind
 from quota_ops.model.finding import Finding, Location
 from tests.lab import Lab
 from tests.writing import State
@@ -14,24 +15,14 @@ STATE: State = {
 
 
 def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
-    """Threads, quota-ops' own user, and undeclared entities come from the cluster."""
+    """Threads and quota-ops' own user come from the cluster; what covers a limit is overriding."""
     lab.put({"user=<default>": {"request_percentage": 50.0}})
     lab.desire(STATE, silence=[{"finding": "QO201", "reason": "as much as there is"}])
 
     folder = lab.run("plan")
 
     key = "request_percentage"
-    hidden, wide, slow = sorted(folder.findings())
-    assert hidden == Finding(
-        "QO105",
-        "client-id=app",
-        key,
-        "request_percentage of client-id=app never applies: user=<default> (on the cluster, not "
-        "in Git) comes first for each of its clients.",
-        "Declare that quota too, delete it (quota-ops alter), or silence the finding if you mean "
-        "both.",
-        Location("team.yaml", 14),
-    )
+    wide, slow = sorted(folder.findings())
     assert wide == Finding(
         "QO201",
         "user=alice",
@@ -51,3 +42,5 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
         CODES["QO203"].remedy,
         Location("team.yaml", 4),
     )
+    (covering,) = (row for row in folder.differences() if row.entity == "user=<default>")
+    assert covering.kind is Kind.OVERRIDING

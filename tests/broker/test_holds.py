@@ -227,7 +227,7 @@ def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
     assert lab.call("verify", "demo").stdout == (
         "broker 1 agrees on 1 of 2 keys (1 was skipped)\n"
         f"user=alice is {held.text}\n"
-        "1 of 1 quota verified on every broker. 1 was skipped.\n"
+        "1 of 1 quota verified on every broker: stored and in force. 1 was skipped.\n"
     )
 
 

@@ -66,6 +66,7 @@ def test_metrics_follow_the_newest_run(lab: Lab) -> None:
         ("quotas_declared", "demo"): 4,
         ("quotas_stored", "demo"): 4,
         ("quotas_in_sync", "demo"): 2,
+        ("quotas_overriding", "demo"): 0,
         ("quotas_pending", "demo"): 1,
         ("quotas_returned", "demo"): 0,
         ("quotas_held", "demo"): 0,

@@ -84,7 +84,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout == (
         f"the bootstrap address {link.address} (broker 1) agrees\n"
-        "10 of 10 quotas verified at the bootstrap address.\n"
+        "10 of 10 quotas verified at the bootstrap address: stored and in force.\n"
     )
     assert came(out_of_reach) == 0
     assert lab.stored() == lab.known() == TEN

@@ -22,7 +22,7 @@ KINDS = {
     "conflict": "user=bob",
     "removed": "client-id=old-etl",
     "changed since": "user=carol",
-    "unmanaged": "user=grafana",
+    "unmanaged": "client-id=grafana",
     "gone": "user=dave",
 }
 """Each kind of difference, and the entity by which the demo shows it."""

@@ -63,7 +63,9 @@ def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolde
     assert listed == shown
     assert "verify failed" in listed
     again = lab.call("verify", "--run", str(on_disk(run)))
-    assert again.stdout.endswith("broker 1 agrees\n2 of 2 quotas verified on every broker.\n")
+    assert again.stdout.endswith(
+        "broker 1 agrees\n2 of 2 quotas verified on every broker: stored and in force.\n"
+    )
     listed, shown = told(lab, run)
     assert listed == shown
     assert listed.startswith("demo matches ")

@@ -78,7 +78,7 @@ def test_a_story(lab: Lab) -> None:
         "report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     assert said(lab, "verify", "demo") == (
-        "broker 1 agrees\n2 of 2 quotas verified on every broker.\n"
+        "broker 1 agrees\n2 of 2 quotas verified on every broker: stored and in force.\n"
     )
     said(lab, "plan", "demo", "--detailed-exitcode")
     assert lab.stored() == lab.known() == STATE

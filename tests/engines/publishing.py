@@ -17,7 +17,7 @@ from quota_ops.store import parquet
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import open_place
 
-STEPS = ("create", "delete", "move", "move")
+STEPS = ("create", "delete", "move", "move", "move")
 """What an attempt asks of the store to become the result of a run, in order."""
 CLUSTER = "c"
 

@@ -12,9 +12,9 @@ import pytest
 
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, Table
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER, Table
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import RESULTS
+from quota_ops.sql.job import OVERRIDING, RESULTS
 from quota_ops.store import parquet
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
@@ -61,7 +61,7 @@ def decide_all(
     sides: Mapping[Table[Any], Path],
     clusters: Iterable[str],
 ) -> list[pa.Table]:
-    """Return DIFFERENCES and BATCHES of files with the rows of many clusters, all in order."""
+    """Return RESULTS of files with the rows of many clusters, all in order."""
     places = {table: [open_place(file)] for table, file in sides.items()}
     if isinstance(engine, EmbeddedEngine):
         return list(engine.decide(places))
@@ -70,6 +70,8 @@ def decide_all(
     found = []
     for table in RESULTS:
         files = list((written / table.name / "folder=all").glob("*.parquet"))
+        if table is DIFFERENCES:
+            files = list((written / OVERRIDING.name / "folder=all").glob("*.parquet")) or files
         assert len(files) <= 1
         found.append(pq.read_table(files[0]) if files else parquet.from_rows(table, []))
     return found

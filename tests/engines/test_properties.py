@@ -138,7 +138,9 @@ def by_engine(
     holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
     folder.write_table(HOLDS, holds)
     tables = (*compared, HOLDS, CLUSTERS)
-    found, batches = decide_all(engine, path, {table: path / table.file for table in tables}, fleet)
+    found, _, batches = decide_all(
+        engine, path, {table: path / table.file for table in tables}, fleet
+    )
     differences = [
         Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4]))
         for row in parquet.to_rows(parquet.conform(DIFFERENCES, found))

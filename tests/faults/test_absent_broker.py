@@ -34,7 +34,7 @@ SHOWN = {
         [
             "broker 3 at HOST:PORT is fenced (not queried)",
             NOT_QUERIED,
-            "9 of 9 quotas verified on each of the 2 that responded.",
+            "9 of 9 quotas verified on each of the 2 that responded: stored and in force.",
             "not every broker could be queried: broker 3 at HOST:PORT is fenced",
             f"The others store every row. {REMEDY}",
         ],

@@ -154,8 +154,9 @@ def test_32_characters_name_a_digest(typed: str, *, approved: bool) -> None:
 
 
 def test_people_read_first_what_can_hurt_most() -> None:
-    """Cuts, also by new quotas, defaults, removals, raises, new rows, and last unwritten rows."""
+    """Overriding rows, cuts, also by new quotas, defaults, removals, raises, new rows, the rest."""
     ordered = [
+        row("user=z", Action.REPORT, 1.0, None, Kind.OVERRIDING),
         row("user=<default>", Action.SET, 100.0, 25.0),
         row("user=inf", Action.SET, inf, 9.0),
         row("user=nan", Action.SET, nan, 9.0),
@@ -223,6 +224,7 @@ def test_what_a_plan_counts() -> None:
         True,
         ["user=a", "user=d"],
     )
+    assert replace(made, overridden=3).in_sync == 5
 
 
 @pytest.mark.parametrize(
@@ -236,10 +238,11 @@ def test_what_a_plan_counts() -> None:
         (row("user=a", Action.FORGET, None, None, Kind.CLEARED), False),
         (row("user=a", Action.RECORD, 1.0, 1.0, Kind.IN_SYNC), False),
         (row("user=a", Action.REPORT, 1.0, None, Kind.UNMANAGED), False),
+        (row("user=a", Action.REPORT, 1.0, None, Kind.OVERRIDING), True),
     ],
 )
 def test_when_a_cluster_is_not_what_git_says(one: Difference, *, differs: bool) -> None:
-    """Unmanaged rows, and rows that only the ledger lacks, are not a difference to Git."""
+    """Rows that override nothing, and rows that only the ledger lacks, are no difference to Git."""
     assert plan([one]).differs is differs
 
 

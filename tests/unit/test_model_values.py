@@ -24,6 +24,7 @@ from quota_ops.model.rows import (
     DesiredRow,
     Key,
     LedgerRow,
+    OverrideRow,
     find_unequal,
     group_by_batch,
 )
@@ -63,6 +64,14 @@ def test_a_difference_of_values_has_no_source() -> None:
     )
 
     assert made == ROW
+
+
+def test_an_override_has_two_rows() -> None:
+    """It names the unmanaged row, and the declared one of which that takes clients."""
+    pair = "client-id=<default>,user=a"
+    row = OverrideRow("id", pair, "k", 1.0, None, "user=a", 2.0, "team", "team.yaml", 4)
+
+    assert (row.id, row.declared_id) == (Key(pair, "k"), Key("user=a", "k"))
 
 
 def test_a_change_is_stored_when_its_value_is() -> None:

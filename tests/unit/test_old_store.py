@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from quota_ops.cli import main
 from quota_ops.model.approval import DecisionKind
 from quota_ops.model.report import Life
+from quota_ops.model.tables import OVERRIDES
 from quota_ops.store import claims, decisions, holds, ledger, ledger_end
 from quota_ops.store.earlier_attempts import move_attempt
 from quota_ops.store.run_folder import RunFolder
@@ -74,7 +75,7 @@ def test_a_new_run_leaves_the_same_files(
 
     assert planned.exit_code == 0, planned.output
     (new,) = (one for one in store.runs("demo") if one.name != RUN)
-    assert files(on_disk(new)) == files(OLD / "runs" / "demo" / RUN)
+    assert files(on_disk(new)) == {*files(OLD / "runs" / "demo" / RUN), OVERRIDES.file}
     root = on_disk(store.root)
     number = "sequence/00000000.runs/00000002.json"
     added = files(root) - {f"runs/demo/{new.name}/{name}" for name in files(on_disk(new))}

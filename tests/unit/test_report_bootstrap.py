@@ -55,7 +55,7 @@ def test_a_report_of_one_address() -> None:
 
     assert f"; {words}; report: here" in plain([finished_line(report, "here")])
     assert words in summarize(report).sentence
-    assert plain([verified_line(report)]).endswith(" verified at the bootstrap address.\n")
+    assert plain([verified_line(report)]).endswith(" verified at the bootstrap address: stored.\n")
     assert "<td>2, at the bootstrap address</td>" in as_html(report)
     unknown = replace(report, brokers=(replace(AGREES, broker=BOOTSTRAP),))
     assert "<td>at the bootstrap address</td>" in as_html(unknown)

@@ -31,6 +31,7 @@ JUDGED = st.sampled_from(
         *((kind, action) for kind in _IN_GIT for action in (Action.SET, Action.HELD)),
         *((kind, action) for kind in _NOT_IN_GIT for action in (Action.CLEAR, Action.HELD)),
         *((kind, Action.REPORT) for kind in (Kind.DRIFTED, *_NOT_IN_GIT)),
+        (Kind.OVERRIDING, Action.REPORT),
         *((Kind.IN_SYNC, action) for action in (Action.RECORD, Action.HELD)),
         *((kind, action) for kind in (Kind.GONE, Kind.CLEARED) for action in (Action.FORGET,)),
     ]
@@ -72,7 +73,8 @@ _HEADING = re.compile(
     r"(?P<change>[\d,]+) to change of (?P<whole>[\d,]+)"
     r"( \((?P<set>[\d,]+) to set, (?P<clear>[\d,]+) to clear\))?, (?P<sync>[\d,]+) in sync"
     r"(, (?P<held>[\d,]+) held)?(, (?P<reported>[\d,]+) only reported)?"
-    r"(, (?P<gone>[\d,]+) gone)?, (?P<unmanaged>[\d,]+) unmanaged$",
+    r"(, (?P<gone>[\d,]+) gone)?(, (?P<overriding>[\d,]+) overriding)?"
+    r", (?P<unmanaged>[\d,]+) unmanaged$",
     re.MULTILINE,
 )
 
@@ -94,8 +96,9 @@ def test_a_plan_lists_as_many_rows_as_its_heading_counts(
     assert whole == number["whole"]
     assert number["set"] + number["clear"] in {0, number["change"]}
     assert number["change"] == len(plan.writes)
-    assert sum(number[one] for one in ("change", "held", "reported", "gone")) >= listed
-    assert listed >= number["change"] + number["gone"]
+    shown = ("change", "held", "reported", "gone", "overriding")
+    assert sum(number[one] for one in shown) >= listed
+    assert listed >= number["change"] + number["gone"] + number["overriding"]
     removals = [one.message for one in plan.guards if one.guard == "removals"]
     clears = number["clear"] or (number["change"] if plan.writes else 0)
     assert [int(one.split()[0].replace(",", "")) for one in removals] in ([], [clears])

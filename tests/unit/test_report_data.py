@@ -51,6 +51,7 @@ def test_head() -> None:
             "found": 0,
             "unread": 0,
             "pending": 0,
+            "overriding": 0,
             "drifted": 0,
             "returned": 0,
             "held": 0,

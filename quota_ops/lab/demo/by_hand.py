@@ -25,7 +25,7 @@ class ByHand(NamedTuple):
 
 BEFORE_GIT = (
     ByHand("user=4711", "consumer_byte_rate", 2e6, "a till that was slow in 2019"),
-    ByHand("user=grafana", "consumer_byte_rate", 3 * MiB, "no reason on record"),
+    ByHand("client-id=grafana", "consumer_byte_rate", 3 * MiB, "no reason on record"),
 )
 """The limits set before the repository existed."""
 

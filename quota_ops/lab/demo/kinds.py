@@ -17,7 +17,8 @@ SHOWN = (
     Kind.UNMANAGED,
     Kind.GONE,
 )
-"""The kinds that the demo shows; others need an unfinished run, or a value that returned."""
+"""The kinds that the demo shows; others need an unfinished run, a returned value, or a quota by
+hand that overrides Git."""
 
 _DOES = {
     Action.SET: "sets it",

@@ -92,7 +92,8 @@ def _kind(row: ReportRow) -> str:
 
 def _stays(row: ReportRow) -> str:
     """Return why an undeclared value stays on the cluster; empty for others."""
-    if row.difference.kind is Kind.UNMANAGED and row.difference.action is Action.REPORT:
+    is_unmanaged = row.difference.kind in {Kind.UNMANAGED, Kind.OVERRIDING}
+    if is_unmanaged and row.difference.action is Action.REPORT:
         return "stays on the cluster: quota-ops does not manage it"
     return ""
 

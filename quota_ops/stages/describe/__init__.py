@@ -14,7 +14,7 @@ from quota_ops.model.memory import CLEARED, SUPERSEDED, remembered_from
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
-from quota_ops.model.quota import explain_unalterable
+from quota_ops.model.quota import PROTECTED, explain_unalterable
 from quota_ops.model.rows import ActualRow, ClusterRow, Stored, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
@@ -106,5 +106,5 @@ def judge_scope(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[Actua
             last, text, types = entity, entity.text, entity.types
             in_scope = scope.find_match(entity) is not None
             protected = protect.find_match(entity) is not None
-        hands_off = "protected" if protected else explain_unalterable(types, key)
+        hands_off = PROTECTED if protected else explain_unalterable(types, key)
         yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)

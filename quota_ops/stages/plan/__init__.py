@@ -9,6 +9,7 @@ from quota_ops.desired.pauses import find_pause
 from quota_ops.model.approval import Author, DecisionKind, find_login, mark_overridden
 from quota_ops.model.ceilings import Totals, judge_ceilings
 from quota_ops.model.client_effects import INVENTORY
+from quota_ops.model.difference import Kind
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
@@ -99,7 +100,14 @@ def assemble_plan(folder: RunFolder) -> Plan:
         batches=len(folder.batches()),
         ledger=ledger,
         holds=holds,
+        overridden=len(_find_overridden(folder)),
     )
+
+
+def _find_overridden(folder: RunFolder) -> set[Key]:
+    """Return the declared rows that the cluster stores, and of which others take clients."""
+    taken = {row.declared_id for row in folder.overrides()}
+    return taken - {row.id for row in folder.differences() if row.kind is not Kind.IN_SYNC}
 
 
 def _apply_overrides(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:

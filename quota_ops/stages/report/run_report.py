@@ -14,6 +14,7 @@ from quota_ops.model.outcome import Outcome
 from quota_ops.model.owners import OwnerChange, list_owner_changes
 from quota_ops.model.past import Past
 from quota_ops.model.policy import Policy
+from quota_ops.model.quota import PROTECTED
 from quota_ops.model.report import (
     STAGES,
     Life,
@@ -25,7 +26,7 @@ from quota_ops.model.report import (
 )
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS, LEDGER
+from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
 from quota_ops.model.verification import BrokerResult, RowVerdict
 from quota_ops.sql.client_effects import SUMMARY, read_client_effects
 from quota_ops.stages.plan import assemble_plan
@@ -117,6 +118,8 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         findings=parts.read("plan", FINDINGS, folder.findings) or (),
         declared=parts.read("check", DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
         origins=parts.read("plan", ORIGINS, lambda: read_origins(folder)) or {},
+        overrides=parts.read("diff", OVERRIDES.file, folder.overrides),
+        has_protected=parts.read("diff", DIFFERENCES.file, lambda: _has_protected(folder)) or False,
         effects=parts.read("plan", EFFECTS, lambda: read_effects(folder)) or {},
         clients=parts.read("plan", SUMMARY, lambda: read_client_effects(folder)),
         held=()
@@ -132,6 +135,10 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         path=about["path"],
         looked=_find_last(folder, {stage_file("verify"): "at"} if brokers else {DESCRIBED: "at"}),
     )
+
+
+def _has_protected(folder: RunFolder) -> bool:
+    return any(row.hands_off == PROTECTED and row.after is None for row in folder.differences())
 
 
 def _read_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:

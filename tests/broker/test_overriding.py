@@ -1,0 +1,105 @@
+"""Unmanaged quotas that take clients from what Git declares, on a real broker."""
+
+import json
+import re
+
+from confluent_kafka import Producer, ThrottleEvent
+
+from quota_ops.store.run_folder import PAGE, REPORT
+from tests.lab import Lab
+
+KEY = "producer_byte_rate"
+OVERRIDE = "client-id=<default>,user=ANONYMOUS"
+ROW = f"overriding  {OVERRIDE}  {KEY}  1 kB/s   1 MiB/s"
+WORDS = (
+    "user ANONYMOUS, any other client: 1 kB/s in force, 1 MiB/s declared by user=ANONYMOUS "
+    "(team.yaml:4)"
+)
+
+
+def measure_throttle(bootstrap: str) -> float:
+    """Return the longest time, in seconds, that a broker throttles a producer of 20 kB."""
+    throttles: list[float] = [0.0]
+
+    def keep(event: ThrottleEvent) -> None:
+        throttles.append(event.throttle_time)
+
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "client.id": "app", "throttle_cb": keep, "log_level": 0}
+    )
+    for _ in range(20):
+        producer.produce("overriding", b"x" * 1000)
+        producer.poll(0)
+    producer.flush(20)
+    producer.poll(0.2)
+    return max(throttles)
+
+
+def test_in_sync_is_a_promise_about_limits(lab: Lab) -> None:
+    """If a quota by hand takes clients from a declared one, no output says that both agree."""
+    lab.desire({"user=ANONYMOUS": {KEY: 1048576.0}, "user=carol": {KEY: 1048576.0}})
+    assert lab.call("reconcile", "demo").returncode == 0
+    verified = lab.call("verify", "demo")
+    assert verified.stdout.endswith(
+        "2 of 2 quotas verified on every broker: stored and in force.\n"
+    )
+    assert measure_throttle(lab.bootstrap) == 0
+
+    lab.put({OVERRIDE: {KEY: 1000.0}})
+
+    assert measure_throttle(lab.bootstrap) > 0
+    for command in ("plan", "report", "verify", "reconcile"):
+        shown = lab.call(command, "demo")
+        assert (command, shown.returncode) == (command, 7)
+        assert ROW in re.sub(" {2,}(?=1 k)", "  ", shown.stdout), shown.stdout
+        assert WORDS in shown.stdout
+        remove = f"--defaults client-id --names user=ANONYMOUS --delete {KEY}"
+        assert f"quota-ops alter demo {remove}" in shown.stdout
+    verify = lab.call("verify", "demo")
+    assert verify.stdout.splitlines()[-1] == (
+        "2 of 2 quotas verified on every broker: stored, but 1 is not in force for all clients."
+    )
+    run = lab.runs[-2]
+    report = run.read_json(REPORT)
+    assert report["answer"] == {
+        "word": "Needs attention",
+        "sentence": "1 unmanaged quota on demo overrides 1 quota of Git; 1 of 2 quotas in sync; "
+        "1 of 1 broker agrees.",
+    }
+    assert [report["counts"][name] for name in ("in_sync", "overriding", "unmanaged")] == [1, 1, 0]
+    assert report["rows"][0]["overrides"] == [
+        {
+            "entity": "user=ANONYMOUS",
+            "value": 1048576.0,
+            "owner": "team",
+            "file": "team.yaml",
+            "line": 4,
+        }
+    ]
+    for name in ("report.txt", "report.md", PAGE):
+        assert WORDS in (run.place / name).read().decode().replace("&#34;", '"'), name
+    metrics = lab.call("metrics").stdout
+    for metric, value in (("overriding", 1), ("in_sync", 1), ("unmanaged", 0)):
+        assert f'quota_ops_quotas_{metric}{{cluster="demo"}} {value}.0' in metrics
+
+
+def test_protected_and_removed_quotas(lab: Lab) -> None:
+    """A quota that cluster.yaml protects is accepted; a removal shows what clients fall back to."""
+    state = {"user=ANONYMOUS": {KEY: 1048576.0}}
+    lab.put({OVERRIDE: {KEY: 1000.0}})
+    lab.desire(state, protect=[{"user": "ANONYMOUS", "client-id": "any"}])
+
+    done = lab.call("reconcile", "demo")
+
+    assert done.returncode == 0, done.stdout
+    report = json.loads(lab.call("report", "demo", "--format", "json").stdout)
+    assert report["answer"]["sentence"].startswith("demo matches the files")
+    assert lab.call("verify", "demo").stdout.endswith(
+        "1 of 1 quota verified on every broker: stored and in force, except where protected "
+        "quotas come first.\n"
+    )
+
+    lab.put({"user=<default>": {KEY: 500.0}})
+    lab.desire({"user=carol": {KEY: 1048576.0}})
+    removed = lab.call("plan", "demo").stdout
+    assert "to 500 B/s (user=<default>), which Git does not declare" in removed

@@ -1,0 +1,96 @@
+"""Which unmanaged quotas take clients from which of Git: by the resolver, client by client."""
+
+from collections.abc import Mapping
+from itertools import product
+from random import Random
+from typing import NamedTuple
+
+from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.rows import DesiredRow, StoredQuota
+from quota_ops.precedence.resolution import Limits, Resolution
+
+RATE, CONNECTIONS = "producer_byte_rate", "connection_creation_rate"
+USERS = ("a", "b", 'q "\\,user=a')
+CLIENT_IDS = ("app", "etl", 'q,"\\', "")
+ADDRESSES = ("10.0.0.1", "10.0.0.2")
+FRESH = "zoe"
+"""A name that no entity has; all such clients are in the same classes."""
+UNMANAGED, PROTECTED, LEAVING = "unmanaged", "protected", "leaving"
+Rows = Mapping[tuple[Entity, str], float]
+_CLIENTS = [
+    *({USER: user} for user in (*USERS, None)),
+    *({CLIENT_ID: client_id} for client_id in (*CLIENT_IDS, None)),
+    *({USER: user, CLIENT_ID: one} for user, one in product((*USERS, None), (*CLIENT_IDS, None))),
+]
+_ROWS = [(Entity.of(names), RATE) for names in _CLIENTS]
+_ROWS += [(Entity.of({IP: address}), CONNECTIONS) for address in (*ADDRESSES, None)]
+
+
+class Case(NamedTuple):
+    """The quotas of Git, and those that only the cluster has, each unmanaged or for a reason."""
+
+    declared: Rows
+    others: Rows
+    sides: Mapping[tuple[Entity, str], str]
+
+    @property
+    def desired(self) -> list[tuple[str, str, float]]:
+        """The declared rows as entity, key and value."""
+        return [(entity.text, key, value) for (entity, key), value in self.declared.items()]
+
+
+def make_case(random: Random) -> Case:
+    """Return random rows, of few values, at all levels."""
+    declared, others, sides = {}, {}, {}
+    share = random.choice((0.1, 0.25, 0.5))
+    for row in _ROWS:
+        chance, value = random.random(), float(random.randint(1, 3))
+        is_empty = "" in row[0].as_dict().values()  # which YAML rejects
+        if chance < share and not is_empty:
+            declared[row] = value
+        elif chance < 1.6 * share:
+            others[row] = value
+            side = random.choice((UNMANAGED, UNMANAGED, PROTECTED, LEAVING))
+            sides[row] = UNMANAGED if is_empty else side
+    return Case(declared, others, sides)
+
+
+def find_pairs(case: Case) -> set[tuple[str, str]]:
+    """Return each unmanaged and declared row, by entity, between which a client of a class moves.
+
+    A row that a plan clears is on neither side; a declared row has Git's value on both.
+    """
+    kept = {row: value for row, value in case.others.items() if case.sides[row] != LEAVING}
+    protected = {row: value for row, value in kept.items() if case.sides[row] == PROTECTED}
+    before, after = (_limits({**case.declared, **rows}) for rows in (protected, kept))
+    found = set()
+    resolved: list[tuple[str, Resolution, Resolution]] = []
+    for user, one in product((*USERS, FRESH), (*CLIENT_IDS, FRESH)):
+        sides = [side.resolve(RATE, user=user, client_id=one) for side in (before, after)]
+        resolved.append((RATE, sides[0], sides[1]))
+    for ip in (*ADDRESSES, "10.0.0.9"):
+        sides = [side.resolve_address(CONNECTIONS, ip=ip) for side in (before, after)]
+        resolved.append((CONNECTIONS, sides[0], sides[1]))
+    for key, before_it, after_it in resolved:
+        declared, in_force = _decide(before_it), _decide(after_it)
+        if declared is None or in_force is None or declared[1:] == in_force[1:]:
+            continue
+        is_declared = (declared[0], key) in case.declared
+        if is_declared and case.sides.get((in_force[0], key)) == UNMANAGED:
+            found.add((in_force[0].text, declared[0].text))
+    return found
+
+
+def _limits(rows: Rows) -> Limits:
+    return Limits(StoredQuota(entity, key, value) for (entity, key), value in rows.items())
+
+
+def _decide(resolution: Resolution) -> tuple[Entity, float | None, tuple[str, ...]] | None:
+    """Return the entity that decides, its value, and the types that say who shares it."""
+    applied = resolution.applied
+    return None if applied is None else (applied.entity, applied.value, applied.level.types)
+
+
+def list_desired(case: Case, cluster: str) -> list[DesiredRow]:
+    """Return the rows of DESIRED."""
+    return [DesiredRow(cluster, *row, "team", None, "team.yaml", 1) for row in case.desired]
