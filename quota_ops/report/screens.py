@@ -12,10 +12,12 @@ from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
+from quota_ops.report import cells
 from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.cells import trouble
 from quota_ops.report.client_effects import inventory_lines
 from quota_ops.report.findings import FEW, excerpt, finding_lines
+from quota_ops.report.folding import Fold, fold_profiles
 from quota_ops.report.formats import at_commit, duration, escape_text
 from quota_ops.report.layout import Line, Screen, Span, Tone, line
 from quota_ops.report.row_status import (
@@ -82,13 +84,15 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
     rows = report_rows(report)
     listed = [row for row in rows if row.section is not Section.REST]
     validated, is_in_force = validated_words(report), not find_overridden(report)
+    folds, listed = fold_profiles(listed)
     left_out = len(listed) - len(listed[:most])
     return (
         _heading(report, plan),
         line(),
+        *map(_fold_line, folds),
         *plan_table(listed[:most]),
         *([line(f"  … and {left_out:,} more", Tone.CONTEXT)] if left_out else []),
-        *([line()] if listed else []),
+        *([line()] if listed or folds else []),
         *overriding_lines(report),
         *([] if plan.writes else [line("No changes.", Tone.OK if is_in_force else Tone.REFUSAL)]),
         *([line(validated, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if validated else []),
@@ -109,6 +113,16 @@ def overriding_screen(report: Report, *, most: int) -> Screen:
 def overriding_lines(report: Report) -> Screen:
     """Return the ways out of overriding quotas, as lines of a screen."""
     return tuple(line(words, Tone.CHANGE) for words in list_overriding_ways(report))
+
+
+def _fold_line(fold: Fold) -> Line:
+    first = fold.rows[0]
+    values = f"{cells.current(first)} -> {cells.desired(first)}  {cells.change(first)}"
+    return (
+        Span(f"  {fold.profile}", Tone.STRONG),
+        Span(f"  {first.difference.key}  {values}  ", Tone.CHANGE),
+        Span(fold.list_entities(), Tone.CONTEXT),
+    )
 
 
 def warning_lines(report: Report) -> Screen:

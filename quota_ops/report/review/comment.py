@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from quota_ops.model.commit import short
 from quota_ops.model.review import ClusterReview, Links, Review
 from quota_ops.model.text import counted, plural
+from quota_ops.report import cells
+from quota_ops.report.folding import Fold, fold_profiles
 from quota_ops.report.formats import uncommitted_words
-from quota_ops.report.markdown import code
+from quota_ops.report.markdown import cell, code
 from quota_ops.report.review.paragraphs import CUT, list_paragraphs, list_problems
 from quota_ops.report.review.rows import split_rows
 from quota_ops.report.review.table import (
@@ -93,6 +95,21 @@ def _section(review: ClusterReview, links: Links | None, room: int, *, alone: bo
 
 
 def _changes(
+    review: ClusterReview, rows: Sequence[ReportRow], links: Links | None, room: int
+) -> list[str]:
+    folds, rows = fold_profiles(rows)
+    lines = [_fold_line(fold) for fold in folds]
+    room -= sum(len(text) + 1 for text in lines)
+    return [*lines, *_list_rows(review, rows, links, room)]
+
+
+def _fold_line(fold: Fold) -> str:
+    first = fold.rows[0]
+    values = f"{cells.current(first)} → **{cells.desired(first)}**"
+    return f"\n{code(fold.profile)}: {first.difference.key} {values} for {fold.list_entities(cell)}"
+
+
+def _list_rows(
     review: ClusterReview, rows: Sequence[ReportRow], links: Links | None, room: int
 ) -> list[str]:
     if not rows:
