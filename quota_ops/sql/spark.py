@@ -34,7 +34,7 @@ SMALL_SIDES = (HOLDS, CLUSTERS)
 _OF_OVERRIDES = {
     # Spark derives constraints of each column from all others, which takes minutes here.
     "spark.sql.constraintPropagation.enabled": "false",
-    # Rows that are persisted have their true size, so only few of them are broadcast.
+    # The rows are few: those of the users and client ids that unmanaged rows concern.
     "spark.sql.autoBroadcastJoinThreshold": "10MB",
 }
 """Settings of a session while it computes the overrides."""
@@ -100,16 +100,16 @@ class SparkEngine:
     def _write_overrides(self, by_cluster: DataFrame, to: Place) -> None:
         """Write OVERRIDES, and with the kind overriding the DIFFERENCES of their clusters."""
         spark, order = self._spark, ("cluster", "entity", "key")
-        kept = []
         for name, value in _OF_OVERRIDES.items():
             spark.conf.set(name, value)
-        for view in text.OVERRIDE_VIEWS:
-            found = spark.sql(text.override_text(view)).persist()
-            found.createOrReplaceTempView(view)
-            kept.append(found)
-        self._write(found.join(by_cluster, "cluster"), OVERRIDES, (*order, "declared_entity"), to)
-        for found in kept:
-            found.unpersist()
+        *views, last = text.OVERRIDE_VIEWS
+        for view in views:  # written, because Spark would plan each again in every later one
+            place = hadoop_uri(to / f"_{view}")
+            found = spark.sql(text.override_text(view))
+            found.write.parquet(place)
+            spark.read.schema(found.schema).parquet(place).createOrReplaceTempView(view)
+        found = spark.sql(text.override_text(last)).join(by_cluster, "cluster")
+        self._write(found, OVERRIDES, (*order, "declared_entity"), to)
         for name in _OF_OVERRIDES:
             spark.conf.unset(name)
         spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.cli.stage_run import DIFFERENCES_EXIST
+from quota_ops.cli.stage_run import DIFFERENCES_EXIST, OVERRIDDEN
 from quota_ops.lab.kafka.jars import pinned_versions
 from quota_ops.model.errors import QuotaOpsError
 from tests.docs.generated import SECTIONS, commands
@@ -51,7 +51,7 @@ def test_every_exit_code_is_explained() -> None:
     """The table has exactly the exit codes of the commands."""
     page = Page(ROOT / "docs" / "reference" / "exit-codes.md").text
     told = {int(code) for code in re.findall(r"^\| (\d) \|", page, re.MULTILINE)}
-    assert told == {0, DIFFERENCES_EXIST} | set(exit_codes(QuotaOpsError))
+    assert told == {0, DIFFERENCES_EXIST, OVERRIDDEN} | set(exit_codes(QuotaOpsError))
 
 
 def exit_codes(error: type[QuotaOpsError]) -> set[int]:

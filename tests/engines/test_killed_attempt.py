@@ -15,8 +15,14 @@ from quota_ops.store.run_store import open_place
 from tests.engines.publishing import CLUSTER, STEPS, read_entities, write_results
 from tests.engines.submitting import ROOT
 
-AFTER = (["old", "old"], ["old", "old"], ["old", None], ["new", None])
-"""The results in the run folder after a kill before each step: differences and batches."""
+AFTER = (
+    ["old", "old", "old"],
+    ["old", "old", "old"],
+    ["old", "old", None],
+    ["new", "old", None],
+    ["new", "new", None],
+)
+"""The results after a kill before each step: differences, overrides and batches."""
 
 
 @pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.matrix)])
@@ -55,4 +61,4 @@ def test_a_kill_before_each_step(step: int, folder: Place) -> None:
     assert [path for path in left if not find_pruned(path)] == []
     assert any(path.startswith("spark-") for path in left)
     publish(folder, "next")
-    assert read_entities(folder) == ["next", "next"]
+    assert read_entities(folder) == ["next", "next", "next"]

@@ -33,7 +33,6 @@ from tests.engines.overrides_oracle import (
     make_case,
 )
 from tests.engines.runs import decide_all, put
-from tests.quotas_yaml import quota_entry, to_yaml
 
 if TYPE_CHECKING:
     from tests.engines.runs import AnyEngine
@@ -122,12 +121,14 @@ def write_files(folder: Path, case: Case) -> None:
         if side == PROTECTED
     ]
     policy = {"cluster_id": CLUSTER_ID, "connection": "demo", "protect": protect}
-    (cluster / "cluster.yaml").write_text(to_yaml(policy), "utf-8")
-    limits: dict[str, dict[str, float]] = {}
-    for entity, key, value in case.desired:
-        limits.setdefault(entity, {})[key] = value
-    quotas = [quota_entry(entity, values) for entity, values in limits.items()]
-    (cluster / "team.yaml").write_text(to_yaml({"owner": "team", "quotas": quotas}), "utf-8")
+    (cluster / "cluster.yaml").write_text(json.dumps(policy), "utf-8")
+    quotas = [
+        {kind: {"default": True} if name is None else name for kind, name in entity.parts}
+        | {"limits": {key: int(value)}}
+        for (entity, key), value in case.declared.items()
+    ]
+    # JSON is YAML in which each name is in quotes.
+    (cluster / "team.yaml").write_text(json.dumps({"owner": "team", "quotas": quotas}), "utf-8")
     lines = [{"schema": 1, "cluster_id": CLUSTER_ID}] + [
         {"entity": Entity.parse(row.entity).as_dict(), "key": row.key, "value": row.value}
         for row in describe(case, "demo")
