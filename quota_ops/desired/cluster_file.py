@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
+from quota_ops.desired.capacity import Capacity, read_capacity
 from quota_ops.desired.ceilings import read_ceilings
 from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.entries import (
@@ -82,6 +83,7 @@ class ClusterFile(NamedTuple):
     owner_nodes: OwnerNodes
     profiles: Profiles
     uses: tuple[Use, ...]
+    capacity: Capacity | None
 
 
 def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
@@ -129,12 +131,15 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     profiles = read_profiles(source, fields["profiles"]) if "profiles" in fields else {}
     if "ceilings" in fields:
         values["ceilings"] = read_ceilings(source, fields["ceilings"])
+    capacity = read_capacity(source, fields["capacity"]) if "capacity" in fields else None
     uses = read_uses(source, fields["use"]) if "use" in fields else ()
     if len(source.problems) > before:
         return None
     policy = Policy(cluster=cluster, protect=tuple(protect), **values)
     id_node = fields["cluster_id"].value
-    return ClusterFile(policy, source, id_node, protect, silences, owner_nodes, profiles, uses)
+    return ClusterFile(
+        policy, source, id_node, protect, silences, owner_nodes, profiles, uses, capacity
+    )
 
 
 def _read_cluster_id(field: str, node: yaml.Node) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from quota_ops.desired.capacity import check_capacity
 from quota_ops.desired.cluster_file import (
     CLUSTER_YAML,
     ClusterFile,
@@ -210,5 +211,7 @@ def _findings(
 ) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
     own = (one for quotas in by_file for quota in quotas for one in quota.silences)
     silences = (*cluster.silences, *own)
-    found = chain(check_quotas(by_file), expanded.findings)
+    quotas = chain.from_iterable(by_file)
+    beyond = check_capacity(cluster.capacity, quotas) if cluster.capacity else ()
+    found = chain(check_quotas(by_file), expanded.findings, beyond)
     return tuple(mark_silenced(found, silences)), silences

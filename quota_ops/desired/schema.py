@@ -11,6 +11,7 @@ import yaml
 
 from quota_ops.desired.cron import PRESETS
 from quota_ops.desired.yaml.shapes import (
+    CAPACITY,
     CEILING,
     CLUSTER_FILE,
     DEFAULT,
@@ -154,6 +155,7 @@ def cluster_schema() -> Schema:
         "use": {"type": "array", "items": {"anyOf": [_FILE, _object(USE, {"file": _FILE})]}},
         "profiles": _profiles(),
         "ceilings": _ceilings(),
+        "capacity": _object(CAPACITY, {name: _limit(key) for name, key in QUOTA_KEYS.items()}),
         "repository": {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"},
         "silence": _silence(),
     }

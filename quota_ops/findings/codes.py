@@ -13,6 +13,7 @@ PREFIXED_USER, DEFAULT_AS_TEXT, NOT_NFC = "QO101", "QO102", "QO103"
 MIXED_UNITS, SHADOWED, NAMELESS_ONLY, STARVING = "QO104", "QO105", "QO106", "QO107"
 LOOPBACK, NOWHERE, AROUND_NAME, FRACTION = "QO108", "QO109", "QO110", "QO111"
 TWIN, SLIP, ENDS_SOON, ENDED, UNUSED_PROFILE = "QO112", "QO113", "QO114", "QO115", "QO116"
+OVERCOMMITTED = "QO118"
 SOON_DAYS = 3
 """Within how many days a temporary limit ends for QO114."""
 PATTERN = "QO117"
@@ -236,6 +237,21 @@ _ALL = (
 # cluster.yaml
 profiles: {gold: {producer_byte_rate: 50 MiB}}""",
         "Use it, or delete it.",
+    ),
+    Code(
+        OVERCOMMITTED,
+        _NOTICE,
+        _FILES,
+        "more promised than a broker can serve",
+        "The limits of one key are together more than capacity in cluster.yaml times its factor.",
+        "If all clients use their limits at once, every one of them gets less.",
+        """\
+# cluster.yaml
+capacity: {producer_byte_rate: 10 MiB}
+# team.yaml
+- {user: alice, limits: {producer_byte_rate: 8 MiB}}
+- {user: bob, limits: {producer_byte_rate: 8 MiB}}""",
+        "Lower limits, add brokers, or declare in factor how far promises may exceed the capacity.",
     ),
     Code(
         PATTERN,

@@ -54,9 +54,12 @@ OF_FILES = [one for one in CODES.values() if one.decided_by is not DecidedBy.BRO
 @pytest.mark.parametrize("code", OF_FILES, ids=lambda code: code.code)
 def test_an_example_gives_rise_to_its_finding(code: Any, tmp_path: Path) -> None:
     """The files that explain a finding produce it, and no other."""
-    files = {"team.yaml": f"owner: team\nquotas:\n{code.example}\n"}
-    if code.example.startswith("# cluster.yaml"):
-        files = {"cluster.yaml": CLUSTER_YAML + code.example}
+    cluster, _, team = code.example.partition("# team.yaml")
+    if not code.example.startswith("# cluster.yaml"):
+        cluster, team = "", code.example
+    files = {"cluster.yaml": CLUSTER_YAML + cluster, "team.yaml": f"owner: team\nquotas:\n{team}\n"}
+    if not team:
+        del files["team.yaml"]
 
     findings = found(tmp_path, files)
 

@@ -11,6 +11,7 @@ import yaml
 
 from quota_ops.desired.yaml.scalars import (
     LONGEST_NOTE,
+    read_factor,
     read_multiplier,
     read_note,
     read_positive,
@@ -222,6 +223,20 @@ PROFILE = Shape(
     },
 )
 
+CAPACITY = Shape(
+    "capacity",
+    "a field of capacity",
+    {
+        **LIMITS.fields,
+        "factor": Field(
+            "How many times the capacity may be promised before check reports it.",
+            "3",
+            read_factor,
+            {"type": "number", "minimum": 1, "default": 1},
+        ),
+    },
+)
+
 CEILING = Shape(
     "A ceiling",
     "a field of a ceiling",
@@ -322,6 +337,10 @@ CLUSTER_FILE = Shape(
             "What belongs to whom. A quota of an entity that belongs to another owner than its file"
             " is an error.",
             "{payments: {user_prefixes: [payments-], files: [payments.yaml]}}",
+        ),
+        "capacity": Field(
+            "What a broker can serve, by key; check reports limits that are more together.",
+            "{producer_byte_rate: 1 GiB, factor: 3}",
         ),
         "ceilings": Field(
             "What each owner may declare; a guard blocks more.",
