@@ -14,7 +14,7 @@ from quota_ops.airflow.errors import log_errors
 from quota_ops.airflow.links import find_page_link
 from quota_ops.airflow.notify import News, Notify, send_notification
 from quota_ops.airflow.runs import ClusterFolder, open_run
-from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -80,7 +80,8 @@ class Approve(ApprovalOperator):
     """Return the digest of the plan to apply; wait for approval where the policy requires it.
 
     `planned` is the digest that the task plan returned. A waiting task occupies no worker. It
-    fails if the plan is rejected, approved without a reason, or not decided in time.
+    fails if the plan is rejected, approved without a reason, or not decided in time. Before it
+    waits, it writes what a blocked plan writes nevertheless: `Plan.repairs`.
     """
 
     template_fields = (*ApprovalOperator.template_fields, "planned")
@@ -128,6 +129,7 @@ class Approve(ApprovalOperator):
                 self.log.info("%s approved this plan at %s", decision.by, decision.at)
                 record_decision(run.folder, run.approvals, decision)
                 return plan.digest
+            self._write_repairs(run)
             self._write_form(run)
             pending = make_decision(
                 run.folder, plan, DecisionKind.NOTHING, Author(None, find_login()), ""
@@ -160,6 +162,17 @@ class Approve(ApprovalOperator):
                 with run.folder.stage("apply"):  # the run ends here: its report shows why
                     raise
         return decision.digest
+
+    def _write_repairs(self, run: "Run") -> None:
+        """Write and verify the repairs of a blocked plan; the form shows it if that failed."""
+        from quota_ops.runs.run import is_waiting, run_stage
+
+        try:
+            if is_waiting(run):
+                run_stage(run, "apply")
+                run_stage(run, "verify")
+        except QuotaOpsError as error:
+            self.log.warning("%s", error)
 
     def _find_link(self, context: "Context") -> str:
         """Return the address of the form; empty if Airflow does not know its own address."""

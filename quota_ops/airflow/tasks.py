@@ -19,6 +19,7 @@ from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.guard import Guard, idle_words
+from quota_ops.model.outcome import Status
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.text import clean_text
 
@@ -76,17 +77,20 @@ def plan(
         try:
             STAGE_FUNCTIONS["plan"](run)
         except GuardsRefused as refused:
-            if run.folder.policy().approval is ApprovalPolicy.NEVER:
-                raise Refused(
-                    refused.message,
-                    "Nothing was written. To override the guards, trigger the DAG with their names "
-                    "in the param allow and the reason in the param reason.",
-                ) from None
+            is_never = run.folder.policy().approval is ApprovalPolicy.NEVER
+            if is_never and not read_plan(run.folder).repairs:
+                raise Refused(refused.message, f"Nothing was written. {_OVERRIDE}") from None
             logging.getLogger(__name__).warning("%s", refused.message)
         made = read_plan(run.folder)
         if idle := idle_words(allow, made.guards, "the param allow names"):
             logging.getLogger(__name__).warning("%s", idle)
         return made.digest
+
+
+_OVERRIDE = (
+    "To override the guards, trigger the DAG with their names in the param allow and the reason in "
+    "the param reason."
+)
 
 
 def _read_overrides(params: Mapping[str, Any]) -> tuple[list[str], str]:
@@ -115,10 +119,14 @@ def validate(cluster: ClusterFolder, run_store: str | None) -> str:
 @log_errors()
 def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
     """Write the approved plan; a retry after a crash resumes where the last try stopped."""
+    from quota_ops.store.run_folder import APPLIED
+
     if not approved:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
     with open_run(cluster, run_store, approve=approved) as run:
         run_stage("apply", run)
+        if any(one.status is Status.WAITING for one in run.folder.outcomes(APPLIED)):
+            raise Refused("guards block the plan, so only its repairs were written", _OVERRIDE)
         return describe_result("apply", run.folder)
 
 

@@ -50,8 +50,8 @@ Examples:
     "--allow",
     multiple=True,
     metavar="GUARD",
-    type=click.Choice(["raise", "small_limit"]),
-    help="Override a guard: raise, small_limit; may be repeated. Needs --reason.",
+    type=click.Choice(["raise", "unlimited", "small_limit"]),
+    help="Override a guard: raise, unlimited, small_limit; may be repeated. Needs --reason.",
 )
 @options.reason("Why; it is recorded.")
 @options.by

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from quota_ops.model.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.effect import Risk
 from quota_ops.model.guard import Guard, GuardFinding
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
 from quota_ops.model.history import HistoryRow
@@ -12,27 +13,13 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.rows import Key
 
 NOT_TRIED = (
+    Guard.FOREIGN_OWNER,
     Guard.UNPROTECTED,
     Guard.POLICY_CHANGED,
     Guard.WENT_BACK,
     Guard.OLD_LEDGER,
 )
 """The guards that compare with what the history lacks: policies, commits, ledgers."""
-
-
-class PastCut(NamedTuple):
-    """What the history has of a write's effect on limits: the deepest cut in percent."""
-
-    percent: float
-
-    def find_deepest_cut(self, key: str) -> float:
-        """Return the deepest cut of a limit of clients; 0 if none is cut."""
-        del key
-        return self.percent
-
-    def may_cut(self, key: str) -> bool:
-        """Return whether it cuts a limit of clients."""
-        return self.find_deepest_cut(key) > 0
 
 
 class PastPlan(NamedTuple):
@@ -44,7 +31,7 @@ class PastPlan(NamedTuple):
     runs: int
     writes: tuple[Difference, ...]
     earlier: EarlierRuns
-    cuts: Mapping[Key, PastCut]
+    cuts: Mapping[Key, Risk]
     """The effects of its writes; it lacks those that versions without effects recorded."""
     clients: InventoryEffects | None
     """The clients that lose, of the run that had most; None if no run counted them."""
@@ -97,7 +84,7 @@ def _read_plan(rows: Sequence[HistoryRow]) -> Iterator[PastPlan]:
         owners = {row.owner: row.owned or 0 for row in rows if row.entity is not None}
         earlier = EarlierRuns(run.owned or 0, owners, policy=None, commits=())
         cuts = {
-            Key(str(row.entity), str(row.key)): PastCut(row.cut)
+            Key(str(row.entity), str(row.key)): Risk(cut=row.cut)
             for row in rows
             if row.entity is not None and row.cut is not None
         }
@@ -140,7 +127,7 @@ def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...
             commit=None,
             desired=one.first.declared or 0,
             earlier=one.earlier,
-            effects=one.cuts,
+            risks=one.cuts,
             clients=one.clients,
         )
     )

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple, Self
 
 from quota_ops.model.entity import DEFAULT_TEXT, Entity
+from quota_ops.model.quota import same
 from quota_ops.model.rows import Key
 
 
@@ -130,6 +131,11 @@ class Difference(NamedTuple):
     def target(self) -> float | None:
         """The value to set on the cluster; None if the key is cleared."""
         return self.after if self.action is Action.SET else None
+
+    @property
+    def restores(self) -> bool:
+        """Whether it writes the value that was last verified."""
+        return self.verified is not None and same(self.target, self.verified)
 
     @property
     def has_default(self) -> bool:

@@ -1,11 +1,11 @@
 """The effect of a changed quota on the limits of clients."""
 
 from enum import StrEnum
-from math import inf, isfinite
-from typing import Any, NamedTuple
+from math import inf
+from typing import Any, NamedTuple, Self
 
 from quota_ops.model.entity import IP
-from quota_ops.model.quota import QUOTA_KEYS, json_number
+from quota_ops.model.quota import QUOTA_KEYS, json_number, limits_a_client
 
 
 class LimitChange(StrEnum):
@@ -19,6 +19,9 @@ class LimitChange(StrEnum):
     SAME = "same"
 
 
+_LOSSES = {LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY}
+
+
 class Limit(NamedTuple):
     """The limit that applies to a client: its value, and the text of the entity that has it.
 
@@ -29,6 +32,35 @@ class Limit(NamedTuple):
     value: float
     entity: str
     types: tuple[str, ...]
+
+
+class Risk(NamedTuple):
+    """The worst that a change does to the limit of a client: what the guards compare.
+
+    It is exact: no class of clients has more. `cut` is in percent, `rise` a factor. `unlimited` is
+    whether a client that has a limit would have none, and `loses` whether a client that has a user
+    or a client id is cut, newly limited or shares its limit differently. `foreign` is the owner of
+    the limit that a client of another owner would lose, if there is one.
+    """
+
+    cut: float = 0.0
+    rise: float = 1.0
+    unlimited: bool = False
+    loses: bool = False
+    foreign: str | None = None
+
+    def combine(self, other: Self) -> Self:
+        """Return the worst of both."""
+        return type(self)(
+            max(self.cut, other.cut),
+            max(self.rise, other.rise),
+            self.unlimited or other.unlimited,
+            self.loses or other.loses,
+            self.foreign or other.foreign,
+        )
+
+
+NO_RISK = Risk()
 
 
 class ClassEffect(NamedTuple):
@@ -56,7 +88,7 @@ class ClassEffect(NamedTuple):
 
         A client that no longer has to share a limit gains, and one that now has to share it loses.
         """
-        before, after = _number(key, self.before), _number(key, self.after)
+        before, after = number_of(key, self.before), number_of(key, self.after)
         if before == after == inf:
             return LimitChange.SAME
         if before == inf:
@@ -70,6 +102,19 @@ class ClassEffect(NamedTuple):
         if after < before or loses:
             return LimitChange.CUT
         return LimitChange.SAME
+
+    def judge(self, key: str) -> Risk:
+        """Return what happens in the numbers that guards compare, whoever owns the limits.
+
+        A limit that fewer clients share may be lower without being cut.
+        """
+        before, after = number_of(key, self.before), number_of(key, self.after)
+        change = self.change(key)
+        loses = change in _LOSSES and IP not in QUOTA_KEYS[key].types
+        if inf in (before, after) or not before:
+            return Risk(unlimited=before < after == inf, loses=loses)
+        cut = 100.0 * (1 - after / before) if change is LimitChange.CUT else 0.0
+        return Risk(max(cut, 0.0), max(after / before, 1.0), loses=loses)
 
     def is_shared_differently(self) -> bool:
         """Return whether limits apply before and after, and other clients share them."""
@@ -90,8 +135,8 @@ class Effect(NamedTuple):
     class, another limit comes first for each of its clients, before and after.
     `own_users`, `own_client_ids` and `own_addresses` are the numbers of those with a limit of their
     own, which the change does not concern. `unexamined` is the number of further client ids with
-    defaults of their own, each of which the change may concern. `own` names up to three users,
-    client ids and addresses of those numbers, as in an entity's text.
+    defaults of their own, each of which the change may concern; `risk` includes them. `own` names
+    up to three users, client ids and addresses of those numbers, as in an entity's text.
     """
 
     classes: tuple[ClassEffect, ...]
@@ -100,6 +145,7 @@ class Effect(NamedTuple):
     own_addresses: int = 0
     unexamined: int = 0
     own: tuple[str, ...] = ()
+    risk: Risk = NO_RISK
 
     def is_evident(self, key: str) -> bool:
         """Return whether the values before and after already say everything.
@@ -107,9 +153,11 @@ class Effect(NamedTuple):
         They do for a limit that changes, or is the first one, of clients that the row names. That a
         removed limit leaves none does not show.
         """
-        if len(self.classes) != 1 or any(self[1:]):
+        if len(self.classes) != 1 or any(self[1:5]):
             return False
         one = self.classes[0]
+        if self.risk != one.judge(key):
+            return False
         is_named = one.sends_client_id is None and (one.user or one.address) is not None
         if not is_named or one.after is None:
             return False
@@ -117,29 +165,13 @@ class Effect(NamedTuple):
             return one.change(key) is LimitChange.NEWLY_LIMITED
         return one.before.entity == one.after.entity
 
-    def may_cut(self, key: str) -> bool:
-        """Return whether it may cut or newly limit a client that has a user or a client id."""
-        lost = {LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY}
-        clients = [one for one in self.classes if IP not in QUOTA_KEYS[key].types]
-        return self.unexamined > 0 or any(one.change(key) in lost for one in clients)
-
     def cuts(self, key: str) -> bool:
         """Return whether it cuts the limit of a class."""
         return any(one.change(key) is LimitChange.CUT for one in self.classes)
 
     def find_deepest_cut(self, key: str) -> float:
-        """Return by how many percent the limit of a class is cut at most; 0 if none is cut.
-
-        A limit that fewer clients share may be lower without being cut.
-        """
-        deepest = 0.0
-        for one in self.classes:
-            before, after = one.before, one.after
-            if before is None or after is None or after.value >= before.value:
-                continue
-            if one.change(key) is LimitChange.CUT:
-                deepest = max(deepest, 100.0 * (1 - after.value / before.value))
-        return deepest
+        """Return by how many percent the limit of a shown class is cut at most; 0 if none is."""
+        return max((one.judge(key).cut for one in self.classes), default=0.0)
 
     def as_json(self, key: str) -> dict[str, Any]:
         """Return the effect on limits of `key` as JSON values; each class has its `change` too."""
@@ -149,15 +181,13 @@ class Effect(NamedTuple):
             | {"change": one.change(key)}
             for one in self.classes
         ]
-        return self._asdict() | {"classes": classes}
+        return self._asdict() | {"classes": classes, "risk": self.risk._asdict()}
 
 
 def _limit_json(limit: Limit | None) -> dict[str, Any] | None:
     return limit and {"value": json_number(limit.value), "entity": limit.entity}
 
 
-def _number(key: str, limit: Limit | None) -> float:
-    if limit is None or not isfinite(limit.value):
-        return inf
-    known = QUOTA_KEYS.get(key)
-    return inf if known and limit.value >= known.unlimited else limit.value
+def number_of(key: str, limit: Limit | None) -> float:
+    """Return the value of a limit; infinity if it limits nobody."""
+    return limit.value if limit is not None and limits_a_client(key, limit.value) else inf

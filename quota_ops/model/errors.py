@@ -209,4 +209,6 @@ def describe_damage(error: Exception) -> str:
         return f"the field {error} is missing"
     if isinstance(error, ValueError):
         return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return "its values do not have the expected form"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
-from quota_ops.model.text import plural
+from quota_ops.model.text import counted, plural
 
 if TYPE_CHECKING:
     from quota_ops.model.difference import Difference
@@ -30,7 +30,11 @@ class Guard(StrEnum):
     )
     OWNER_REMOVED = "owner_removed", "All rows of one owner would be cleared."
     CUT = "cut", "A limit of clients would fall by more than `guards.cut_share` percent."
-    RAISE = "raise", "A limit would rise to more than `guards.raise_factor` times what it was."
+    RAISE = (
+        "raise",
+        "A limit of clients would rise to more than `guards.raise_factor` times what it was.",
+    )
+    UNLIMITED = "unlimited", "Clients that have a limit would have none."
     SMALL_LIMIT = (
         "small_limit",
         "A limit would fall below `guards.small_byte_rate` or `guards.small_percentage`.",
@@ -42,6 +46,10 @@ class Guard(StrEnum):
     DEFAULT_TOUCHED = (
         "default_touched",
         "A default entity would change: it applies to everyone without a quota of their own.",
+    )
+    FOREIGN_OWNER = (
+        "foreign_owner",
+        "A row would change the limit of clients that a row of another owner names.",
     )
     BLAST_RADIUS = (
         "blast_radius",
@@ -140,12 +148,18 @@ def format_override(*guards: str) -> str:
     return f"{' '.join(f'--allow {name}' for name in dict.fromkeys(guards))} --reason TEXT"
 
 
-def format_blocking(guards: Iterable[GuardFinding]) -> tuple[str, str]:
-    """Return the findings of the guards that block, and the remedy of the error that lists them."""
+def format_blocking(guards: Iterable[GuardFinding], repairs: int = 0) -> tuple[str, str]:
+    """Return the findings of the guards that block, and the remedy of the error that lists them.
+
+    `repairs` is how many rows a run writes nevertheless.
+    """
     blocking = tuple(guards)
+    wait = "Nothing was written"
+    if repairs:
+        wait = f"A run writes only {counted(repairs, 'repair')} of drift; all other changes wait"
     return (
         "; ".join(f"{one.guard}: {one.message}" for one in blocking),
-        "Nothing was written. To override: " + format_override(*(one.guard for one in blocking)),
+        f"{wait}. To override: " + format_override(*(one.guard for one in blocking)),
     )
 
 

@@ -1,10 +1,17 @@
-"""Guards: which changes of a plan need an override or approval. Pure functions.
+"""Guards: which changes of a plan need an override or approval.
 
 `judge` calls each guard; the thresholds that they compare with are `GuardThresholds` of a policy.
+
+All guards are functions of the artefacts of the run alone: the differences, the quotas and the
+ledger at the time of describe, and the policy. Apply judges the plan again and has to find exactly
+the same, so no guard may use the time, the current cluster or the current ledger.
+
+A write that restores the value that was last verified is no change of a limit: it never is a cut, a
+raise or any other risk, and the limits of other writes are compared as if it were restored already.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -12,19 +19,12 @@ from quota_ops.model.ceilings import exceeds_ceiling
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.effect import Risk
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
-from quota_ops.model.limit_guards import (
-    SHARE_COUNTS_FROM,
-    EffectOnLimits,
-    Findings,
-    cuts_a_limit,
-    judge_clients,
-    judge_values,
-    name_rows,
-)
 from quota_ops.model.memory import CLEARED
-from quota_ops.model.plan import is_raise, is_small
-from quota_ops.model.policy import DriftPolicy, Policy
+from quota_ops.model.plan import is_cut, is_raise, is_small
+from quota_ops.model.policy import DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.quota import format_limit, limits_a_client
 from quota_ops.model.rows import Key
 from quota_ops.model.strict_policy import (
     APPLIED,
@@ -34,6 +34,13 @@ from quota_ops.model.strict_policy import (
     combine_strictly,
 )
 from quota_ops.model.text import counted
+
+SHARE_COUNTS_FROM = 5
+"""Below this number of removals the share means little: one of four rows is 25 percent."""
+
+Findings = Iterator[GuardFinding]
+Risks = Mapping[Key, Risk]
+"""What the writes do to the limits of clients at worst; none for a key that Kafka does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +84,16 @@ def judge(
     commit: str | None,
     desired: int,
     earlier: EarlierRuns,
-    effects: Mapping[Key, EffectOnLimits] | None = None,
+    risks: Risks,
     clients: InventoryEffects | None = None,
 ) -> tuple[GuardFinding, ...]:
     """Return the guards that block a plan, by the strictest of its policy and the earlier ones.
 
-    `effects` are those of the writes on classes of clients, `clients` those on the clients of the
-    inventory. The message of a guard that blocks only by an earlier policy mentions it.
+    `risks` are those of the writes for classes of clients, `clients` the effects on the clients of
+    the inventory. The message of a guard that blocks only by an earlier policy mentions it.
 
-    A row whose temporary value ended was judged when that value was planned: what it returns to was
-    declared then. No guard about a row's value blocks it.
+    A row whose temporary value ended was judged when that value was planned, with what it returns
+    to. No guard about a row's value blocks it.
     """
     thresholds = Thresholds(policy, earlier.strict_policy, earlier.source)
     new = [row for row in writes if not row.is_return]
@@ -94,12 +101,12 @@ def judge(
     return (
         *_removals(clears, thresholds, earlier),
         *_owners(clears, new, earlier),
-        *judge_values(new, thresholds, effects or {}),
+        *_limits(new, thresholds, risks, _ON_VALUES),
         *_by_kind(new, thresholds),
         *_late_and_returned(new, thresholds),
         *_unprotected(writes, policy, earlier),
-        *_defaults(new),
-        *(judge_clients(clients, effects or {}, thresholds) if new or not writes else ()),
+        *_limits(new, thresholds, risks, (Guard.DEFAULT_TOUCHED,)),
+        *(_clients(new, clients, risks, thresholds) if new or not writes else ()),
         *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
         *_empty(clears, desired),
@@ -180,13 +187,6 @@ def _late_and_returned(writes: Sequence[Difference], thresholds: Thresholds) -> 
         yield make_finding(Guard.RETURNED, f"{name_rows(returned)}: {what}", returned)
 
 
-def _defaults(writes: Sequence[Difference]) -> Findings:
-    touched = [row for row in writes if row.has_default]
-    if touched:
-        message = f"{name_rows(touched)} would change; a default applies to many clients"
-        yield make_finding(Guard.DEFAULT_TOUCHED, message, touched)
-
-
 def _commits_and_policy(
     writes: Sequence[Difference], policy: Policy, commit: str | None, earlier: EarlierRuns
 ) -> Findings:
@@ -217,28 +217,161 @@ def _old_ledger(clears: Sequence[Difference], earlier: EarlierRuns) -> Findings:
         )
 
 
-_ABOUT_CLEARS = {Guard.REMOVALS, Guard.OWNER_REMOVED, Guard.OLD_LEDGER, Guard.EMPTY_DESIRED}
-_CONCERNED: Mapping[str, Callable[[Difference, Policy], bool]] = {
-    Guard.RAISE: lambda row, policy: is_raise(row, policy.guards.raise_factor),
-    Guard.SMALL_LIMIT: lambda row, policy: is_small(row, policy.guards),
-    Guard.ABOVE_CEILING: exceeds_ceiling,
-    Guard.DEFAULT_TOUCHED: lambda row, _policy: row.has_default,
-    Guard.DRIFT: lambda row, _policy: row.kind is Kind.DRIFTED,
+RowTest = Callable[[Difference, Risk | None, GuardThresholds], bool]
+
+
+def _cuts(row: Difference, risk: Risk | None, guards: GuardThresholds) -> bool:
+    return is_cut(row, guards.cut_share) or (risk is not None and risk.cut > guards.cut_share)
+
+
+def _raises(row: Difference, risk: Risk | None, guards: GuardThresholds) -> bool:
+    return is_raise(row, guards.raise_factor) or (
+        risk is not None and risk.rise > guards.raise_factor
+    )
+
+
+def _leaves_unlimited(row: Difference, risk: Risk | None, _guards: GuardThresholds) -> bool:
+    if risk is not None and risk.unlimited:
+        return True
+    is_limited = row.before is not None and limits_a_client(row.key, row.before)
+    return is_limited and row.target is not None and not limits_a_client(row.key, row.target)
+
+
+_ON_LIMITS: Mapping[str, RowTest] = {
+    Guard.CUT: _cuts,
+    Guard.RAISE: _raises,
+    Guard.UNLIMITED: _leaves_unlimited,
+    Guard.SMALL_LIMIT: lambda row, _risk, guards: is_small(row, guards),
+    Guard.FOREIGN_OWNER: lambda _row, risk, _guards: risk is not None and risk.foreign is not None,
+    Guard.DEFAULT_TOUCHED: lambda row, _risk, _guards: row.has_default,
 }
+"""The guards that compare limits, and which rows each finds."""
+_ON_VALUES = tuple(guard for guard in _ON_LIMITS if guard != Guard.DEFAULT_TOUCHED)
 
 
-def is_blocked_by(
-    guard: str, row: Difference, policy: Policy, effect: EffectOnLimits | None = None
-) -> bool:
+def _limits(
+    writes: Sequence[Difference], thresholds: Thresholds, risks: Risks, guards: Sequence[str]
+) -> Findings:
+    """Yield the findings of the guards that compare limits before and after.
+
+    A row that is new or removed changes the limits of clients to which another quota applies before
+    or after it, as `risks` show.
+    """
+    changes = [row for row in writes if not row.restores]
+    strict = thresholds.strict.guards
+    for guard in guards:
+        is_found = _ON_LIMITS[guard]
+        if rows := [row for row in changes if is_found(row, risks.get(row.id), strict)]:
+            words = "; ".join(_limit_words(guard, rows, thresholds, risks))
+            yield make_finding(guard, words, rows)
+
+
+def judge_alteration(writes: Sequence[Difference], policy: Policy, risks: Risks) -> Findings:
+    """Yield the findings of the guards that check a one-off change; the others check plans."""
+    yield from _limits(writes, Thresholds(policy, None), risks, ALTER_GUARDS)
+
+
+ALTER_GUARDS = (Guard.RAISE, Guard.UNLIMITED, Guard.SMALL_LIMIT)
+"""The guards of a one-off change, which a person makes who may change every limit."""
+
+
+def _limit_words(
+    guard: str, rows: Sequence[Difference], thresholds: Thresholds, risks: Risks
+) -> Iterator[str]:
+    """Yield the sentences of a guard about the rows that it found."""
+    who = name_rows(rows)
+    match guard:
+        case Guard.CUT:
+            share = thresholds.of("cut_share")
+            yield f"{who} would fall by more than {share.value:g} %{share.source}"
+        case Guard.RAISE:
+            factor = thresholds.of("raise_factor")
+            yield f"{who} would rise to more than {factor.value:,.12g} times{factor.source}"
+        case Guard.UNLIMITED:
+            yield f"{who} would lift the limit of clients"
+        case Guard.SMALL_LIMIT:
+            yield ", and ".join(_small_words(rows, thresholds))
+        case Guard.FOREIGN_OWNER:
+            yield from _foreign_words(rows, risks)
+        case _:
+            yield f"{who} would change; a default applies to many clients"
+
+
+def _foreign_words(rows: Sequence[Difference], risks: Risks) -> Iterator[str]:
+    """Yield a sentence for each pair of owners."""
+    owners: dict[tuple[str | None, str | None], list[Difference]] = {}
+    for row in rows:
+        owners.setdefault((row.owner, risks[row.id].foreign), []).append(row)
+    for (own, other), some in owners.items():
+        whose = f"of {own}" if own else "of no owner"
+        yield f"{name_rows(some)} {whose} would change limits that {other} set for its clients"
+
+
+def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterator[str]:
+    """Yield a sentence for the limits of each unit, starting with the unit of the first row."""
+    by_threshold: dict[str, list[Difference]] = {}
+    for row in small:
+        name = "small_percentage" if row.key == "request_percentage" else "small_byte_rate"
+        by_threshold.setdefault(name, []).append(row)
+    for name, rows in by_threshold.items():
+        least = thresholds.of(name)
+        below = f"below {format_limit(rows[0].key, least.value)}{least.source}"
+        yield f"{name_rows(rows)} would be set {below}"
+
+
+def _clients(
+    writes: Sequence[Difference],
+    clients: InventoryEffects | None,
+    risks: Risks,
+    thresholds: Thresholds,
+) -> Findings:
+    """Yield the finding of the guard that counts the clients of the inventory that lose.
+
+    If they cannot be counted, it blocks what may cut or limit a client.
+    """
+    if clients is None or (writes and all(row.restores for row in writes)):
+        return
+    if clients.trouble:
+        if any(risk.loses for risk in risks.values()):
+            words = f"the clients that lose cannot be counted: {clients.trouble}"
+            yield make_finding(Guard.BLAST_RADIUS, words, what="clients")
+        return
+    if not clients.total.losing:
+        return
+    total, most = clients.total, thresholds.of("blast_radius")
+    least = thresholds.of("blast_radius_share")
+    share = 100 * total.losing / total.clients
+    if total.losing > most.value:
+        lost = f"{counted(total.losing, 'client')} would be cut or newly limited, more than "
+        words = f"{lost}{most.value:,}{most.source}"
+        yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
+    elif total.losing >= SHARE_COUNTS_FROM and share > least.value:
+        lost = f"{total.losing:,} of {counted(total.clients, 'client')} would be cut or newly "
+        words = f"{lost}limited, more than {least.value:g} %{least.source}"
+        yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
+
+
+def name_rows(rows: Sequence[Difference]) -> str:
+    """Format the first row, and the number of the others."""
+    first = f"{rows[0].entity} {rows[0].key}"
+    return first if len(rows) == 1 else f"{first} and {len(rows) - 1:,} more"
+
+
+_ABOUT_CLEARS = {Guard.REMOVALS, Guard.OWNER_REMOVED, Guard.OLD_LEDGER, Guard.EMPTY_DESIRED}
+
+
+def is_blocked_by(guard: str, row: Difference, policy: Policy, risk: Risk | None = None) -> bool:
     """Return whether a guard blocks because of this row; some guards judge the whole plan.
 
-    `policy` is the policy that the guards used, `effect` that of the row on clients.
+    `policy` is the policy that the guards used. `risk` is that of the row; None if its values show
+    it.
     """
     if row.is_return:
         return False
     if row.action not in WRITES or guard in _ABOUT_CLEARS:
         return row.action is Action.CLEAR and guard in _ABOUT_CLEARS
-    if guard == Guard.CUT:
-        return cuts_a_limit(row, effect, policy.guards.cut_share)
-    is_concerned = _CONCERNED.get(guard)
-    return row.kind.value == guard if is_concerned is None else is_concerned(row, policy)
+    if guard in _ON_LIMITS:
+        return not row.restores and _ON_LIMITS[guard](row, risk, policy.guards)
+    if guard == Guard.ABOVE_CEILING:
+        return exceeds_ceiling(row, policy)
+    return row.kind.value == (Kind.DRIFTED if guard == Guard.DRIFT else guard)

@@ -30,6 +30,8 @@ class Status(StrEnum):
     """No response arrived, and describing the cluster did not settle it."""
     HELD = "held"
     """A person held the entity after the plan was made: skipped, and no failure."""
+    WAITING = "waiting"
+    """A guard blocks the plan, and the run wrote only its repairs: skipped, and no failure."""
     NOT_SENT = "not_sent"
     """The run stopped before its turn."""
 
@@ -63,5 +65,5 @@ class Outcome(NamedTuple):
 
 DONE = frozenset({Status.ACCEPTED, Status.ALREADY})
 """The statuses of rows whose planned value the cluster stores."""
-AS_INTENDED = DONE | {Status.HELD}
-"""The statuses of rows without a failure: written, or skipped because of a hold."""
+AS_INTENDED = DONE | {Status.HELD, Status.WAITING}
+"""The statuses of rows without a failure: written, or skipped because of a hold or a guard."""

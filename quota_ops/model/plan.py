@@ -10,9 +10,10 @@ from typing import Any
 
 from quota_ops.model.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.effect import Effect
-from quota_ops.model.guard import GuardFinding
+from quota_ops.model.guard import Guard, GuardFinding
 from quota_ops.model.hold import Hold
-from quota_ops.model.policy import GuardThresholds, Policy
+from quota_ops.model.policy import ApprovalPolicy, GuardThresholds, Policy
+from quota_ops.model.quota import limits_a_client
 from quota_ops.model.strict_policy import combine_strictly
 
 SHORT = 8
@@ -22,6 +23,18 @@ NAMED = 32
 """The minimum number of digest characters that name a plan in an approval: 128 bits."""
 
 _DIFFER = frozenset({Kind.PENDING, Kind.TAKEOVER, Kind.OVERRIDING}) | EARLIER_KINDS
+_REPAIRED = frozenset({Kind.DRIFTED, Kind.LATE_WRITE})
+_DISTRUST = frozenset(
+    {
+        Guard.DRIFT,
+        Guard.LATE_WRITE,
+        Guard.UNPROTECTED,
+        Guard.POLICY_CHANGED,
+        Guard.WENT_BACK,
+        Guard.OLD_LEDGER,
+    }
+)
+"""The guards that hold back repairs too."""
 _LEAST = nextafter(-100.0, 0.0)
 
 
@@ -83,6 +96,21 @@ class Plan:
     def refused(self) -> tuple[GuardFinding, ...]:
         """The guards that are not overridden."""
         return tuple(one for one in self.guards if one.allowed is None)
+
+    @cached_property
+    def repairs(self) -> tuple[Difference, ...]:
+        """The writes that a run makes although guards block the plan; empty if none blocks it.
+
+        They restore values that were last verified, and no guard found one of them. None is made
+        if every plan needs approval, or a guard that blocks is about the commit, the policy or the
+        ledger.
+        """
+        guards = {finding.guard for finding in self.refused}
+        if not guards or self.strict_policy.approval is ApprovalPolicy.ALWAYS:
+            return ()
+        if guards & _DISTRUST:
+            return ()
+        return tuple(row for row in self.writes if row.restores and row.kind in _REPAIRED)
 
     @cached_property
     def digest(self) -> str:
@@ -163,9 +191,11 @@ def is_cut(row: Difference, beyond: float = 0.0) -> bool:
 
 
 def is_raise(row: Difference, factor: float) -> bool:
-    """Return whether the new value is more than `factor` times the current one."""
+    """Return whether the new value is more than `factor` times the current one, and a limit."""
     target = row.target
     if not row.before or target is None or not isfinite(row.before):
+        return False
+    if not limits_a_client(row.key, target):
         return False
     return target > row.before * factor
 

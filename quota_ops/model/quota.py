@@ -94,6 +94,12 @@ _LONGEST, _FEW_DIGITS = 40, 12
 _EXACT = Context(prec=2 * _LONGEST)
 
 
+def limits_a_client(key: str, value: float) -> bool:
+    """Return whether a stored value is a limit: not infinity or NaN, and not `unlimited`."""
+    known = QUOTA_KEYS.get(key)
+    return isfinite(value) and (known is None or value < known.unlimited)
+
+
 def parse_limit(key: QuotaKey, text: str) -> float:
     """Return the value, in the key's unit, of a limit as written: `10 MiB`, `50`, `unlimited`.
 

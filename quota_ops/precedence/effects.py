@@ -6,13 +6,25 @@ clients of a class have the same limit. Only classes that a changed quota may co
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
+from math import inf
+from typing import NamedTuple
 
-from quota_ops.model.effect import ClassEffect, Effect, Limit
-from quota_ops.model.entity import IP
+from quota_ops.model.difference import Difference
+from quota_ops.model.effect import (
+    NO_RISK,
+    ClassEffect,
+    Effect,
+    Limit,
+    LimitChange,
+    Risk,
+    number_of,
+)
+from quota_ops.model.entity import IP, Entity
+from quota_ops.model.owners import OwnerIndex
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import Key
 from quota_ops.precedence.changed_limits import (
@@ -28,16 +40,66 @@ from quota_ops.precedence.changed_limits import (
 MOST_NAMES = 3
 """How many clients of each kind are named; the others are counted."""
 MOST_GROUPS = 20
-"""How many groups of client ids with equal defaults are examined for each changed user."""
+"""How many groups of client ids with equal defaults are listed for each changed user."""
+
+_NOBODY = {ANY_USER, ANY_CLIENT_ID, f"{ANY_CLIENT_ID},{ANY_USER}", ANY_IP}
+"""The entities that name no client."""
+Owners = Mapping[Key, str | None]
+"""The owner of each quota, by entity and key."""
+
+
+class Ownership(NamedTuple):
+    """Who owns the quotas before the changes, who makes each change, and the owners by policy."""
+
+    before: Owners
+    after: Owners
+    owners: OwnerIndex
+
+
+def find_write_effects(
+    stored: Iterable[tuple[str, str, float]],
+    writes: Sequence[Difference],
+    ownership: Ownership | None = None,
+) -> dict[Key, Effect]:
+    """Return the effect of each write of a plan or an alter, as `find_effects` does.
+
+    The classes have the limits that are stored. The risks compare with the limits that clients have
+    once every value that was last verified is restored, and every temporary value that ended has
+    returned: a write that only does so has none. A temporary value that is written now has the risk
+    of what it returns to as well, because no guard judges the return.
+    """
+    values = list(stored)
+    changes = {row.id: Change(row.before, row.target) for row in writes}
+    agreed = {row.id: row.target for row in writes if row.restores or row.is_return}
+    later = {
+        row.id: Change(row.before, row.returns_to or None)
+        for row in writes
+        if row.returns_to is not None and row.id not in agreed
+    }
+    if not (agreed or later):
+        return find_effects(values, changes, ownership)
+    others = {row: change for row, change in changes.items() if row not in agreed}
+    verified = {Key(entity, key): value for entity, key, value in values} | agreed
+    undone = [(*row, value) for row, value in verified.items() if value is not None]
+    risks = {row: effect.risk for row, effect in find_effects(undone, others, ownership).items()}
+    if later:
+        for row, effect in find_effects(undone, others | later, ownership).items():
+            risks[row] = risks[row].combine(effect.risk)
+    return {
+        row: effect._replace(risk=risks.get(row, NO_RISK))
+        for row, effect in find_effects(values, changes).items()
+    }
 
 
 def find_effects(
-    stored: Iterable[tuple[str, str, float]], changes: Mapping[Key, Change]
+    stored: Iterable[tuple[str, str, float]],
+    changes: Mapping[Key, Change],
+    ownership: Ownership | None = None,
 ) -> dict[Key, Effect]:
     """Return the effect of each change, given all stored quotas as (entity, key, value).
 
     A change has none if its key or an entity type is not one of Apache Kafka's: how a broker looks
-    it up is not known.
+    it up is not known. Without `ownership` no client is another owner's.
     """
     by_key: dict[str, dict[str, Change]] = {key: {} for _, key in changes if key in QUOTA_KEYS}
     if not by_key:
@@ -48,7 +110,9 @@ def find_effects(
     for entity, key, value in stored:
         if key in by_key and entity not in by_key[key]:
             by_key[key][entity] = Change(value, value)
-    effects = {key: _Effects(ChangedLimits(quotas)) for key, quotas in by_key.items()}
+    effects = {
+        key: _Effects(key, ChangedLimits(quotas), ownership) for key, quotas in by_key.items()
+    }
     return {
         one: effect
         for one in changes
@@ -59,9 +123,12 @@ def find_effects(
 class _Effects:
     """The effects of changes on the limits of one key."""
 
-    def __init__(self, limits: ChangedLimits) -> None:
+    def __init__(self, key: str, limits: ChangedLimits, ownership: Ownership | None) -> None:
+        self._key = key
         self._limits = limits
+        self._ownership = ownership
         self._groups: dict[int, list[dict[str, Sides]]] = {}
+        self._ranked: dict[int, list[_Ranked]] = {}
 
     def find(self, entity: str) -> Effect | None:
         """Return the effect of a changed entity; None if one of its types is unknown."""
@@ -79,11 +146,47 @@ class _Effects:
         sides = self._limits.decide(user, client_id, entity)
         one = ClassEffect(sides.before, sides.after, user, client_id, 1)
         classes = (one,) if sides.come_from(entity) else ()
+        risk = self._judge(entity, classes)
         if user:
-            return Effect(classes)
+            return Effect(classes, risk=risk)
         pairs = self._limits.users_of.get(client_id, set())
-        own = len(self._limits.own_users) + len(pairs - self._limits.own_users)
-        return Effect(classes, own, own=_first({*_first(pairs), *self._first_own_users}))
+        count = len(self._limits.own_users) + len(pairs - self._limits.own_users)
+        named = _first({*_first(pairs), *self._first_own_users})
+        return Effect(classes, count, own=named, risk=risk)
+
+    def _judge(self, entity: str, classes: Iterable[ClassEffect]) -> Risk:
+        """Return the worst that a changed entity does to these classes."""
+        worst = NO_RISK
+        for one in classes:
+            if one.before == one.after:
+                continue
+            risk = one.judge(self._key)
+            if (foreign := self._find_foreign_owner(entity, one)) is not None:
+                risk = risk._replace(foreign=foreign)
+            worst = risk if worst is NO_RISK else worst.combine(risk)
+        return worst
+
+    def _find_foreign_owner(self, entity: str, one: ClassEffect) -> str | None:
+        """Return the owner of the limit that a class would lose to another owner's quota.
+
+        A default belongs to nobody: to be taken out of it is what it is for. A user may be limited
+        by a quota of their client id, which names no user: then only a lower limit counts.
+        """
+        limit, ownership = one.before, self._ownership
+        if limit is None or ownership is None or limit.entity in _NOBODY:
+            return None
+        owner = ownership.before.get(self._at(limit))
+        changer = ownership.after.get(Key(entity, self._key))
+        if owner is None or owner == changer or one.change(self._key) is LimitChange.SAME:
+            return None
+        is_named = one.user is None or self._limits.parts[limit.entity].user == one.user
+        if not is_named and one.after is not None and one.after.value >= limit.value:
+            return None
+        client = one.user or one.client_id or one.address
+        if client and changer and ownership.owners.owners:
+            by_policy = ownership.owners.find_owner(Entity.parse(client))
+            return None if by_policy == changer else owner
+        return owner
 
     @cached_property
     def _first_own_users(self) -> tuple[str, ...]:
@@ -106,6 +209,15 @@ class _Effects:
         own_ids = limits.own_ids.get(user, {})
         groups: list[tuple[tuple[str, ...], int, Sides]]
         groups = [((one,), 1, limits.decide(user, one, entity)) for one in own_ids]
+        # `found` merges equal limits of several quotas, which may have several owners.
+        judged = [
+            *classes,
+            *(
+                ClassEffect(sides.before, sides.after, user, ids[0])
+                for ids, _, sides in groups
+                if sides.come_from(entity)
+            ),
+        ]
         unexamined = 0
         if user and others.come_from(entity) and _is_anothers(others, user):
             own_sides = limits.decide(user, None, entity, levels=limits.own_levels)
@@ -113,6 +225,9 @@ class _Effects:
             defaults = list(islice(self._list_default_groups(own_ids, falls_back), MOST_GROUPS))
             groups += [(some, count, own_sides.fall_back(sides)) for some, count, sides in defaults]
             unexamined = self._count_defaults(own_ids) - sum(count for _, count, _ in defaults)
+            for client_id, default_sides in self._list_extremes(own_ids, falls_back):
+                sides = own_sides.fall_back(default_sides)
+                judged.append(ClassEffect(sides.before, sides.after, user, client_id))
         own, named = 0, [] if user else list(self._first_own_users)
         found: dict[tuple[object, ...], ClassEffect] = {}
         for some, count, sides in groups:
@@ -132,7 +247,8 @@ class _Effects:
             found.pop(others.summarize(entity), None)
         classes += found.values()
         users = 0 if user else len(limits.own_users)
-        return Effect(tuple(classes), users, own, 0, unexamined, tuple(named))
+        risk = self._judge(entity, judged)
+        return Effect(tuple(classes), users, own, 0, unexamined, tuple(named), risk)
 
     def _find_address_effect(self, entity: str, address: str) -> Effect:
         addresses = self._limits.addresses
@@ -145,8 +261,10 @@ class _Effects:
         if address == ANY_IP:
             own = self._limits.own_addresses
             classes = (ClassEffect(before, after),)
-            return Effect(classes, own_addresses=len(own), own=_first(own))
-        return Effect((ClassEffect(before, after, address=address),))
+            risk = self._judge(entity, classes)
+            return Effect(classes, own_addresses=len(own), own=_first(own), risk=risk)
+        classes = (ClassEffect(before, after, address=address),)
+        return Effect(classes, risk=self._judge(entity, classes))
 
     def _count_defaults(self, but: Mapping[str, None]) -> int:
         """Return how many client ids have a default, without some."""
@@ -172,6 +290,77 @@ class _Effects:
             count = len(group) - sum(one in group for one in but)
             if some := tuple(islice((one for one in group if one not in but), MOST_NAMES)):
                 yield some, count, group[some[0]]
+
+    def _list_extremes(self, but: Container[str], side: int) -> Iterator[tuple[str, Sides]]:
+        """Yield the client ids with the highest and the lowest default on a side, without some.
+
+        They are those of each way in which clients share a limit, and without a limit. Of two
+        owners, it yields the highest default of each: one of them is another owner's.
+        """
+        if side not in self._ranked:
+            self._ranked[side] = self._rank_defaults(side)
+        for ids, owned in self._ranked[side]:
+            for some in (ids, reversed(ids)):
+                yield from islice((one for one in some if one[0] not in but), 1)
+            yield from owned.list_highest(but)
+
+    def _rank_defaults(self, side: int) -> "list[_Ranked]":
+        """Return the client ids with defaults, the highest first, by how clients share them."""
+        by_sharing: dict[object, list[_Default]] = defaultdict(list)
+        for client_id in self._limits.own_ids.get(None, {}):
+            sides = self._limits.decide(None, client_id)
+            limit = sides[side]
+            is_limited = number_of(self._key, limit) < inf
+            by_sharing[is_limited, limit and limit.types].append((client_id, sides))
+        ranked: list[_Ranked] = []
+        for ids in by_sharing.values():
+            ids.sort(key=lambda one: number_of(self._key, one[1][side]), reverse=True)
+            owned = [
+                (one, owner)
+                for one in ids
+                if (limit := one[1][side]) and limit.entity not in _NOBODY
+                if self._ownership and (owner := self._ownership.before.get(self._at(limit)))
+            ]
+            ranked.append((ids, _Owned(owned)))
+        return ranked
+
+    def _at(self, limit: Limit) -> Key:
+        return Key(limit.entity, self._key)
+
+
+_Default = tuple[str, Sides]
+"""A client id, and its limits for users without one of their own."""
+
+
+class _Owned:
+    """Client ids from the highest to the lowest limit, with the owner of each limit."""
+
+    def __init__(self, ids: Sequence[tuple[_Default, str]]) -> None:
+        self._ids = ids
+        self._next_owner = [len(ids)] * len(ids)
+        """The place of the next client id with another owner."""
+        for at in range(len(ids) - 2, -1, -1):
+            is_same = ids[at][1] == ids[at + 1][1]
+            self._next_owner[at] = self._next_owner[at + 1] if is_same else at + 1
+
+    def list_highest(self, but: Container[str]) -> Iterator[_Default]:
+        """Yield the highest of two owners, without some client ids."""
+        at, first = 0, None
+        while at < len(self._ids):
+            one, owner = self._ids[at]
+            if one[0] in but:
+                at += 1
+            elif first is None:
+                yield one
+                first, at = owner, self._next_owner[at]
+            elif owner == first:
+                at = self._next_owner[at]
+            else:
+                yield one
+                return
+
+
+_Ranked = tuple[Sequence[_Default], _Owned]
 
 
 def _is_anothers(sides: Sides, user: str) -> bool:

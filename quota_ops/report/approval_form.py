@@ -13,7 +13,7 @@ from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.formats import escape_text
 from quota_ops.report.markdown import cell, code, commit_part, table_lines
 from quota_ops.report.row_status import ReportRow, report_rows
-from quota_ops.report.sentences import NO_LEDGER, validated_words
+from quota_ops.report.sentences import NO_LEDGER, repairs_words, validated_words
 
 MOST_ROWS = 10
 """How many changes the form lists; the report has them all."""
@@ -44,7 +44,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     ]
     if rows[MOST_ROWS:]:
         head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
-    tail = ["", *_format_reasons(plan), "", *_format_choices(until)]
+    tail = ["", *_format_reasons(plan), "", *_format_choices(plan, until)]
     # Airflow shows no HTML, so also no <br>.
     table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ")
     return "\n".join([*head, *table, *tail]) + "\n"
@@ -75,13 +75,16 @@ def _format_reasons(plan: Plan) -> Iterator[str]:
     for one in plan.guards:
         if one.allowed is not None:
             yield f"- {one.guard}: {code(one.message)}. Overridden: {code(one.allowed)}"
+    if words := repairs_words(plan):
+        yield f"- {words} They are among the changes above, and are not written twice."
     if plan.ledger is None:
         yield f"- {NO_LEDGER}"
 
 
-def _format_choices(until: datetime) -> Iterator[str]:
+def _format_choices(plan: Plan, until: datetime) -> Iterator[str]:
+    nothing = "nothing more" if plan.repairs else "nothing"
     yield (
         "**Approve** writes exactly these changes; a row that changes in the meantime is "
         "skipped and reported. "
-        f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes nothing."
+        f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes {nothing}."
     )

@@ -241,6 +241,7 @@ _STATUS = {
     Status.STALE: "left alone, changed since the plan",
     Status.UNKNOWN: "unknown: no response",
     Status.HELD: "left alone",
+    Status.WAITING: "waits for a decision",
     Status.NOT_SENT: "not sent",
 }
 

@@ -31,6 +31,7 @@ from quota_ops.report.sentences import (
     NO_LEDGER,
     approval_words,
     holds_words,
+    repairs_words,
     standstill_words,
     validated_words,
     warnings,
@@ -174,6 +175,8 @@ def _guards(report: Report) -> Iterator[str]:
         if guard.allowed is not None:
             way = f"overridden: {code(guard.allowed)}"
         yield f"\n⚠ Guard {code(guard.guard)}: {code(guard.message)}; {way}."
+    if plan and (repairs := repairs_words(plan)):
+        yield f"\n{repairs}"
 
 
 def _approval(report: Report) -> Iterator[str]:

@@ -34,6 +34,7 @@ from quota_ops.report.sentences import (
     NO_LEDGER,
     approval_words,
     in_airflow,
+    repairs_words,
     standstill_words,
     validated_words,
     verified_words,
@@ -170,6 +171,8 @@ def _notes(report: Report) -> Iterator[Note]:
                 (format_override(guard.guard), in_airflow(plan)),
             )
             yield Note(style(RowStatus.PENDING), title, [guard.message], *ways)
+        if words := repairs_words(plan):
+            yield Note(style(RowStatus.PENDING), "repairs", [words])
     for broker in report.brokers:
         if not broker.agrees:
             yield Note(unsettled, broker_words(broker), [])

@@ -14,7 +14,7 @@ from quota_ops.model.difference import (
     Difference,
     Kind,
 )
-from quota_ops.model.effect import Effect
+from quota_ops.model.effect import Effect, Risk
 from quota_ops.model.guard import Guard
 from quota_ops.model.guard_rules import is_blocked_by
 from quota_ops.model.outcome import DONE, Outcome, Status
@@ -91,6 +91,11 @@ class ReportRow(NamedTuple):
     """The entities with the same key that only the cluster has, and that stay there."""
 
     @property
+    def risk(self) -> Risk | None:
+        """Return what the write does to the limit of a client at worst, as guards compare it."""
+        return None if self.effect is None else self.effect.risk
+
+    @property
     def was_written(self) -> bool:
         """Return whether this run wrote it."""
         is_changed = self.status is RowStatus.CHANGED
@@ -98,8 +103,9 @@ class ReportRow(NamedTuple):
 
     @property
     def section(self) -> Section:
-        """Return the section that shows it; a row that a guard blocks needs attention."""
-        return Section.PERSON if self.guarded else _SECTIONS[self.status]
+        """Return the section that shows it; a row that a guard blocks, or holds back, is first."""
+        waits = self.applied is not None and self.applied.status is Status.WAITING
+        return Section.PERSON if self.guarded or waits else _SECTIONS[self.status]
 
 
 _SECTIONS = dict.fromkeys(RowStatus, Section.REST) | {
@@ -150,8 +156,9 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         results = validated.get(place), applied.get(place), verdicts.pop(place, None)
         status = _find_status(difference, *results, forgets=forgets)
         origin, effect = report.origins.get(place), report.effects.get(place)
+        risk = None if effect is None else effect.risk
         guarded = bool(blocking) and any(
-            is_blocked_by(one, difference, strict_policy, effect) for one in blocking
+            is_blocked_by(guard, difference, strict_policy, risk) for guard in blocking
         )
         guarded |= blocks_unprotected and difference.action in WRITES and is_unprotected(difference)
         taken = overrides.get(place, ())

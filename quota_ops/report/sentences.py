@@ -95,7 +95,20 @@ def guards_words(plan: Plan) -> str:
     number, ways = len(names), f"{format_override(*names)} ({in_airflow(plan)})"
     return (
         f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan. "
-        f"Override {plural(number, 'it', 'them')} with {ways}."
+        + (f"{words} " if (words := repairs_words(plan)) else "")
+        + f"Override {plural(number, 'it', 'them')} with {ways}."
+    )
+
+
+def repairs_words(plan: Plan) -> str:
+    """Return what a run writes although guards block its plan; empty if it writes nothing."""
+    if not (repairs := len(plan.repairs)):
+        return ""
+    waiting = len(plan.writes) - repairs
+    return (
+        f"A run nevertheless restores {counted(repairs, 'quota')} to the last verified "
+        f"{plural(repairs, 'value')}; "
+        f"{counted(waiting, 'other change')} {plural(waiting, 'waits', 'wait')}."
     )
 
 

@@ -11,7 +11,7 @@ from quota_ops.model.approval import approval_source, needs_approval
 from quota_ops.model.difference import Action, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.guard import GuardFinding, format_override
-from quota_ops.model.limit_guards import judge_alteration
+from quota_ops.model.guard_rules import judge_alteration
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.report import Report
@@ -71,12 +71,13 @@ def format_revert(row: ReportRow, report: Report) -> str:
     if row.status is RowStatus.OVERRIDING:
         return _format_removal(row, cluster)
     if difference.action is not Action.REPORT:
-        override = f" {format_override(*_name(plan.guards))}" if plan.guards else ""
+        is_blocked = bool(plan.guards) and not (plan.repairs and difference.restores)
+        override = f" {format_override(*_name(plan.guards))}" if is_blocked else ""
         return "" if _find_obstacle(report) else f"quota-ops reconcile {cluster}{override}"
     if difference.after is None:
         return _format_removal(row, cluster)
     change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"
-    guards = judge_alteration((difference._replace(action=Action.SET),), plan.policy)
+    guards = judge_alteration((difference._replace(action=Action.SET),), plan.policy, {})
     override = format_override(*_name(guards)).strip()
     return f"quota-ops alter {cluster} {names} {change} {override}"
 
@@ -103,11 +104,12 @@ def explain_revert(row: ReportRow, report: Report) -> str:
         return ""
     if left_alone := _explain_left_alone(row, plan):
         return left_alone
-    if reason := _find_wait(report):
+    is_repair = bool(plan.repairs) and row.difference.restores
+    if reason := _find_obstacle(report) if is_repair else _find_wait(report):
         return f"{reason}."
     clears = row.difference.kind is not Kind.DRIFTED and row.difference.after is None
     did = "clears" if clears else "reverts"
-    also = ", with all other changes" if len(plan.writes) > 1 else ""
+    also = ", with all other changes" if len(plan.writes) > 1 and not is_repair else ""
     return f"The next reconcile {did} it{also}{_say_when(plan.policy.schedule, report.finished)}."
 
 
@@ -148,9 +150,12 @@ def _list_decisions(plan: Plan) -> str:
     if number := len(_name(plan.guards)):
         blocks, them = plural(number, "blocks", "block"), plural(number, "it", "them")
         is_never = plan.policy.approval is ApprovalPolicy.NEVER
+        what, changes = "the whole plan", "nothing"
+        if plan.repairs:
+            what, changes = "all other changes", "none of them"
         approves = "" if is_never else ", or approves the plan in Airflow"
         return (
-            f"{counted(number, 'guard')} {blocks} the whole plan: the next run changes nothing "
+            f"{counted(number, 'guard')} {blocks} {what}: the next run changes {changes} "
             f"until somebody overrides {them}{approves}"
         )
     if needs_approval(plan):

@@ -14,12 +14,13 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.delivery import write_rows
 from quota_ops.kafka.outcomes import build_outcomes, list_interrupted
+from quota_ops.model import ledger_edits
 from quota_ops.model.alteration import Alteration, altered_targets
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.guard import GuardFinding, format_blocking, read_guards
-from quota_ops.model.limit_guards import judge_alteration
+from quota_ops.model.guard_rules import judge_alteration
 from quota_ops.model.memory import forget_values, ledger_key
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
@@ -27,8 +28,7 @@ from quota_ops.model.quota import json_number
 from quota_ops.model.rows import Batches, BatchRow, Key, Stored
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
-from quota_ops.precedence.changed_limits import Change
-from quota_ops.precedence.effects import find_effects
+from quota_ops.precedence.effects import find_write_effects
 from quota_ops.runs.approvals import record_overrides
 from quota_ops.runs.dead_runs import settle_dead_runs
 from quota_ops.runs.ownership import Attribution
@@ -82,11 +82,14 @@ def alter_quotas(
 ) -> Altered:
     """Validate the changes and, unless `validate_only`, send them if the broker accepts them all.
 
-    Nothing is sent when a guard blocks (a limit becomes small, or rises far) that `allow` does
-    not name. A refusal is recorded as the end of the stage apply.
+    Nothing is sent when one of ALTER_GUARDS blocks that `allow` does not name. A refusal is
+    recorded as the end of the stage apply.
     """
     batches, outcomes = record_and_validate(
-        folder, cluster, alterations, attribution, allow=allow, policy=policy
+        *(folder, cluster, alterations, attribution),
+        allow=allow,
+        policy=policy,
+        ledger_folder=ledger_folder,
     )
     guards = read_guards(folder.read_json(ALTER))
     refusal = _find_refusal(outcomes, guards)
@@ -136,19 +139,20 @@ def record_and_validate(
     *,
     allow: Sequence[str],
     policy: Policy,
+    ledger_folder: Place,
 ) -> tuple[Batches, tuple[Outcome, ...]]:
     """Write alter.json, the effects and validated.json; return the batches and the outcomes."""
     with folder.stage("validate"):
         stored = cluster.describe_values()
-        writes = _list_writes(cluster.cluster_id, alterations, stored)
+        verified = _read_verified(ledger_folder)
+        writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
         batches = _number_batches(writes)
-        changes = {row.id: Change(row.before, row.after) for row in writes}
-        write_effects(
-            folder, find_effects(((*key, value) for key, value in stored.items()), changes)
-        )
+        effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
+        write_effects(folder, effects)
+        risks = {row: effect.risk for row, effect in effects.items()}
         guards = [
             asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
-            for one in judge_alteration(writes, policy)
+            for one in judge_alteration(writes, policy, risks)
         ]
         rows = [_row_json(row) for some in batches.values() for row in some]
         content = {"allow": list(allow), "guards": guards, "changes": rows}
@@ -158,8 +162,21 @@ def record_and_validate(
         return batches, outcomes
 
 
+def _read_verified(ledger_folder: Place) -> Stored:
+    """Return the values that runs verified; none if the ledger is damaged, which stops no alter."""
+    try:
+        rows = ledger.read(ledger_folder).rows
+    except InvalidInput:
+        return {}
+    return {
+        row.id: row.value
+        for row in rows
+        if row.state == ledger_edits.VERIFIED and row.value is not None
+    }
+
+
 def _list_writes(
-    cluster_id: str, alterations: Iterable[Alteration], stored: Stored
+    cluster_id: str, alterations: Iterable[Alteration], stored: Stored, verified: Stored
 ) -> tuple[Difference, ...]:
     """Return the changes as differences of a plan, for the guards and the batches."""
     return tuple(
@@ -169,6 +186,7 @@ def _list_writes(
             Action.CLEAR if value is None else Action.SET,
             before=stored.get(row),
             after=value,
+            verified=verified.get(row),
         )
         for one in alterations
         for key, value in one.changes

@@ -9,12 +9,11 @@ from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.runs.ownership import Attribution
+from quota_ops.stages.apply.approved_plan import state_unwritten
 from quota_ops.stages.plan import plan_changes
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import APPROVAL, RunFolder
-
-_NOTHING = "Nothing was written."
 
 
 def read_plan(folder: RunFolder) -> Plan:
@@ -51,29 +50,29 @@ def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> 
 
     Raises Refused when the decision is not an approval, has no reason, or is for another plan.
     """
-    plan, short = read_plan(folder), decision.digest[:SHORT]
+    plan, short, nothing = read_plan(folder), decision.digest[:SHORT], state_unwritten(folder)
     who = decision.by or "an unknown user"
     if decision.digest != plan.digest:
         raise Refused(
             f"the decision of {who} is for plan {short}, and this plan is {plan.digest[:SHORT]}",
-            f"{_NOTHING} Review the plan again.",
+            f"{nothing} Review the plan again.",
         )
     if more := {one.guard for one in plan.refused if not one.is_no_worse(decision.shown)}:
         raise Refused(
             f"{who} decided on plan {short} before {', '.join(sorted(more))} blocked it",
-            f"{_NOTHING} Review the plan again.",
+            f"{nothing} Review the plan again.",
         )
     if decision.said is DecisionKind.APPROVED and not decision.reason:
         raise Refused(
             f"{who} approved plan {short} without a reason",
-            f"{_NOTHING} Run again with a reason: it is recorded.",
+            f"{nothing} Run again with a reason: it is recorded.",
         )
     _record(folder, approvals, decision)
     if decision.said is DecisionKind.REJECTED:
         why = f": {decision.reason}" if decision.reason else ""
-        raise Refused(f"{who} rejected plan {short}{why}", _NOTHING)
+        raise Refused(f"{who} rejected plan {short}{why}", nothing)
     if decision.said is DecisionKind.NOTHING:
-        raise Refused(f"plan {short} was not approved in time", _NOTHING)
+        raise Refused(f"plan {short} was not approved in time", nothing)
     if plan.refused:
         with folder.stage("plan"):
             plan_changes(folder, approvals)

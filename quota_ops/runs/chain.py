@@ -6,7 +6,7 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.outcome import Outcome
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.store.attempt import state_sent
-from quota_ops.store.run_folder import APPLIED, RunFolder
+from quota_ops.store.run_folder import APPLIED, PLAN, RunFolder
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
 CHAINS = {
@@ -32,10 +32,15 @@ SNAPSHOT_STAGES = frozenset({"check", "describe", "diff", "plan"})
 def _find_remaining(failed: str, folder: RunFolder) -> set[str]:
     """Return the stages that still run after a stage failed; the report always does."""
     if failed == "plan":
-        return {"validate", "report"}  # the broker checks the plan as well
+        blocked = {"validate", "report"}  # the broker checks the plan as well
+        return blocked | ({"apply", "verify"} if _has_repairs(folder) else set())
     if failed == "apply" and folder.has(APPLIED):
         return {"verify", "report"}  # written values are read back
     return {"report"}
+
+
+def _has_repairs(folder: RunFolder) -> bool:
+    return folder.has(PLAN) and bool(folder.plan()[0].repairs)
 
 
 def run_stages(run: Run, stages: Sequence[str]) -> None:

@@ -150,6 +150,9 @@ def _apply(run: Run) -> None:
 
     _refuse_unknown_commit(run.folder)
     with at_work(run.folder.place):
+        if is_waiting(run):
+            _write_repairs(run)
+            return
         approved = _find_approved(run)
         settle_dead_runs(run.folder, run.connect(), run.find_audit)
         apply_plan(
@@ -161,6 +164,28 @@ def _apply(run: Run) -> None:
             approved=approved,
             progress=run.progress,
         )
+
+
+def is_waiting(run: Run) -> bool:
+    """Return whether guards block the plan, it has repairs to write, and nobody can decide now."""
+    plan = read_plan(run.folder)
+    can_decide = run.request_decision is not None
+    return bool(plan.repairs) and not (can_decide or find_approval(run.folder, run.approvals, plan))
+
+
+def _write_repairs(run: Run) -> None:
+    from quota_ops.runs.dead_runs import settle_dead_runs  # noqa: PLC0415 - only for runs that write
+    from quota_ops.stages.apply import write_repairs  # noqa: PLC0415 - as above
+
+    settle_dead_runs(run.folder, run.connect(), run.find_audit)
+    write_repairs(
+        run.folder,
+        run.connect(),
+        run.ledger,
+        holds_folder=run.holds,
+        approvals=run.approvals,
+        progress=run.progress,
+    )
 
 
 def _refuse_unknown_commit(folder: RunFolder) -> None:

@@ -10,6 +10,7 @@ from tests.repositories import commit_all, git
 
 KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
 ALICE, BOB = "user=alice", "user=bob"
+WHY = ("--allow", "unlimited", "--reason", "INC-31")
 
 
 def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
@@ -21,7 +22,7 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
     lab.run("reconcile")
     lab.desire({ALICE: {KEY: 10.0, OTHER: 31.0}, BOB: {KEY: 5.0}})
     lab.put({ALICE: {KEY: 20.0, OTHER: 30.0}})
-    lab.call("alter", "demo", "--names", BOB, "--delete", KEY, "--reason", "INC-31")
+    lab.call("alter", "demo", "--names", BOB, "--delete", KEY, *WHY)
     lab.run("report")
     (file,) = [one for one in lab.folder.iterdir() if one.name != "cluster.yaml"]
     before = file.read_text()

@@ -65,7 +65,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
     assert alter("--names", "user=alice", "--add", f"{P}=3 MiB,{C}=5").exit_code == 0
     before = {("user=alice", P, 3 * 2.0**20), ("user=alice", C, 5.0)}
     assert settled(cluster, before) == before
-    lift = ("--allow", "raise", "--reason", "INC-31")
+    lift = ("--allow", "unlimited", "--reason", "INC-31")
     result = alter("--names", "user=alice", "--add", f"{P}=unlimited", "--delete", C, *lift)
 
     run = next(line for line in result.stdout.splitlines() if line.startswith("run: "))[5:]
@@ -79,7 +79,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "user=alice  producer_byte_rate  3 MiB/s  unlimited  accepted\n"
         "  team.yaml:3 declares 10 MiB/s: guard takeover blocks the run that would revert it\n"
         "\n"
-        "raise: user=alice producer_byte_rate would rise to more than 100,000 times "
+        "unlimited: user=alice producer_byte_rate and 1 more would lift the limit of clients "
         "(overridden: INC-31)\n"
         "\n"
         f"run: {run}\n"

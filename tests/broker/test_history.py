@@ -119,7 +119,7 @@ def test_who_changed_what(lab: Lab) -> None:
     reason = ("--reason", "INC-31", "--by", "carol")
     lab.call("reconcile", "demo", "--allow", "cut", *reason)
     write(lab, plan_back(lab, lab.runs[-1]))
-    lab.call("alter", "demo", "--names", ALICE, "--delete", KEY, *reason)
+    lab.call("alter", "demo", "--names", ALICE, "--delete", KEY, "--allow", "unlimited", *reason)
     lab.call("hold", "demo", "--names", "user=bob", "--until", "2h", *reason)
     lab.call("release", "demo", "--names", "user=bob", *reason)
     lab.call("release", "demo", "--from-ledger", "--names", "user=bob", *reason)
@@ -143,7 +143,7 @@ def test_who_changed_what(lab: Lab) -> None:
         ("user=bob", "set", None, 5.0, "team", "robot-7", None, anna),
         (ALICE, "set", 10.0, 1.0, "team", "carol", "carol", ben),
         (ALICE, "rolled back", 1.0, 10.0, "team", "anna", None, None),
-        (ALICE, "altered: cleared", 10.0, None, "team", "carol", None, ben),
+        (ALICE, "altered: cleared", 10.0, None, "team", "carol", "carol", ben),
         ("user=bob", "released", 5.0, None, "team", "carol", None, ben),
         ("user=bob", "adopted", 5.0, None, "team", "carol", None, ben),
         ("user=bob", "held", None, None, None, "carol", None, None),

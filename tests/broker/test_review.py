@@ -68,19 +68,19 @@ def test_without_a_ledger_what_main_declares_is_managed(lab: Lab) -> None:
 
     assert code == 1
     assert comment.startswith(
-        heading(lab, "⚠️ 3 changes on `demo`; 1 guard needs approval")
+        heading(lab, "⚠️ 3 changes on `demo`; 2 guards need approval")
+        + table_row(
+            "user `carol`",
+            "5 MiB/s → **none**<br>`no longer limited: user carol`",
+            "was `team.yaml:10`",
+            "⚠",
+        )
         + table_row(
             "user `dave`",
             "3 MiB/s → **6 MiB/s** (+100 %)<br>"
             "`takeover: the cluster has another, unmanaged value`",
             "`team.yaml:10`",
             "⚠",
-        )
-        + table_row(
-            "user `carol`",
-            "5 MiB/s → **none**<br>`no longer limited: user carol`",
-            "was `team.yaml:10`",
-            "✂",
         )
         + table_row("user `alice`", "10 MiB/s → **20 MiB/s** (+100 %)", "`team.yaml:4`")
     )

@@ -35,13 +35,14 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
 
     assert isinstance(error, GuardsRefused)
     assert error.message == (
-        "guards block this plan: went_back: commit c1 was applied before, and c2 after it"
+        "guards block this plan: unlimited: user=carol producer_byte_rate would lift the limit of "
+        "clients; went_back: commit c1 was applied before, and c2 after it"
     )
     assert lab.stored() == SECOND
     assert ledger.read(lab.ledger_folder) == before
     assert [one for one in (APPLIED, VERIFICATION) if old.has(one)] == []
     said = (old.place / "report.txt").read().decode()
-    assert said.startswith("2 changes to make on demo; 1 guard blocks the plan; 1 of 2")
+    assert said.startswith("2 changes to make on demo; 2 guards block the plan; 1 of 2")
     assert "accepted" not in said.replace("would be accepted", "")
     ends = [old.read_json(f"end-000{number}.json") for number in (1, 2)]
     outcome = [[change["outcome"] for change in end["changes"]] for end in ends]

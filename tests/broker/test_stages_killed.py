@@ -167,5 +167,6 @@ def test_rows_of_a_killed_first_run_are_guarded(lab: Lab) -> None:
     assert error.message == (
         "guards block this plan: "
         "removals: 5 of 5 managed rows would be removed, more than 10 %; "
-        "owner_removed: every row that team has now would be cleared (5)"
+        "owner_removed: every row that team has now would be cleared (5); "
+        "unlimited: user=u0 producer_byte_rate and 4 more would lift the limit of clients"
     )

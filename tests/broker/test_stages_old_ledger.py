@@ -11,6 +11,8 @@ from tests.writing import State
 
 OURS: State = {"user=ours": {KEY: 10e6}}
 RELEASED: State = {"user=released": {KEY: 10e6}}
+GUARDS = ["unlimited", "old_ledger"]
+ALLOWED = {"owner_removed": "a test", "unlimited": "a test"}
 
 
 def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
@@ -24,7 +26,7 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
     delete_all(lab.ledger_folder)
     copy_all(lab.store.root / "copy", lab.ledger_folder)
 
-    folder, error = lab.refused("reconcile", allow={"owner_removed": "a test"})
+    folder, error = lab.refused("reconcile", allow=ALLOWED)
 
     assert isinstance(error, GuardsRefused)
     assert error.message == (
@@ -32,7 +34,8 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
         "be cleared based on an older copy of the ledger, whose newest file was 00000003.parquet"
     )
     assert lab.stored() == {**OURS, **RELEASED}
-    assert [one["guard"] for one in folder.read_json(PLAN)["guards"]] == ["old_ledger"]
+    guards = [one["guard"] for one in folder.read_json(PLAN)["guards"]]
+    assert guards == GUARDS
 
     let_go(lab, "user=released")
     lab.run("reconcile", allow={})
@@ -63,7 +66,7 @@ def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:
     copy_all(lab.store.root / "copy", lab.ledger_folder)
     let_go(lab, "user=released")
 
-    folder, _ = lab.refused("reconcile", allow={"owner_removed": "a test"})
+    folder, _ = lab.refused("reconcile", allow=ALLOWED)
 
-    assert [one["guard"] for one in folder.read_json(PLAN)["guards"]] == ["old_ledger"]
+    assert [one["guard"] for one in folder.read_json(PLAN)["guards"]] == GUARDS
     assert lab.stored() == {**OURS, **RELEASED, **others}

@@ -47,11 +47,11 @@ def remembered(lab: Lab) -> list[tuple[str, str, float | None]]:
 
 
 def test_both_are_named_everywhere(came_back: Lab) -> None:
-    """Plan, report and verify name them and the run; no command exits with 0 or writes."""
+    """Each command names them and the run, and none exits with 0; only a run repairs the one."""
     lab = came_back
     (cleared,) = {row.run for row in ledger.read(lab.ledger_folder).rows if row.state == CLEARED}
 
-    for command in ("plan", "reconcile", "report"):
+    for command in ("plan", "report"):
         ended = lab.call(command, "demo")
         assert ended.returncode == 1
         rows = [line for line in ended.stdout.splitlines() if "user=" in line]
@@ -68,6 +68,9 @@ def test_both_are_named_everywhere(came_back: Lab) -> None:
         "2 quotas on demo have the value of an earlier run again"
     )
     assert lab.stored() == {**GIT, **LATE, **BACK}
+    ended = lab.call("reconcile", "demo")
+    assert "restores 1 quota to the last verified value; 1 other change waits" in ended.stdout
+    assert (ended.returncode, lab.stored()) == (1, {**GIT, **BACK})
 
 
 def test_verify_refuses_a_returned_row_alone(came_back: Lab) -> None:
@@ -84,7 +87,7 @@ def test_verify_refuses_a_returned_row_alone(came_back: Lab) -> None:
 
 def test_a_run_repairs_the_one_and_clears_the_other_by_its_guard(came_back: Lab) -> None:
     """A run repairs a late write, and clears a returned row after an override; both are settled."""
-    folder = came_back.run("reconcile", allow={"returned": "a test"})
+    folder = came_back.run("reconcile", allow={"returned": "a test", "unlimited": "a test"})
 
     assert kinds(came_back, folder) == {
         "user=alice": ("late_write", "set"),
@@ -103,7 +106,7 @@ def test_a_run_repairs_the_one_and_clears_the_other_by_its_guard(came_back: Lab)
 def test_a_late_write_needs_a_person_where_drift_does(came_back: Lab, drift: str) -> None:
     """The guard blocks under ask and report; once it is overridden, Git's value is set."""
     came_back.desire(GIT, drift=drift)
-    allow = {"returned": "a test", "policy_changed": "a test"}
+    allow = dict.fromkeys(("returned", "unlimited", "policy_changed"), "a test")
 
     _, error = came_back.refused("reconcile", allow=allow)
 
@@ -165,7 +168,7 @@ def test_another_value_is_noted(came_back: Lab) -> None:
 
 def test_a_rollback_gives_a_returned_row_back(came_back: Lab) -> None:
     """A rollback of such a clear makes the row unmanaged: it is left alone from then on."""
-    cleared = came_back.run("reconcile", allow={"returned": "a test"})
+    cleared = came_back.run("reconcile", allow={"returned": "a test", "unlimited": "a test"})
     back = start_rollback(came_back.store, cleared, by="anna", reason="a test")
 
     run_stages(came_back.resume(back), (*CHAINS["rollback"], "apply", "verify", "report"))

@@ -92,6 +92,22 @@ def test_rejected(taken: Repository, quotas: Quotas) -> None:
 
     assert taken.run(RECONCILE, approve()).state == "success", "a rejected plan is asked again"
 
+    bob = {"user=bob producer_byte_rate": 5.0}
+    new = "{owner: new, quotas: [{user: bob, limits: {producer_byte_rate: 9}}]}"
+    (taken.root / "desired_state/demo/new.yaml").write_text(new)
+    quotas.set({"user=alice producer_byte_rate": 10.0, **bob})
+
+    def look(waiting: Any) -> None:
+        assert quotas.stored() == ALICE_HAS_1000 | bob, "the drift is repaired before the approval"
+        _, body = question(waiting)
+        assert "restores 1 quota to the last verified value; 1 other change waits." in body
+        reject("not on a Friday")(waiting)
+
+    run = taken.run(RECONCILE, look)
+    assert quotas.stored() == ALICE_HAS_1000 | bob
+    assert run.state == "failed"
+    assert "Nothing more was written." in said(run, "apply")
+
 
 def test_nobody_answers(taken: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the timeout, Airflow's scheduler rejects the plan without a name.

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from quota_ops.model.backtest import (
-    PastCut,
     count_stopped_then,
     count_unknown,
     judge_plans,
@@ -88,7 +87,7 @@ def test_the_screen_of_a_backtest() -> None:
     ]
     assert "Guards that are not tried blocked 1 plan at the time." in shown
     none = plain(backtest_screen(plans, (), "2026-11-01", "cluster.yaml"))
-    assert "would have blocked none.\n\nNot tried: unprotected" in none
+    assert "would have blocked none.\n\nNot tried: foreign_owner, unprotected, " in none
 
 
 def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:
@@ -117,9 +116,3 @@ def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:
     assert judge_plans(plans, replace(POLICY, guards=few)) == ()
     share = judge_plans(plans, replace(POLICY, guards=replace(few, blast_radius_share=29)))
     assert [(one.finding.guard, one.finding.share) for one in share] == [("blast_radius", 30.0)]
-
-
-def test_a_past_write_cut_a_limit_or_none() -> None:
-    """A write of the history cut a limit if the history has a share of a cut."""
-    cuts = [PastCut(percent) for percent in (0.0, 12.5)]
-    assert [one.may_cut("producer_byte_rate") for one in cuts] == [False, True]

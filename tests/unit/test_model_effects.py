@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.effect import ClassEffect, Effect, Limit
+from quota_ops.model.effect import ClassEffect, Effect, Limit, Risk
 from quota_ops.model.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import Key, StoredQuota
@@ -101,7 +101,8 @@ def test_a_user_is_compared_with_the_largest_groups_of_defaults() -> None:
     changes = {Key(entity, KEY): Change(None, value) for entity, value in ids.items()}
     together = find_effects([], changes | {Key("user=alice", KEY): Change(None, 5.0)})
     assert together[Key("user=alice", KEY)] == Effect(
-        (ClassEffect(None, Limit(5.0, "user=alice", (USER,)), "user=alice"),)
+        (ClassEffect(None, Limit(5.0, "user=alice", (USER,)), "user=alice"),),
+        risk=Risk(loses=True),
     ), "no client id had a default before, so all are one class"
 
 

@@ -4,7 +4,13 @@ from errno import EMFILE
 
 import pytest
 
-from quota_ops.model.errors import InvalidDesiredState, InvalidInput, Unexpected, find_limit
+from quota_ops.model.errors import (
+    InvalidDesiredState,
+    InvalidInput,
+    Unexpected,
+    describe_damage,
+    find_limit,
+)
 from quota_ops.model.finding import Problem
 
 
@@ -61,3 +67,12 @@ def test_a_limit_is_found_behind_an_error(limit: BaseException) -> None:
     is_limit = str(limit) != "x"
 
     assert find_limit(caused(limit)) is (limit if is_limit else None)
+
+
+def test_the_damage_of_a_file_is_described() -> None:
+    """What is in the place of a file is named, without a traceback or an error number."""
+    pipe = OSError(22, "It is a pipe or a device, not a file", "x.json")
+
+    assert describe_damage(pipe) == "It is a pipe or a device, not a file"
+    assert describe_damage(KeyError("by")) == "the field 'by' is missing"
+    assert describe_damage(TypeError()) == "its values do not have the expected form"

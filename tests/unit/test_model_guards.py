@@ -9,14 +9,13 @@ import yaml
 
 from quota_ops.model.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.effect import Effect
+from quota_ops.model.effect import Risk
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
-from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
-from quota_ops.model.limit_guards import judge_alteration
+from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge, judge_alteration
+from quota_ops.model.owners import Owner, OwnerIndex
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.rows import Key
-from quota_ops.precedence.changed_limits import Change
-from quota_ops.precedence.effects import find_effects
+from quota_ops.precedence.effects import Ownership, find_write_effects
 
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
@@ -40,11 +39,12 @@ def difference(row: dict[str, Any]) -> Difference:
         action,
         before,
         after,
-        None,
+        None if "verified" not in row else float(row["verified"]),
         row.get("owner"),
         *(None,) * 8,
         memory=row.get("memory"),
         is_return=row.get("is_return"),
+        returns_to=None if "returns_to" not in row else float(row["returns_to"]),
     )._replace(run="run-1")
 
 
@@ -61,13 +61,18 @@ def policy_of(case: dict[str, Any]) -> Policy:
     )
 
 
-def effects_of(case: dict[str, Any], rows: list[Difference]) -> dict[Key, Effect]:
-    """Return the effects of a case's rows beside the other quotas that the cluster stores."""
+def risks_of(case: dict[str, Any], rows: list[Difference]) -> dict[Key, Risk]:
+    """Return the risks of a case's rows beside the other quotas that the cluster stores."""
     stored = [
         (entity, "producer_byte_rate", float(value))
         for entity, value in case.get("stored", {}).items()
     ]
-    return find_effects(stored, {row.id: Change(row.before, row.target) for row in rows})
+    before = {Key(one, "producer_byte_rate"): owner for one, owner in case.get("of", {}).items()}
+    owners = OwnerIndex(tuple(Owner(**one) for one in case.get("owners", [])))
+    writes = [row for row in rows if row.action in WRITES]
+    ownership = Ownership(before, {row.id: row.owner for row in rows}, owners)
+    effects = find_write_effects(stored, writes, ownership)
+    return {row: effect.risk for row, effect in effects.items()}
 
 
 def earlier_runs_of(case: dict[str, Any]) -> EarlierRuns:
@@ -121,7 +126,7 @@ def test_guards_speak(case: dict[str, Any]) -> None:
         desired=case.get("desired", 10),
         earlier=earlier_runs_of(case),
         clients=clients_of(case),
-        effects=effects_of(case, rows),
+        risks=risks_of(case, rows),
     )
 
     expected = [*case.get("says", {}).items(), *case.get("also", {}).items()]
@@ -132,11 +137,11 @@ def test_guards_speak(case: dict[str, Any]) -> None:
 def test_guards_know_the_rows_they_mean(case: dict[str, Any]) -> None:
     """The rows that a guard is about can be told from the others."""
     rows = [(row["who"], difference(row)) for row in case.get("rows", [])]
-    policy, effects = policy_of(case), effects_of(case, [row for _, row in rows])
+    policy, risks = policy_of(case), risks_of(case, [row for _, row in rows])
 
     for guard, about in case["about"].items():
         assert [
-            who for who, row in rows if is_blocked_by(guard, row, policy, effects.get(row.id))
+            who for who, row in rows if is_blocked_by(guard, row, policy, risks.get(row.id))
         ] == about
 
 
@@ -169,6 +174,6 @@ def test_a_one_off_change_is_judged_by_its_values() -> None:
     raised = difference(row | {"who": "bob", "before": 1, "after": 1_000_000})
     policy = policy_of({"guards": {"small_byte_rate": 10.0}})
 
-    found = [one.guard for one in judge_alteration((small, raised), policy)]
+    found = [one.guard for one in judge_alteration((small, raised), policy, {})]
 
     assert found == [Guard.RAISE, Guard.SMALL_LIMIT]

@@ -27,6 +27,7 @@ UNKNOWN = tuple(
         (Path(__file__).parents[1] / "cases" / "unknown.yaml").read_text("utf-8")
     )
 )
+ALLOW = "--allow", "unlimited", "--reason", "nobody uses it"
 ALICE = '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1024.0}\n'
 
 
@@ -96,7 +97,7 @@ def test_what_we_do_not_know_is_shown_and_never_planned(case: Any) -> None:
 def test_a_plan_on_a_snapshot_says_that_nobody_was_asked() -> None:
     """The guards judge the plan, no broker is queried, and the screen shows both."""
     Path("snapshot.jsonl").write_text(ALICE)
-    result = run("plan", "--detailed-exitcode")
+    result = run("plan", "--detailed-exitcode", *ALLOW)
 
     assert result.exit_code == 4
     assert ["pending", "user=bob", "producer_byte_rate"] in [
@@ -142,7 +143,7 @@ def test_what_a_check_loads() -> None:
 def test_what_a_plan_loads() -> None:
     """A plan beside a ledger loads no part of pyarrow that takes 50 ms and 16 MB of its own."""
     Path("snapshot.jsonl").write_text(ALICE)
-    loaded = list_loaded("plan", "demo", "--actual", "snapshot.jsonl")
+    loaded = list_loaded("plan", "demo", "--actual", "snapshot.jsonl", *ALLOW)
 
     assert {"pyarrow.parquet", "duckdb"} <= loaded
     assert loaded.isdisjoint({"pyarrow.compute", "pyarrow.dataset", "pyspark", "pandas"})
@@ -194,7 +195,7 @@ def test_a_plan_that_clears_by_a_ledger_whose_end_is_not_known(
         "an older copy: the run store has no record of its newest file (ledger_ends is lost or "
         "damaged)\n"
     ) in result.stdout
-    assert run("plan", "--allow", "old_ledger", "--reason", "it is").exit_code == 0
+    assert run("plan", "--allow", "old_ledger", *ALLOW).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -222,7 +223,7 @@ def test_a_pipe_in_the_run_store_keeps_nobody_waiting(place: str, store: RunStor
     os.mkfifo(pipe)
 
     results = [
-        run("plan"),
+        run("plan", *ALLOW),
         CliRunner().invoke(main, ["runs"]),
         CliRunner().invoke(main, ["show", earlier.name]),
         CliRunner().invoke(main, ["prune", "--keep", "1d", "--dry-run"]),

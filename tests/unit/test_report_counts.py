@@ -65,7 +65,9 @@ def _report(of: Report, judged: Sequence[tuple[Kind, Action]], others: int) -> R
     desired = others + sum(row.after is not None for row in rows)
     plan = replace(PLAN, differences=rows, desired=desired, guards=())
     earlier = EarlierRuns(owned=1000, owners={}, policy=None, commits=())
-    guards = judge(plan.writes, policy=plan.policy, commit=None, desired=desired, earlier=earlier)
+    guards = judge(
+        plan.writes, policy=plan.policy, commit=None, desired=desired, earlier=earlier, risks={}
+    )
     return replace(of, plan=plan.with_guards(guards), validated=(), applied=(), verdicts=())
 
 

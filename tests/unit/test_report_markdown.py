@@ -36,10 +36,10 @@ commit `a1b2c3d`
 
 | | entity | key | current → desired | owner, reason, source |
 |-|-|-|-|-|
-| ⚠ | every user | `request_percentage` | 100 % → **25 %** (\N{MINUS SIGN}75 %) | \
-`platform`<br>`fair share`<br>`platform.yaml:5` |
 | ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s** | \
 `payments`<br>`payments.yaml:12` |
+| ⚠ | every user | `request_percentage` | 100 % → **25 %** (\N{MINUS SIGN}75 %) | \
+`platform`<br>`fair share`<br>`platform.yaml:5` |
 | ✂ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none** | \
 `etl`<br>`(was etl.yaml, at 9c0ffee)` |
 | ↑ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %) | \
@@ -47,6 +47,8 @@ commit `a1b2c3d`
 
 ⚠ Guard `default_touched`: `user=<default> request_percentage would change; a default applies to \
 many clients`; override it with `--allow default_touched --reason TEXT`.
+
+A run nevertheless restores 1 quota to the last verified value; 3 other changes wait.
 
 The broker accepts all 4 changes (validate-only, 1 request, 31 ms).
 """

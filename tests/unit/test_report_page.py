@@ -100,8 +100,8 @@ def test_links_to_the_code_host() -> None:
 
     assert re.findall('<a href="(http.*?)">', as_html(at)) == [
         "https://github.com/acme/quotas/commit/a1b2c3d4e5f6",
-        "https://github.com/acme/quotas/blob/a1b2c3d4e5f6/platform.yaml#L5",
         "https://github.com/acme/quotas/blob/a1b2c3d4e5f6/payments.yaml#L12",
+        "https://github.com/acme/quotas/blob/a1b2c3d4e5f6/platform.yaml#L5",
         "https://github.com/acme/quotas/blob/9c0ffee1d2/etl.yaml",
         "https://github.com/acme/quotas/blob/a1b2c3d4e5f6/payments.yaml#L8",
     ]

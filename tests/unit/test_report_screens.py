@@ -27,10 +27,10 @@ demo (MkU3OEVBNTcwNTJENDM2Qg) at a1b2c3d      plan b998bfb3      \
 
    kind     entity                          key                 current   desired   change   \
 source
-!  drifted  user=<default>                  request_percentage  100 %     25 %      -75 %    \
-platform.yaml:5  (touches every user)
 !  pending  client-id=<default>,user=alice  consumer_byte_rate  none      20 MB/s   new      \
 payments.yaml:12  (touches user alice, any other client)
+   drifted  user=<default>                  request_percentage  100 %     25 %      -75 %    \
+platform.yaml:5  (touches every user)
    removed  client-id=old-etl               consumer_byte_rate  20 MiB/s  none      cleared  \
 (was etl.yaml, at 9c0ffee)
    pending  user=alice                      producer_byte_rate  10 MiB/s  15 MiB/s  +50 %    \
@@ -38,7 +38,8 @@ payments.yaml:8
 
 The broker accepts all 4 changes (validate-only, 1 request, 31 ms).
 default_touched: user=<default> request_percentage would change; a default applies to many clients
-1 guard blocks this plan. Override it with --allow default_touched --reason TEXT \
+1 guard blocks this plan. A run nevertheless restores 1 quota to the last verified value; 3 other \
+changes wait. Override it with --allow default_touched --reason TEXT \
 (in Airflow, approve the plan).
 """
 
@@ -52,7 +53,7 @@ def test_a_long_plan_says_how_much_it_leaves_out() -> None:
     """A plan that lists only some rows ends the list with the number of the others."""
     lines = plain(plan_screen(PLANNED, most=1)).splitlines()
 
-    assert next(line for line in lines if "user=" in line).startswith("!  drifted")
+    assert next(line for line in lines if "user=" in line).startswith("!  pending")
     assert "  … and 3 more" in lines
 
 

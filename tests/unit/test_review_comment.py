@@ -150,8 +150,9 @@ def test_a_new_quota_that_cuts_is_among_the_riskiest() -> None:
     cut = new._replace(entity="user=zz1", after=17_000.0)
     default = Limit(8e6, "user=<default>", ("user",))
     effects = {
-        row.id: Effect((ClassEffect(default, Limit(float(row.after or 0), row.entity, ("user",))),))
+        row.id: Effect((change,), risk=change.judge(row.key))
         for row in (*rows, cut)
+        for change in [ClassEffect(default, Limit(float(row.after or 0), row.entity, ("user",)))]
     }
     plan = replace(PLAN, differences=(*rows, cut), guards=(GuardFinding("cut", "one"),))
     report = replace(PLANNED, plan=plan, validated=(), effects=effects)

@@ -19,7 +19,7 @@ from quota_ops.desired.yaml.scalars import (
     read_time,
 )
 from quota_ops.model.entity import CLIENT_ID, IP, USER
-from quota_ops.model.limit_guards import SHARE_COUNTS_FROM
+from quota_ops.model.guard_rules import SHARE_COUNTS_FROM
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.text import counted
 

@@ -10,7 +10,7 @@ from quota_ops.report.row_table import plan_table
 from quota_ops.report.summary import SyncStatus, summarize
 from quota_ops.report.text_report import as_text
 
-GUARDS = ("takeover", "conflict", "changed_since", "default_touched")
+GUARDS = ("takeover", "conflict", "changed_since")
 REASON = "agreed with payments and platform"
 
 

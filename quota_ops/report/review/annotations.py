@@ -97,7 +97,7 @@ def _of_rows(review: ClusterReview) -> Iterator[Annotation]:
         blocked = [
             row
             for row in rows
-            if is_blocked_by(guard.guard, row.difference, plan.strict_policy, row.effect)
+            if is_blocked_by(guard.guard, row.difference, plan.strict_policy, row.risk)
         ]
         declared = [row for row in blocked if row.difference.after is not None]
         for row in declared:

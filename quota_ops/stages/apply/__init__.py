@@ -1,6 +1,7 @@
 """apply: describe again, record the intents, send each batch, write each entity's outcome."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from quota_ops.kafka.delivery import Send, write_rows
 from quota_ops.kafka.outcomes import build_outcomes, format_outcomes
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import resume_command
+from quota_ops.model.difference import Difference
 from quota_ops.model.errors import InvalidInput, NoResponse, QuotaOpsError, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import AS_INTENDED, DONE, EntityResponse, Outcome, Status
@@ -19,7 +21,7 @@ from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import Batches, BatchRow, Key, Keys, Stored
 from quota_ops.model.text import counted
-from quota_ops.stages.apply.approved_plan import load_approved_plan
+from quota_ops.stages.apply.approved_plan import load_approved_plan, load_repairs
 from quota_ops.stages.apply.intent import (
     is_as_planned,
     record_intents,
@@ -70,15 +72,63 @@ def apply_plan(
         refuse_while_paused(plan.policy)
     described = _describe(cluster)
     record_use(folder, approvals, plan)
+    target = _Target(folder, cluster, ledger_folder, holds_folder, progress)
+    return _write(target, plan, batches, described)
+
+
+def write_repairs(
+    folder: RunFolder,
+    cluster: Cluster,
+    ledger_folder: Place,
+    *,
+    holds_folder: Place,
+    approvals: Place,
+    progress: Progress = SILENT,
+) -> tuple[Outcome, ...]:
+    """Write only the repairs of a plan that guards block, and outcomes as `apply_plan` does.
+
+    All other rows wait; `apply_plan` writes them in the same run once the plan is approved. It uses
+    no decision. Raises as `apply_plan` does, except that no approval is needed.
+    """
+    plan, batches = load_repairs(folder, approvals)
+    refuse_if_overtaken(folder, ledger_folder)
+    refuse_while_paused(plan.policy)
+    target = _Target(folder, cluster, ledger_folder, holds_folder, progress)
+    return _write(target, plan, batches, _describe(cluster), only=plan.repairs)
+
+
+class _Target(NamedTuple):
+    """The cluster that is written, and where the run records it."""
+
+    folder: RunFolder
+    cluster: Cluster
+    ledger_folder: Place
+    holds_folder: Place
+    progress: Progress
+
+
+def _write(
+    target: _Target,
+    plan: Plan,
+    batches: Batches,
+    described: "_Described",
+    *,
+    only: tuple[Difference, ...] | None = None,
+) -> tuple[Outcome, ...]:
+    """Write the rows of a plan, or `only` some of them, and record what happens to each."""
+    folder, cluster, ledger_folder, holds_folder, progress = target
     record_claim(folder, ledger_folder)
-    intents = record_intents(folder, plan, described.stored, ledger_folder)
+    part = plan if only is None else replace(plan, differences=only)
+    intents = record_intents(folder, part, described.stored, ledger_folder)
+    waiting = {row.id for row in plan.writes} - {row.id for row in part.writes}
     attempt = Attempt(folder)
     try:
         checks = _Checks(
             plan.policy,
             holds_folder,
-            watch_releases(folder, plan, ledger_folder),
-            {row.id: row.until for row in plan.writes if row.until is not None},
+            watch_releases(folder, part, ledger_folder),
+            {row.id: row.until for row in part.writes if row.until is not None},
+            frozenset(waiting),
         )
         trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
         attempt.require_folder()
@@ -113,6 +163,8 @@ class _Checks(NamedTuple):
     holds_folder: Place
     find_released: Callable[[], Keys]
     ends: Mapping[Key, str]
+    waiting: Keys
+    """The rows that a guard holds back."""
 
 
 def _describe(cluster: Cluster) -> _Described:
@@ -155,10 +207,14 @@ def _send_all(
                 described = _describe(cluster)
             refuse_while_paused(checks.policy)
             stored = described.stored
-            free, on_hold = separate_held_rows(number, rows, stored, checks.holds_folder)
+            waiting = [row for row in rows if row.id in checks.waiting]
+            going = [row for row in rows if row.id not in checks.waiting]
+            free, on_hold = separate_held_rows(number, going, stored, checks.holds_folder)
             lasting, ended = _separate_ended_rows(number, free, checks.ends)
             sorted_rows = _sort_rows(number, lasting, stored, released)
-            sorted_rows = sorted_rows._replace(outcomes=(*sorted_rows.outcomes, *on_hold, *ended))
+            waits = build_outcomes(number, waiting, Status.WAITING, None)
+            outcomes = (*sorted_rows.outcomes, *on_hold, *ended, *waits)
+            sorted_rows = sorted_rows._replace(outcomes=outcomes)
             batch, stored = _send(cluster, attempt, number, sorted_rows, stored, send=send)
             described = described._replace(stored=stored)
         except QuotaOpsError as error:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from quota_ops.kafka.outcomes import group_keys
 from quota_ops.model.approval import (
+    Decision,
     DecisionKind,
     approval_source,
     approve_command,
@@ -23,7 +24,7 @@ from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import PLAN, VALIDATED, RunFolder
+from quota_ops.store.run_folder import APPLIED, PLAN, VALIDATED, RunFolder
 from quota_ops.store.succession import format_new_plan_remedy
 
 Values = tuple[str, float | None, float | None]
@@ -38,17 +39,9 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
     does not match, a guard blocks and is not overridden, an approval is missing, or the broker has
     not accepted every batch (validate-only).
     """
-    if (time := folder.about()["as_of"]) is not None:
-        raise Refused(
-            f"this plan shows what a run at {time} would do",
-            "Nothing was written. Make a plan without --as-of.",
-        )
-    plan = _load_intact_plan(folder)
-    refuse_unless_approves(approved, folder, plan)
-    batches = folder.batches()
-    _compare_with_plan(folder, plan, batches)
-    valid = decisions.find_valid_decisions(folder, approvals, plan)
-    plan = plan.with_guards(mark_overridden(plan.guards, valid))
+    if folder.about()["as_of"] is None:
+        refuse_unless_approves(approved, folder, _load_intact_plan(folder))
+    plan, batches, valid = _load_compared_plan(folder, approvals)
     refuse_unless_guards_pass(plan)
     if needs_approval(plan) and not any(one.said is DecisionKind.APPROVED for one in valid):
         raise build_approval_error(folder, plan)
@@ -56,11 +49,36 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
     return plan, batches
 
 
+def load_repairs(folder: RunFolder, approvals: Place) -> tuple[Plan, Batches]:
+    """Return the run's plan, whose repairs may be written although guards block it, and batches.
+
+    Raises as `load_approved_plan` if the files do not belong together or are not validated.
+    """
+    plan, batches, _ = _load_compared_plan(folder, approvals)
+    _refuse_unless_validated(folder, batches)
+    return plan, batches
+
+
+def _load_compared_plan(
+    folder: RunFolder, approvals: Place
+) -> tuple[Plan, Batches, tuple[Decision, ...]]:
+    """Return the intact plan, its batches, and the decisions that are valid for it."""
+    if (time := folder.about()["as_of"]) is not None:
+        raise Refused(
+            f"this plan shows what a run at {time} would do",
+            "Nothing was written. Make a plan without --as-of.",
+        )
+    plan, batches = _load_intact_plan(folder), folder.batches()
+    _compare_with_plan(folder, plan, batches)
+    valid = decisions.find_valid_decisions(folder, approvals, plan)
+    return plan.with_guards(mark_overridden(plan.guards, valid)), batches, valid
+
+
 def build_approval_error(folder: RunFolder, plan: Plan) -> Refused:
     """Return the error for a plan that needs approval, in a run that cannot request it."""
     return Refused(
         f"{approval_source(plan)}, and plan {plan.digest[:SHORT]} is not approved",
-        "Nothing was written. If you reviewed this plan: "
+        f"{state_unwritten(folder)} If you reviewed this plan: "
         + approve_command(str(folder.place), plan),
     )
 
@@ -76,14 +94,19 @@ def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None
             raise Refused(
                 f"{typed} is too short to approve a plan: name at least {NAMED} characters of its "
                 "digest",
-                "Nothing was written. If you reviewed this plan: "
+                f"{state_unwritten(folder)} If you reviewed this plan: "
                 + approve_command(str(folder.place), plan),
             )
         most = None if typed.lower().startswith(plan.digest[:SHORT]) else SHORT
         raise Refused(
             f"the approval is for {typed[:most]}, this plan is {plan.digest[:most]}",
-            "Nothing was written. Review the plan again, then approve its digest.",
+            f"{state_unwritten(folder)} Review the plan again, then approve its digest.",
         )
+
+
+def state_unwritten(folder: RunFolder) -> str:
+    """Return that a refused run wrote nothing, or nothing but the repairs that it wrote before."""
+    return f"Nothing {'more ' if folder.has(APPLIED) else ''}was written."
 
 
 def _load_intact_plan(folder: RunFolder) -> Plan:

@@ -147,7 +147,7 @@ def judge_plan(
         desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
         earlier=earlier,
         clients=clients,
-        effects=effects,
+        risks={row: effect.risk for row, effect in effects.items()},
     )
     if not (plan.policy.ceilings or (earlier.policy and earlier.policy.ceilings)):
         return found
@@ -165,7 +165,7 @@ def _sum_by_owner(rows: Iterable[DesiredRow]) -> Totals:
 def refuse_unless_guards_pass(plan: Plan) -> None:
     """Raise GuardsRefused when a guard blocks the plan and is not overridden."""
     if plan.refused:
-        blocking, remedy = format_blocking(plan.refused)
+        blocking, remedy = format_blocking(plan.refused, len(plan.repairs))
         what = "guards block this plan"
         if plan.strict_policy.approval is ApprovalPolicy.NEVER:
             what = "cluster.yaml sets approval: never, so only --allow overrides guards"

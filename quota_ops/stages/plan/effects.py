@@ -5,20 +5,22 @@ from math import isfinite
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
-from quota_ops.model.effect import ClassEffect, Effect
+from quota_ops.model.effect import ClassEffect, Effect, Risk
 from quota_ops.model.entity import Entity
+from quota_ops.model.ledger_edits import VERIFIED
+from quota_ops.model.owners import OwnerIndex
 from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
-from quota_ops.model.tables import ACTUAL
-from quota_ops.precedence.changed_limits import Change
-from quota_ops.precedence.effects import find_effects
+from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
+from quota_ops.precedence.effects import Ownership, find_write_effects
 from quota_ops.store.parquet import to_values
 from quota_ops.store.run_folder import RunFolder
 
 EFFECTS = "effects.json"
 """The artefact with the effects that are not evident from the values before and after."""
-_Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, ...]]
+_Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, ...], Risk]
 
 
 def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
@@ -30,8 +32,31 @@ def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
 
 
 def _find(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
-    changes = {row.id: Change(row.before, row.target) for row in plan.writes}
-    return find_effects(_read_stored(folder), changes)
+    return find_write_effects(_read_stored(folder), plan.writes, _read_ownership(folder, plan))
+
+
+def _read_ownership(folder: RunFolder, plan: Plan) -> Ownership:
+    """Return who owns the stored quotas and the writes of a plan.
+
+    The owner of a stored quota is that of the ledger or, before a run has recorded it, that of the
+    file which declares it.
+    """
+    before = dict(_list_owned(folder.read_table(DESIRED)))
+    ledger = folder.read_table(LEDGER)
+    states = to_values(ledger["state"])
+    before |= {
+        row: owner
+        for (row, owner), state in zip(_list_owned(ledger), states, strict=True)
+        if state == VERIFIED
+    }
+    return Ownership(
+        before, {row.id: row.owner for row in plan.writes}, OwnerIndex(plan.policy.owners)
+    )
+
+
+def _list_owned(table: pa.Table) -> Iterator[tuple[Key, str | None]]:
+    entities, keys, owners = (to_values(table[name]) for name in ("entity", "key", "owner"))
+    return zip(map(Key, entities, keys), owners, strict=True)
 
 
 def write_effects(folder: RunFolder, effects: Mapping[Key, Effect]) -> None:
@@ -75,7 +100,7 @@ def parse_effects(values: Sequence[Any]) -> dict[Key, Effect]:
 
 
 def _list_fields(values: Mapping[str, Any]) -> list[Any]:
-    """Return an object as the list of its fields; earlier versions wrote objects only."""
+    """Return an object as the list of its fields; which has a number that JSON lacks."""
     classes = [
         [
             *(_list_limit(one[side]) for side in ("before", "after")),
@@ -83,8 +108,9 @@ def _list_fields(values: Mapping[str, Any]) -> list[Any]:
         ]
         for one in values["classes"]
     ]
-    counts = (values[name] for name in Effect._fields[1:])
-    return [values["entity"], values["key"], classes, *counts]
+    counts = (values[name] for name in Effect._fields[1:-1])
+    risk = [values["risk"][name] for name in Risk._fields]
+    return [values["entity"], values["key"], classes, *counts, risk]
 
 
 def _list_limit(values: Mapping[str, Any] | None) -> list[Any] | None:

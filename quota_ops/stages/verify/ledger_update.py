@@ -55,8 +55,9 @@ def update_ledger(
     """Record the verified rows and brokers, and the run's policy and commit.
 
     Rows that an earlier verify of the same run recorded are not recorded again, because they may
-    have been released since. If another commit was applied, or a later run writes, the ledger
-    keeps its policy, files and owners. Returns why a later run takes precedence, or None.
+    have been released since. If another commit was applied, a later run writes, or changes wait,
+    the ledger keeps its policy, commit, files and owners. Returns why a later run takes precedence,
+    or None.
     """
     foreign = _find_foreign(folder)
     new = verified.keys() - verified_before
@@ -68,7 +69,10 @@ def update_ledger(
     unacknowledged = find_unacknowledged(run.outcomes)
     known = ledger.read(ledger_folder)
     overtaken = why_overtaken(folder, known, ledger_folder)
-    follows_git = overtaken is None and why_lost(folder, known, ledger_folder) is None
+    # The commit of a plan that waits is not applied yet: its owners and policy do not count.
+    waits = any(one.status is Status.WAITING for one in run.outcomes)
+    is_last = overtaken is None and why_lost(folder, known, ledger_folder) is None
+    follows_git = is_last and not waits
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         late = [
