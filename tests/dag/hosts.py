@@ -16,12 +16,8 @@ from airflow.configuration import conf
 from airflow.executors.base_executor import BaseExecutor, get_execution_api_server_url
 from airflow.utils.state import TaskInstanceState
 
-HOSTS = "TESTS_HOSTS"
-"""The variable with the folder of all hosts; a host is a folder in it."""
-INSTALLED = "TESTS_INSTALLED"
-"""The variable with the folder of an installation of quota-ops; each host has it at its path."""
-KILLED = "kill-apply"
-"""A file among the hosts: the next that applies deletes it, and dies during its first write."""
+from tests.dag.host_folders import HOSTS, INSTALLED, KILLED
+
 _PASSED_ON = ("AIRFLOW__", "AIRFLOW_CONN_", "AWS_", "GIT_CONFIG_", "LANG", "PATH", "QUOTA_OPS_")
 _FIRST_USER = 20_000
 _USER_OF_SPARK = 65_534

@@ -25,7 +25,7 @@ from quota_ops.sql.spark_s3 import fetch_connector
 from quota_ops.store.object_client import open_client
 from quota_ops.store.run_folder import APPLIED, RunFolder
 from quota_ops.store.run_store import RunStore, find_run_store
-from tests.dag.hosts import HOSTS, INSTALLED, KILLED
+from tests.dag.host_folders import HOSTS, INSTALLED, KILLED
 from tests.dag.repository import ALICE, Quotas
 from tests.looking import seen_in_time
 from tests.objects.server import S3Server
@@ -42,7 +42,8 @@ for dag in dags.values():
 globals().update(dags)
 """
 RECONCILE, FOLLOW = "reconcile_demo", "announce_changes"
-pytestmark = pytest.mark.timeout(600)  # an Airflow of its own, and one run with Spark
+# An Airflow of its own, and one run with Spark; the demo in make test has both too.
+pytestmark = [pytest.mark.timeout(600), pytest.mark.matrix]
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,6 @@ def answered(api: AirflowApi, run_id: str, option: str) -> str:
     return state
 
 
-@pytest.mark.matrix
 def test_a_host_that_dies_in_the_middle_of_apply(
     company: Company, api: AirflowApi, quotas: Quotas
 ) -> None:
