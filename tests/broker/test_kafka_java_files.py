@@ -20,10 +20,10 @@ from cryptography.x509 import load_pem_x509_certificates
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection, find_connection
-from quota_ops.lab.kafka.jars import fetch_jars
 from quota_ops.model.errors import InvalidInput
-from quota_ops.sql.java import QUICK_START, find_java
+from quota_ops.sql.java import find_java
 from tests.broker.conftest import Listeners, add_scram_user, remove_scram_user
+from tests.broker.kafka_configs import run_command
 from tests.certificates import KEY_PASSWORD
 
 STORE_PASSWORD = "st0re-k3y"
@@ -94,12 +94,8 @@ def text_of(listeners: Listeners, listener: str, settings: str, folder: Path) ->
 
 def kafka_configs(folder: Path, listeners: Listeners, listener: str) -> str:
     """Return the output of Kafka's command that describes the users by that file."""
-    program = (find_java(), *QUICK_START, "-cp", f"{fetch_jars()}/*", "kafka.admin.ConfigCommand")
-    address = ("--bootstrap-server", listeners.addresses[listener])
     what = ("--command-config", "client.properties", "--describe", "--entity-type", "clients")
-    ran = subprocess.run(
-        [*program, *address, *what], cwd=folder, capture_output=True, text=True, check=False
-    )
+    ran = run_command(listeners.addresses[listener], what, folder)
     return ran.stdout + ran.stderr if ran.returncode else "came in"
 
 
