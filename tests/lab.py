@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from quota_ops.store.run_numbers import runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 from tests.calling import call_cli
 from tests.looking import seen_in_time
+from tests.preloaded import preloaded
 from tests.quotas_yaml import quota_entry, to_yaml
 from tests.writing import State, empty, write
 
@@ -160,7 +160,7 @@ class Lab:
     def cli(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run the command line as a process of its own, its output in pipes."""
         return subprocess.run(
-            [sys.executable, "-m", "quota_ops", *arguments],
+            [*preloaded(), *arguments],
             env=self.environment | options.pop("environment", {}),
             cwd=self.root,
             capture_output=True,

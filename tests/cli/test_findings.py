@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from quota_ops.findings.codes import CODES
 from quota_ops.report.screens import STOPS_ALL
+from tests.preloaded import preloaded
 
 QUOTAS = """\
 owner: payments
@@ -31,7 +31,7 @@ def _folder(tmp_path: Path) -> Path:
 def quota_ops(folder: Path, *arguments: str) -> tuple[int, str]:
     """Return the exit code of a command without errors, and its output."""
     ended = subprocess.run(
-        [sys.executable, "-m", "quota_ops", *arguments],
+        [*preloaded(), *arguments],
         capture_output=True,
         text=True,
         check=False,

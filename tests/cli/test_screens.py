@@ -19,6 +19,7 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from tests.lab import Lab, open_lab
 from tests.places import on_disk
+from tests.preloaded import preloaded
 from tests.signals import signals_taken
 from tests.writing import State
 
@@ -158,7 +159,7 @@ def on_a_terminal(
     """Return the exit code of a command on a terminal, and what the terminal shows."""
     ours, its = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "quota_ops", *arguments],
+        [*preloaded(), *arguments],
         stdin=its,
         stdout=its,
         stderr=its,

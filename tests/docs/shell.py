@@ -13,6 +13,7 @@ from typing import NamedTuple
 from quota_ops.lab.kafka.jars import fetch_jars
 from quota_ops.sql.java import QUICK_START, find_java
 from tests.docs.markdown import ROOT
+from tests.preloaded import preloaded
 
 _BEFORE = "git init --quiet && git add . && git commit --quiet --message Quotas\n"
 _END = "\x1e"
@@ -47,7 +48,7 @@ class Shell:
         for folder in ("desired_state", "docs/examples"):
             shutil.copytree(ROOT / folder, self.place / folder)
         (self.home / "ca.pem").touch()
-        self._program("quota-ops", "-m", "quota_ops")
+        self._write_program("quota-ops", f'exec {" ".join(preloaded())} "$@"')
         self._program("python")
         self._program("kafka-acls.sh", "-m", "tests.docs.kafka_acls")
         java = " ".join((find_java(), *QUICK_START, "-cp", f"'{fetch_jars()}/*'"))

@@ -1,0 +1,111 @@
+"""The program quota-ops for tests: a process that has imported the command line, forked.
+
+Half of the CPU time of a small command is its imports. The program is a script for Python that
+passes its streams, folder, environment and arguments to a fork, and exits with the fork's code.
+How the real process starts and ends is tested in tests/cli/test_process.py.
+"""
+
+import atexit
+import gc
+import marshal
+import os
+import runpy
+import select
+import shutil
+import socket
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+_IMPORTED = ("quota_ops.cli.stage_run", "quota_ops.stages.report", "duckdb", "kafka.admin")
+_PROGRAM = """\
+import marshal, os, socket, sys
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    request = marshal.dumps((os.getcwd(), dict(os.environ), sys.argv[1:]))
+    socket.send_fds(server, [len(request).to_bytes(4, "big")], [0, 1, 2])
+    server.sendall(request)
+    code = server.recv(1)
+sys.exit(code[0] if code else 1)
+"""
+
+
+@cache
+def preloaded() -> tuple[str, ...]:
+    """Return the command that runs quota-ops; its process starts with the first call."""
+    folder = Path(mkdtemp(prefix="quota-ops-preloaded-"))
+    address, program = folder / "socket", folder / "program.py"
+    program.write_text(_PROGRAM.format(address=str(address)))
+    # Warnings are errors, except of a function with which kafka-python reads its schemas.
+    environment = {"LANG": "C.UTF-8", "PYTHONWARNINGS": "error,ignore::DeprecationWarning"}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.preloaded", address],
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdin=subprocess.PIPE,  # closed when this process ends, even if it is killed
+        stdout=subprocess.PIPE,
+    )
+    assert server.stdout
+    assert server.stdout.readline() == b"ready\n"
+
+    def end() -> None:
+        server.communicate()
+        shutil.rmtree(folder)
+
+    atexit.register(end)
+    return (sys.executable, "-ISE", str(program))
+
+
+def serve(address: str) -> None:
+    """Import the command line, and fork for each request until standard input is closed."""
+    for module in _IMPORTED:
+        import_module(module)
+    gc.freeze()
+    setattr(os, "fsync", lambda _descriptor: None)  # noqa: B010 - no test cuts the power
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        os.write(1, b"ready\n")
+        running, listening = 0, server.fileno()
+        while listening in select.select([0, listening], [], [])[0]:
+            connection, _ = server.accept()
+            if os.fork() == 0:
+                _run(connection)
+            connection.close()
+            running += 1
+            while running and os.waitpid(-1, os.WNOHANG)[0]:
+                running -= 1
+    gc.unfreeze()  # DuckDB lists objects that Python does not free
+
+
+def _run(connection: socket.socket) -> None:
+    """Become the process of a command, run it, and send its exit code."""
+    code: Any = 1
+    try:
+        size, streams, _, _ = socket.recv_fds(connection, 4, 3)
+        with connection.makefile("rb") as request:
+            sent = request.read(int.from_bytes(size, "big"))
+        folder, environment, sys.argv[1:] = marshal.loads(sent)  # noqa: S302 - from the program
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        runpy.run_module("quota_ops", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        code = ended.code or 0
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        connection.sendall(bytes([code]))
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
