@@ -12,6 +12,7 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
+metadata.max.idle.interval.ms=0
 """
 
 

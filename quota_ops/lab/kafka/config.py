@@ -79,6 +79,8 @@ def server_properties(config: BrokerConfig, node: int, ports: Mapping[int, Ports
         "transaction.state.log.min.isr": "1",
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
+        # By default the controller writes a record twice a second: a third of an idle node's CPU.
+        "metadata.max.idle.interval.ms": "0",
         **_list_logins(config),
         **_list_authorizer(config),
         **config.properties,
