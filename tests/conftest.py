@@ -1,6 +1,7 @@
 """The brokers of the suite: real ones, started at the first use, stopped at its end."""
 
 import gc
+import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.broker.rights import secured
 from tests.faults.machine import Machine, start_machine
 from tests.objects.azure_server import AzureServer, start_azure
 from tests.objects.server import S3Server, start_s3
-from tests.workers import ByPlace, order_by_length
+from tests.workers import ByPlace, note_broker, order_by_length, stop_brokers
 
 # A busy machine is not a failure, and a failure must be reproducible.
 settings.register_profile(
@@ -43,6 +44,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order_by_length(items)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop brokers that no further test needs."""
+    stop_brokers(item, nextitem)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> None:
+    """Note the brokers that are stopped before the session ends."""
+    note_broker(fixturedef, request)
+
+
 def pytest_collection_finish() -> None:
     """Exempt the imported modules and the tests from garbage collections, which would read them.
 
@@ -60,6 +75,14 @@ def pytest_unconfigure() -> None:
 def _remembers_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the remembered files of each test apart, and out of the user's cache."""
     monkeypatch.setattr(FileCache, "folder_of_user", lambda: tmp_path / "cache" / "checked")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _waits_for_no_disk() -> Iterator[None]:
+    """Leave out fsync, which a run calls 22 times: no test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session")
