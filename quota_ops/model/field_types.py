@@ -1,6 +1,7 @@
 """Checks that values read from a file have the types that their class declares."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from operator import attrgetter
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -32,6 +33,7 @@ def refuse_unknown(values: Iterable[str], known: Iterable[str]) -> None:
         raise ValueError(f"it has an unknown field {unknown[0]!r}")
 
 
+@cache
 def _types(row: type) -> dict[str, tuple[frozenset[Any], frozenset[Any]]]:
     """Return the types of each field, and the types of the items of a tuple or a set."""
     return {name: _of_hint(hint) for name, hint in get_type_hints(row).items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 
@@ -74,6 +74,7 @@ def _read_stored(folder: RunFolder, report: Report) -> list[tuple[str, str, floa
     return [(entity, key, value) for (entity, key), value in stored.items() if value is not None]
 
 
+@cache
 def _versions() -> tuple[tuple[str, str], ...]:
     found = [("python", python_version())]
     for package in ("quota-ops", "kafka-python", "confluent-kafka", "duckdb", "pyspark"):
