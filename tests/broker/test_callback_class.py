@@ -22,7 +22,8 @@ WORDS = (
 ALICE = ("resolve", "demo", "--user", "alice")
 
 
-pytestmark = pytest.mark.local_store
+# A compiler, and a broker of its own.
+pytestmark = [pytest.mark.local_store, pytest.mark.matrix]
 
 
 @pytest.fixture(name="strange", scope="module")

@@ -192,6 +192,7 @@ def test_a_cluster_without_the_quota_calls(broker: RunningBroker, tmp_path: Path
     )
 
 
+@pytest.mark.matrix  # two more JVMs, of a Kafka that is only supported
 def test_a_cluster_with_zookeeper(tmp_path: Path) -> None:
     """ZooKeeper mode is recognised, with a note about the differences."""
     with running_zookeeper(tmp_path / "kafka") as (cluster_id, address):
