@@ -44,7 +44,8 @@ def describe_sources(
 def _describe_declared(row: DesiredRow | None, value: float) -> str:
     if row is None:
         return "not in Git"
-    place = f"{row.file}:{row.line} ({row.owner})" if row.owner else f"{row.file}:{row.line}"
+    about = "; ".join(filter(None, (row.owner, row.derivation)))
+    place = f"{row.file}:{row.line}" + (f" ({about})" if about else "")
     if same(row.value, value):
         return f"as {place} declares"
     return f"{place} declares {format_limit(row.key, row.value)}"

@@ -61,6 +61,8 @@ def test_an_override_that_ends_while_a_run_waits(lab: Lab) -> None:
 
     lab.run("reconcile")
     assert lab.stored()["user=alice"] == {KEY: 5000.0}
+    shown = lab.call("resolve", "demo", "--user", "alice", "--key", KEY).stdout
+    assert "as team.yaml:7 (team; override until 2999-01-01T00:00:00Z, then 1 kB/s)" in shown
 
     after = start_at(lab, "2999-01-01T00:00:00Z")
     run_stages(lab.resume(after, allow={}), CHAINS["reconcile"])
