@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -134,11 +135,26 @@ def _findings() -> str:
     parts = (
         f"## {one.code}\n\n**{_md(one.title[:1].upper() + one.title[1:])}** ({one.severity}).\n"
         f"{_md(one.means)}\n{one.hurts}\n{_md(one.remedy)}\n\n"
-        f"```yaml\nowner: team\nquotas:\n{textwrap.indent(one.example, '  ')}\n```\n\n"
+        f"{_example(one.example)}"
         f"Decided by {one.decided_by}.\n\n"
         for one in CODES.values()
     )
     return "\n" + "".join(parts)
+
+
+def _example(text: str) -> str:
+    """Return the example of a finding as a block for each file; without a file, quotas."""
+    parts = re.split(r"^# (cluster|team)\.yaml\n", text, flags=re.MULTILINE)
+    files = {"team": text} if len(parts) == 1 else dict(zip(parts[1::2], parts[2::2], strict=True))
+    blocks = {
+        "cluster": "# cluster.yaml\ncluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: orders\n{}",
+        "team": "owner: team\nquotas:\n{}",
+    }
+    indented = {"cluster": "", "team": "  "}
+    return "".join(
+        f"```yaml\n{blocks[file].format(textwrap.indent(part.rstrip(), indented[file]))}\n```\n\n"
+        for file, part in files.items()
+    )
 
 
 def _cli() -> str:
@@ -162,7 +178,7 @@ def _kafka_versions() -> str:
 def _packages() -> str:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
-    (layers,) = (one["layers"] for one in contracts if one["type"] == "layers")
+    (layers,) = (one["layers"] for one in contracts if one.get("containers") == ["quota_ops"])
     return table(
         ("layer", "package", "what is in it"),
         (

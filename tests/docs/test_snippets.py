@@ -18,7 +18,8 @@ from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
 from tests.platforms import schema
 
-CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
+CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\nbrokers: 3\n"
+SHARED_FILE = "profiles: {%s: {producer_byte_rate: 50 MiB}}\n"
 LANGUAGES = {"", "console", "json", "properties", "python", "sh", "text", "yaml"}
 EVERY = [Page(path) for path in PAGES]
 PLACES = ("", "quota_ops/", "docs/")
@@ -89,6 +90,9 @@ def test_yaml_passes_check(page: Page, block: Block, tmp_path: Path) -> None:
         return
     folder = tmp_path / "demo"
     folder.mkdir()
+    (tmp_path / "_shared").mkdir()
+    for name in ("gold", "silver"):
+        (tmp_path / "_shared" / f"{name}.yaml").write_text(SHARED_FILE % name)
     (folder / "cluster.yaml").write_text(CLUSTER_FILE)
     (folder / found[0]).write_text(block.text)
     assert read_cluster(folder).policy.cluster == "demo"
@@ -132,7 +136,7 @@ def test_alerts_use_metrics_that_exist() -> None:
     written = {one.name for one in parse(format_metrics([]))}
     used = {name for rule in rules for name in re.findall(r"quota_ops_\w+", rule["expr"])}
     assert all(rule["alert"] and rule["annotations"]["summary"] for rule in rules)
-    assert len(used) == 5
+    assert len(used) == 6
     assert used < written == set(re.findall(r"^\| `(quota_ops_\w+)[`{]", page, re.MULTILINE))
 
 
