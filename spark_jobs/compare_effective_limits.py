@@ -3,10 +3,9 @@
 import sys
 from argparse import ArgumentParser
 
-from pyspark.sql import SparkSession
-
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.client_effects import compare_runs
+from quota_ops.sql.spark import job_session
 from quota_ops.sql.spark_effects import SparkEffects
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
@@ -20,15 +19,13 @@ def main(folders: list[str], *, multi_line: bool = False) -> None:
     A run whose cluster.yaml names no inventory is left out. If an inventory is wrong, the other
     runs get their results, and the job prints each wrong one with its line and exits with code 2.
     """
-    spark = SparkSession.builder.appName("quota-ops effects").getOrCreate()
     try:
-        runs = [RunFolder(open_place(folder)) for folder in folders]
-        compare_runs(SparkEffects(spark, multi_line=multi_line), runs)
+        with job_session("quota-ops effects") as spark:
+            runs = [RunFolder(open_place(folder)) for folder in folders]
+            compare_runs(SparkEffects(spark, multi_line=multi_line), runs)
     except QuotaOpsError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)
-    finally:
-        spark.stop()
 
 
 if __name__ == "__main__":

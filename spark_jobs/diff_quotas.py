@@ -1,9 +1,11 @@
 """Diff one or many runs on Spark: `spark-submit diff_quotas.py RUN_FOLDER...`.
 
 With `--history RUN_STORE` as the first arguments, it then summarizes the history of all clusters.
+With SPARK_REMOTE, `python diff_quotas.py RUN_FOLDER...` uses that Spark Connect server.
 """
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -13,39 +15,23 @@ from quota_ops.sql.client_effects import compare_large_inventories
 from quota_ops.sql.history import summarize_history
 from quota_ops.sql.history_engines import EngineBySize
 from quota_ops.sql.job import diff_and_record
-from quota_ops.sql.spark import SparkEngine
+from quota_ops.sql.spark import SparkEngine, job_session
 from quota_ops.sql.spark_effects import SparkEffects
+from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore, open_place
 
 __all__ = ["main"]
 
 
-def main(folders: list[str], history: str | None = None) -> None:
-    """Write differences and batches to each run folder, and record how each diff ended.
-
-    If cluster.yaml names a large inventory, also writes which clients the differences concern.
-
-    `history` is the run store whose history is summarized in the same application. If that fails,
-    the job prints why, and ends as without it: the history is complete without a summary.
-
-    spark-submit sets master and memory. If some runs are damaged, the others get their results,
-    and the job prints each damaged run with the reason and exits with code 2.
-    """
-    spark = SparkSession.builder.appName("quota-ops diff").getOrCreate()
+def diff_quotas(spark: SparkSession, folders: Sequence[Place], history: str | None) -> None:
+    """Do in a session what `main` promises; raises SomeDamaged, or the errors of `diff_runs`."""
+    engine = SparkEngine(spark)
     try:
-        engine = SparkEngine(spark)
-        places = [open_place(folder) for folder in folders]
-        try:
-            diff_and_record(engine, places)
-            compare_large_inventories(SparkEffects(spark), places)
-        finally:
-            if history is not None:
-                _summarize(engine, history)
-    except QuotaOpsError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_code)
+        diff_and_record(engine, folders)
+        compare_large_inventories(SparkEffects(spark), folders)
     finally:
-        spark.stop()
+        if history is not None:
+            _summarize(engine, history)
 
 
 def _summarize(engine: SparkEngine, run_store: str) -> None:
@@ -56,6 +42,25 @@ def _summarize(engine: SparkEngine, run_store: str) -> None:
         sys.stderr.write(f"the history was not summarized: {error}\n")
     else:
         sys.stdout.write(f"{found.as_text()}\n")
+
+
+def main(folders: list[str], history: str | None = None) -> None:
+    """Write differences and batches to each run folder, and record how each diff ended.
+
+    If cluster.yaml names a large inventory, also writes which clients the differences concern.
+
+    `history` is the run store whose history is summarized in the same session. If that fails,
+    the job prints why, and ends as without it: the history is complete without a summary.
+
+    spark-submit sets master and memory. If some runs are damaged, the others get their results,
+    and the job prints each damaged run with the reason and exits with code 2.
+    """
+    try:
+        with job_session("quota-ops diff") as spark:
+            diff_quotas(spark, [open_place(folder) for folder in folders], history)
+    except QuotaOpsError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,9 @@
 import sys
 from argparse import ArgumentParser
 
-from pyspark.sql import SparkSession
-
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.resolve import resolve_clients
-from quota_ops.sql.spark import SparkEngine
+from quota_ops.sql.spark import SparkEngine, job_session
 from quota_ops.store.snapshot import Snapshot
 
 __all__ = ["main"]
@@ -19,11 +17,8 @@ def main(snapshot: str, clients: str, output: str) -> None:
     Each argument is a path or s3://BUCKET/KEY. The output is a folder of parts.
     """
     stored = Snapshot.read(snapshot).require_all().rows
-    spark = SparkSession.builder.appName("quota-ops resolve").getOrCreate()
-    try:
+    with job_session("quota-ops resolve") as spark:
         resolve_clients(SparkEngine(spark), stored, clients, output)
-    finally:
-        spark.stop()
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
 """Summarize the history of all clusters: `spark-submit summarize_history.py RUN_STORE`."""
 
 import sys
+from contextlib import ExitStack
 from datetime import UTC, datetime
-
-from pyspark.sql import SparkSession
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.sql.history import summarize_history
 from quota_ops.sql.history_engines import EngineBySize
-from quota_ops.sql.spark import SparkEngine
+from quota_ops.sql.spark import SparkEngine, job_session
 from quota_ops.store.run_store import RunStore, open_place
 
 __all__ = ["main"]
@@ -22,24 +21,18 @@ def main(run_store: str) -> None:
     Spark starts only if what is new is large. Prints each file that cannot be read and exits with
     code 2 then; the others are summarized.
     """
-    started: list[SparkSession] = []
-
-    def start() -> SparkEngine:
-        started.append(SparkSession.builder.appName("quota-ops history").getOrCreate())
-        return SparkEngine(started[0])
-
     try:
-        engine = EngineBySize(start)
-        store = RunStore(open_place(run_store))
-        if not store.root.entries():
-            raise InvalidInput(f"the run store {run_store} is missing or empty", _NAME_IT)
-        found = summarize_history(engine, store, datetime.now(UTC))
+        with ExitStack() as started:
+            engine = EngineBySize(
+                lambda: SparkEngine(started.enter_context(job_session("quota-ops history")))
+            )
+            store = RunStore(open_place(run_store))
+            if not store.root.entries():
+                raise InvalidInput(f"the run store {run_store} is missing or empty", _NAME_IT)
+            found = summarize_history(engine, store, datetime.now(UTC))
     except QuotaOpsError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)
-    finally:
-        for session in started:
-            session.stop()
     sys.stdout.write(f"{found.as_text()}\n")
     if found.troubles:
         sys.exit(2)

@@ -1,6 +1,10 @@
-"""The task diff: one Spark job over the run folders of a DAG run, started by spark-submit."""
+"""The task diff: one Spark job over the run folders of a DAG run.
+
+It runs on a Spark Connect server, or is started by spark-submit.
+"""
 
 import json
+import logging
 import os
 import re
 import sys
@@ -10,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from pwd import getpwuid
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Connection
@@ -17,6 +22,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from quota_ops.airflow.connection import find_airflow_connection
 from quota_ops.airflow.errors import SparkFailed, log_errors
+from quota_ops.airflow.results import describe_result
 from quota_ops.airflow.runs import ClusterFolder, find_store, start_folder
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.report import StageStatus
@@ -28,8 +34,13 @@ if TYPE_CHECKING:
 
     from quota_ops.store.run_folder import RunFolder
 
+_log = logging.getLogger(__name__)
 SPARK = "quota_ops_spark"
-"""The Airflow connection of the Spark master; without it, Spark runs on the worker."""
+"""The Airflow connection of Spark; without it, Spark runs on the worker."""
+CONNECT = "spark_connect"
+"""The type of a connection to a Spark Connect server; every other type is for spark-submit."""
+FALLBACK = "fallback"
+"""The extra of such a connection: the connection to use while its server does not respond."""
 JOB = "spark_jobs.diff_quotas"
 """The module of the job; each host has its file at its own path."""
 LOCAL = '{"conn_type": "spark", "host": "local[*]"}'
@@ -60,11 +71,12 @@ class SparkDiff(SparkSubmitOperator):
         self.clusters = clusters
         self.run_store = run_store
         self.summarizes = summarizes
+        self._is_submitted = False
 
-    def execute(self, context: "Context") -> None:
-        """Write differences and batches to every folder, and fail if one could not be compared.
+    def execute(self, context: "Context") -> str:  # type: ignore[override]
+        """Write differences and batches to every folder, and return what was found.
 
-        The job records in each folder how its diff ended.
+        Fails if one could not be compared. The job records in each folder how its diff ended.
         """
         from quota_ops.store.run_folder import stage_file
 
@@ -78,19 +90,105 @@ class SparkDiff(SparkSubmitOperator):
             for folder in described:
                 (folder.place / stage_file("diff")).delete()
             with _record_missing_ends(described):
-                self._submit(context, [one.place for one in described])
+                self._compare(context, [one.place for one in described])
+            result = self._describe_results(described)
+        _log.info("%s", result)
+        return result
 
-    def _submit(self, context: "Context", places: Sequence[Place]) -> None:
-        self.application = str(_find_file(JOB))
-        history = ["--history", find_store(self.run_store).root.uri] if self.summarizes else []
-        self.application_args = [*history, *(one.uri for one in places)]
+    def _compare(self, context: "Context", places: Sequence[Place]) -> None:
+        history = find_store(self.run_store).root.uri if self.summarizes else None
         spark = find_airflow_connection(SPARK) or _run_on_this_worker()
+        if spark.conn_type == CONNECT:
+            if _has_compared(spark, places, history):
+                return
+            spark = _find_fallback(spark)
+        self._submit(context, spark, places, history)
+
+    def _submit(
+        self, context: "Context", spark: Connection, places: Sequence[Place], history: str | None
+    ) -> None:
+        self.application = str(_find_file(JOB))
+        before = ["--history", history] if history else []
+        self.application_args = [*before, *(one.uri for one in places)]
+        self._conn_id = spark.conn_id
+        self._is_submitted = True
         self.conf = choose_settings(spark, places)
         prepare_process(spark)
         try:
             super().execute(context)
         except AirflowException as error:
             raise SparkFailed("the Spark job failed; see its output above") from error
+
+    def _describe_results(self, folders: Sequence["RunFolder"]) -> str:
+        """Return what the diff found, which Airflow logs as the task's last line."""
+        from quota_ops.model.tables import DIFFERENCES
+
+        if len(folders) == 1:
+            return describe_result("diff", folders[0])
+        counts = {str(one.about()["cluster"]): one.count(DIFFERENCES) for one in folders}
+        differing = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+        found = counted(sum(counts.values()), "difference")
+        found = f"{found}: {differing}" if differing else found
+        return f"{counted(len(counts), 'cluster')} compared, {found}."
+
+    def on_kill(self) -> None:
+        """End spark-submit, or the session on a server, which then stops its work."""
+        if not self._is_submitted:
+            raise SystemExit("the task was stopped")
+        super().on_kill()
+
+
+def _has_compared(spark: Connection, places: Sequence[Place], history: str | None) -> bool:
+    """Run the job in a session on a Spark Connect server.
+
+    Returns False if the server does not respond and the connection declares a fallback. Raises
+    SparkFailed if it declares none, or if Spark fails in the middle.
+    """
+    from quota_ops.sql.job import EngineFailed
+    from quota_ops.sql.spark_connect import ServerUnreachable, connect
+    from spark_jobs.diff_quotas import diff_quotas
+
+    try:
+        with connect(build_address(spark), _list_settings(spark)) as session:
+            diff_quotas(session, places, history)
+    except ServerUnreachable as error:
+        if not spark.extra_dejson.get(FALLBACK):
+            raise SparkFailed(error.message, error.remedy) from error
+        _log.warning("%s", error.message)
+        return False
+    except EngineFailed as error:
+        raise SparkFailed(error.message, error.remedy) from error
+    return True
+
+
+def build_address(spark: Connection) -> str:
+    """Return the address of a Spark Connect server, with the login of the connection as token.
+
+    Host and port are those of Airflow's connection type Spark Connect, and so is the extra use_ssl.
+    """
+    host = (spark.host or "localhost").removeprefix("sc://")
+    parameters = {
+        "user_id": spark.login,
+        "token": spark.password,
+        "use_ssl": str(spark.extra_dejson.get("use_ssl", "")).lower(),
+    }
+    given = "".join(f";{name}={quote(value)}" for name, value in parameters.items() if value)
+    port = f":{spark.port}" if spark.port else ""
+    return f"sc://{host}{port}{'/' if given else ''}{given}"
+
+
+def _find_fallback(spark: Connection) -> Connection:
+    """Return the connection for spark-submit which a connection to a server declares."""
+    name = spark.extra_dejson[FALLBACK]
+    found = find_airflow_connection(name)
+    if found is None or found.conn_type == CONNECT:
+        raise InvalidInput(
+            f"the extra {FALLBACK} of the Airflow connection {SPARK} is {name!r}, which is not a "
+            "connection for spark-submit",
+            'Define it, for example as {"conn_type": "spark", "host": "local[*]"}.',
+        )
+    _log.warning("the job runs by spark-submit instead, with the connection %s", name)
+    return found
 
 
 @contextmanager
@@ -158,7 +256,12 @@ def choose_settings(spark: Connection, folders: Sequence[Place]) -> dict[str, st
             "spark.sql.shuffle.partitions": "2",
             "spark.ui.enabled": "false",
         }
-    return ours | {
+    return ours | _list_settings(spark)
+
+
+def _list_settings(spark: Connection) -> dict[str, str]:
+    """Return the extras of a connection that are settings of Spark."""
+    return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in spark.extra_dejson.items()
         if name.startswith("spark.")

@@ -4,26 +4,27 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import as_file, files
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import broadcast
 
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.history import HISTORY, QUOTAS
 from quota_ops.model.moment import timed
 from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
-from quota_ops.precedence.tables import CLIENTS, RESOLVED
+from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import OVERRIDING, SIDES, ComparedRun, EngineFailed
 from quota_ops.sql.resolve import QUOTA_KEYS, Address, find_suffix
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
+from quota_ops.sql.spark_connect import ADDRESS, connect, explain_failure
 from quota_ops.sql.spark_s3 import list_settings
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
@@ -39,6 +40,15 @@ _OF_OVERRIDES = {
 }
 """Settings of a session while it computes the overrides."""
 LARGE_JVM = "-XX:+UseSerialGC"
+SMALL_BYTES = 1_000_000
+"""Bytes of Parquet, about 50,000 rows, below which planning and compiling is most of the work."""
+SMALL_RUN = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""The settings for a small run: a third less CPU at the first diff of a JVM."""
 PARTITION_ROWS = 200_000
 """Rows of the history that a task sorts at a time."""
 LARGE_BYTES = 4_000_000
@@ -58,13 +68,18 @@ class SparkEngine:
         if another attempt for one of the runs ended first.
         """
         sides = {table: [run.folder / table.file for run in runs] for table in SIDES}
+        is_small = len(runs) == 1 and measure_sides([runs[0].folder]) < SMALL_BYTES
         with Attempt.begin(runs) as attempt:
             folders = {run.cluster: str(number) for number, run in enumerate(runs)}
-            self.write_results(sides, folders, attempt.place)
+            self.write_results(sides, folders, attempt.place, SMALL_RUN if is_small else {})
             attempt.publish()
 
     def write_results(
-        self, sides: Mapping[Table[Any], Sequence[Place]], folders: Mapping[str, str], to: Place
+        self,
+        sides: Mapping[Table[Any], Sequence[Place]],
+        folders: Mapping[str, str],
+        to: Place,
+        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Write RESULTS to `to`/TABLE/folder=NAME; `folders` has names by cluster.
 
@@ -72,60 +87,64 @@ class SparkEngine:
         place of a file of DIFFERENCES, one of OVERRIDING counts if there is one.
         """
         # A broadcast passes through the driver, and Spark judges by compressed size: only by hints.
-        self._spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+        only_hints = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
         try:
-            for table, places in sides.items():
-                self._read_side(table, places).createOrReplaceTempView(table.name)
-            names = pa.table({"cluster": list(folders), "folder": list(folders.values())})
-            by_cluster = broadcast(self._spark.createDataFrame(names))
-            with timed(_log, logging.DEBUG, "diff.sql in Spark"):
-                found = self._spark.sql(text.diff_text()).join(by_cluster, "cluster")
-                self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
-            if not any(one.path.endswith(".parquet") for one in (to / DIFFERENCES.name).walk()):
-                return  # nothing differs: batches.sql would only cost its planning
-            # What is examined and batched is what is stored, and is not computed twice.
-            written = self._read_parquet(DIFFERENCES, to / DIFFERENCES.name)
-            written.createOrReplaceTempView(DIFFERENCES.name)
-            if self._spark.sql(text.MAY_OVERRIDE).collect():
-                with timed(_log, logging.DEBUG, "overrides.sql in Spark"):
-                    self._write_overrides(by_cluster, to)
-            with timed(_log, logging.DEBUG, "batches.sql in Spark"):
-                found = self._spark.sql(text.batches_text()).join(by_cluster, "cluster")
-                self._write(found, BATCHES, ("cluster", "batch", "entity", "key"), to)
+            with change_settings(self._spark, only_hints | dict(settings)):
+                self._write_results(sides, folders, to)
         except (PySparkException, Py4JJavaError) as error:
-            # The first line of an error in Java names the call, the second one the error.
-            why = " ".join(str(error).strip().splitlines()[:2])
+            why = explain_failure(error)
             raise EngineFailed(f"Spark cannot compare the runs: {why}") from error
+
+    def _write_results(
+        self, sides: Mapping[Table[Any], Sequence[Place]], folders: Mapping[str, str], to: Place
+    ) -> None:
+        for table, places in sides.items():
+            self._read_side(table, places).createOrReplaceTempView(table.name)
+        names = pa.table({"cluster": list(folders), "folder": list(folders.values())})
+        by_cluster = self._spark.createDataFrame(names).hint("broadcast")
+        with timed(_log, logging.DEBUG, "diff.sql in Spark"):
+            found = self._spark.sql(text.diff_text()).join(by_cluster, "cluster")
+            self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
+        if not any(one.path.endswith(".parquet") for one in (to / DIFFERENCES.name).walk()):
+            return  # nothing differs: batches.sql would only cost its planning
+        # What is examined and batched is what is stored, and is not computed twice.
+        written = self._read_parquet(DIFFERENCES, to / DIFFERENCES.name)
+        written.createOrReplaceTempView(DIFFERENCES.name)
+        if self._spark.sql(text.MAY_OVERRIDE).collect():
+            with timed(_log, logging.DEBUG, "overrides.sql in Spark"):
+                self._write_overrides(by_cluster, to)
+        with timed(_log, logging.DEBUG, "batches.sql in Spark"):
+            found = self._spark.sql(text.batches_text()).join(by_cluster, "cluster")
+            self._write(found, BATCHES, ("cluster", "batch", "entity", "key"), to)
 
     def _write_overrides(self, by_cluster: DataFrame, to: Place) -> None:
         """Write OVERRIDES, and with the kind overriding the DIFFERENCES of their clusters."""
         spark, order = self._spark, ("cluster", "entity", "key")
-        for name, value in _OF_OVERRIDES.items():
-            spark.conf.set(name, value)
         *views, last = text.OVERRIDE_VIEWS
-        for view in views:  # written, because Spark would plan each again in every later one
-            place = hadoop_uri(to / f"_{view}")
-            found = spark.sql(text.override_text(view))
-            found.write.parquet(place)
-            spark.read.schema(found.schema).parquet(place).createOrReplaceTempView(view)
-        found = spark.sql(text.override_text(last)).join(by_cluster, "cluster")
-        self._write(found, OVERRIDES, (*order, "declared_entity"), to)
-        for name in _OF_OVERRIDES:
-            spark.conf.unset(name)
-        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+        with change_settings(spark, _OF_OVERRIDES):
+            for view in views:  # written, because Spark would plan each again in every later one
+                place = hadoop_uri(to / f"_{view}")
+                found = spark.sql(text.override_text(view))
+                found.write.parquet(place)
+                spark.read.schema(found.schema).parquet(place).createOrReplaceTempView(view)
+            found = spark.sql(text.override_text(last)).join(by_cluster, "cluster")
+            self._write(found, OVERRIDES, (*order, "declared_entity"), to)
         overrides = self._read_parquet(OVERRIDES, to / OVERRIDES.name)
         overrides.createOrReplaceTempView(OVERRIDES.name)
-        clusters = broadcast(overrides.select("cluster").distinct().join(by_cluster, "cluster"))
-        found = spark.sql(text.overriding_text()).join(clusters, "cluster")
+        clusters = overrides.select("cluster").distinct().join(by_cluster, "cluster")
+        found = spark.sql(text.overriding_text()).join(clusters.hint("broadcast"), "cluster")
         self._write(found, OVERRIDING, order, to)
 
     def _read_side(self, table: Table[Any], places: Sequence[Place]) -> DataFrame:
         """Return a side: a small one through the store, a large one read by the executors."""
         if table in SMALL_SIDES:
-            rows = [parquet.from_bytes(table, one.read(), str(one)) for one in places]
-            plain = [one.cast(parquet.arrow_schema(table)) for one in rows]
+            plain = [
+                parquet.from_bytes(table, one.read(), str(one)).cast(parquet.arrow_schema(table))
+                for one in places
+            ]
             # Spark loses rows of a table in which some chunks are empty.
-            return broadcast(self._spark.createDataFrame(pa.concat_tables(plain).combine_chunks()))
+            rows = pa.concat_tables(plain).combine_chunks()
+            return self._spark.createDataFrame(rows, spark_schema(table)).hint("broadcast")
         return self._read_parquet(table, *places)
 
     def _read_parquet(self, table: Table[Any], *places: Place) -> DataFrame:
@@ -158,7 +177,10 @@ class SparkEngine:
             history.createOrReplaceTempView("history")
             read[QUOTAS].createOrReplaceTempView("quotas_before")
             number = history.count() + read[QUOTAS].count()
-            with self._partitions(number), timed(_log, logging.DEBUG, "the history in Spark"):
+            with (
+                change_settings(spark, self._choose_partitions(number)),
+                timed(_log, logging.DEBUG, "the history in Spark"),
+            ):
                 for view in text.HISTORY_VIEWS:
                     found = spark.sql(text.history_text(view))
                     if view in {"ends", "drifts"}:  # the other views read them several times
@@ -171,7 +193,7 @@ class SparkEngine:
                     rows = rows.sort("cluster", table.names[1], *table.names[2:3])
                     rows.write.parquet(hadoop_uri(to / table.name))
         except (PySparkException, Py4JJavaError) as error:
-            why = " ".join(str(error).strip().splitlines()[:2])
+            why = explain_failure(error)
             raise EngineFailed(f"Spark cannot summarize the history: {why}") from error
         finally:
             spark.catalog.clearCache()
@@ -181,23 +203,16 @@ class SparkEngine:
             for name, place in files.items()
         }
 
-    @contextmanager
-    def _partitions(self, rows: int) -> Iterator[None]:
+    def _choose_partitions(self, rows: int) -> dict[str, str]:
         """Choose the number of partitions by that of rows: each costs a task in thirty shuffles."""
-        conf, name = self._spark.conf, "spark.sql.shuffle.partitions"
-        before = conf.get(name)
-        if not self._spark.sparkContext.getConf().contains(name):
-            conf.set(name, str(2 + rows // PARTITION_ROWS))
-        try:
-            yield
-        finally:
-            conf.set(name, str(before))
+        name = "spark.sql.shuffle.partitions"
+        return {} if name in self._spark.conf.getAll else {name: str(2 + rows // PARTITION_ROWS)}
 
     def resolve(self, clients: Address, limits: pa.Table, destination: Address) -> None:
         """Write RESOLVED to a folder of parts, from a .csv, .jsonl or .parquet file of CLIENTS."""
-        views = {"quota_keys": QUOTA_KEYS, "limits": limits}
-        for name, rows in views.items():
-            self._spark.createDataFrame(rows).createOrReplaceTempView(name)
+        self._spark.createDataFrame(QUOTA_KEYS).createOrReplaceTempView("quota_keys")
+        known = self._spark.createDataFrame(limits, spark_schema(LIMITS))
+        known.createOrReplaceTempView("limits")
         self._read(clients).toDF("user_name", "client_id").createOrReplaceTempView("clients")
         is_csv = find_suffix(destination) == ".csv"
         found = self._spark.sql(text.resolve_text(spreadsheet=is_csv)).toDF(*RESOLVED.names)
@@ -240,17 +255,61 @@ def jvm_options(folders: Sequence[Place]) -> str:
     """Return the driver's JVM options: QUOTA_OPS_SPARK_JVM, or options that fit the input size."""
     if (chosen := os.environ.get("QUOTA_OPS_SPARK_JVM")) is not None:
         return chosen
+    return LARGE_JVM if measure_sides(folders) > LARGE_BYTES else SMALL_JVM
+
+
+def measure_sides(folders: Sequence[Place]) -> int:
+    """Return the bytes of the tables that a diff reads."""
     sides = {side.file for side in SIDES}
-    size = sum(leaf.size for one in folders for leaf in one.walk() if leaf.path in sides)
-    return LARGE_JVM if size > LARGE_BYTES else SMALL_JVM
+    return sum(leaf.size for one in folders for leaf in one.walk() if leaf.path in sides)
+
+
+@contextmanager
+def change_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of a session until the end of the block."""
+    before = spark.conf.getAll
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        with suppress(PySparkException):  # of a session that is lost with its server
+            for name in settings:
+                if name in before:
+                    spark.conf.set(name, before[name])
+                else:
+                    spark.conf.unset(name)
+
+
+@contextmanager
+def job_session(name: str) -> Iterator[SparkSession]:
+    """Yield the session of a job, and stop it at the end.
+
+    It is on the Spark Connect server of SPARK_REMOTE; without one, spark-submit chose where Spark
+    runs. Raises the errors of `connect`.
+    """
+    if address := os.environ.get(ADDRESS):
+        with connect(address, {}) as session:
+            yield session
+        return
+    spark = SparkSession.builder.appName(name).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
 
 
 @contextmanager
 def local_session(folders: Sequence[Place]) -> Iterator[SparkSession]:
     """Yield a Spark session in this process and stop it at the end; reuse one that runs already.
 
-    The master is SPARK_MASTER, or this machine. Raises MissingTool without a suitable Java.
+    The master is SPARK_MASTER, or this machine. With SPARK_REMOTE, the session is on that Spark
+    Connect server instead. Raises MissingTool without a suitable Java, and the errors of `connect`.
     """
+    if address := os.environ.get(ADDRESS):
+        with connect(address, {}) as session:
+            yield session
+        return
     if running := SparkSession.getActiveSession():
         yield running
         return

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from quota_ops.model.errors import ClusterTrouble, MissingTool, QuotaOpsError
+from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.sql.class_archive import ClassArchive, record_classes
 from quota_ops.sql.java import find_java
@@ -25,13 +26,13 @@ SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Halves the CPU time of a cold start and a small diff; doubles the time for a million rows."""
 _KEY = ("training", "user=a", "producer_byte_rate")
 _ROWS = (
-    (DESIRED, [(*_KEY, 2.0, "team", None, "team.yaml", 1)]),
-    (ACTUAL, [(*_KEY, 1.0, True, None)]),
-    (LEDGER, [(*_KEY, 1.0, "verified", None, None, None, "run", "2026-01-01T00:00:00Z", 1)]),
+    (DESIRED, [DesiredRow(*_KEY, 2.0, "team", None, "team.yaml", 1)]),
+    (ACTUAL, [ActualRow(*_KEY, 1.0, True, None)]),
+    (LEDGER, [LedgerRow(*_KEY, 1.0, "verified", None, None, None, "run", "2026-01-01T00:00:00Z")]),
     (HOLDS, [("training", "user=b", "until tomorrow")]),
     (CLUSTERS, [("training", "repair", False, "", "")]),
 )
-"""A run with one difference, so that the job loads the classes of every step."""
+"""A run with one difference, so that a job loads the classes of every step."""
 
 
 def find_spark() -> Path:
@@ -68,12 +69,17 @@ def make_archive() -> None:
     sys.stderr.write("preparing Spark for quick starts, once ...\n")
     with archive.recording_folder() as scratch:
         folder, recorded = scratch / "run", scratch / "spark.jsa"
-        folder.mkdir()
-        for table, rows in _ROWS:
-            content = parquet.to_bytes(table, parquet.from_rows(table, rows))
-            (folder / table.file).write_bytes(content)
+        write_training_run(folder)
         _run_job(folder, record_classes(recorded))
         archive.keep(recorded)
+
+
+def write_training_run(folder: Path) -> None:
+    """Create a run folder whose diff loads the classes of every step."""
+    folder.mkdir()
+    for table, rows in _ROWS:
+        content = parquet.to_bytes(table, parquet.from_rows(table, rows))
+        (folder / table.file).write_bytes(content)
 
 
 def _archive() -> ClassArchive:

@@ -6,17 +6,18 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import broadcast
 
 from quota_ops.model.client_effects import CLIENT_EFFECTS, INVENTORY, OwnerEffects
 from quota_ops.model.moment import timed
+from quota_ops.precedence.tables import LIMITS
 from quota_ops.sql import text
 from quota_ops.sql.attempt import delete_tree
 from quota_ops.sql.effects import UNLIMITED_KEYS
 from quota_ops.sql.inventory import Inventory
 from quota_ops.sql.inventory_lines import explain_wrong_clients
 from quota_ops.sql.job import EngineFailed
-from quota_ops.sql.spark import hadoop_uri, spark_schema
+from quota_ops.sql.spark import change_settings, hadoop_uri, spark_schema
+from quota_ops.sql.spark_connect import explain_failure
 from quota_ops.store.place import Place
 
 _log = logging.getLogger(__name__)
@@ -49,25 +50,23 @@ class SparkEffects:
         No client is moved between tasks, however many a user has; only the check for clients with
         several lines does that.
         """
-        conf = self._spark.conf
         split = _SPLIT_BYTES[inventory.suffix]
-        conf.set("spark.sql.files.maxPartitionBytes", str(split))
-        conf.set("spark.sql.autoBroadcastJoinThreshold", "10MB")  # which a diff switches off
-        needed = 2 + inventory.bytes // split
-        if int(conf.get("spark.sql.shuffle.partitions") or 0) < needed:
-            conf.set("spark.sql.shuffle.partitions", str(needed))
+        settings = {"spark.sql.files.maxPartitionBytes": str(split)}
+        needed, partitions = 2 + inventory.bytes // split, "spark.sql.shuffle.partitions"
+        if int(self._spark.conf.get(partitions) or 0) < needed:
+            settings[partitions] = str(needed)
         try:
-            self._create_inventory(inventory)
-            for name, rows in (
-                ("quota_keys", UNLIMITED_KEYS),
-                ("limits_before", before),
-                ("limits_after", after),
-            ):
-                self._spark.createDataFrame(_plain(rows)).createOrReplaceTempView(name)
-            with timed(_log, logging.DEBUG, "the effects in Spark"):
-                return self._write_effects(inventory, to)
+            with change_settings(self._spark, settings):
+                self._create_inventory(inventory)
+                known = self._spark.createDataFrame(UNLIMITED_KEYS)
+                known.createOrReplaceTempView("quota_keys")
+                for name, rows in (("limits_before", before), ("limits_after", after)):
+                    limits = self._spark.createDataFrame(_plain(rows), spark_schema(LIMITS))
+                    limits.createOrReplaceTempView(name)
+                with timed(_log, logging.DEBUG, "the effects in Spark"):
+                    return self._write_effects(inventory, to)
         except (PySparkException, Py4JJavaError) as error:
-            why = " ".join(str(error).strip().splitlines()[:2])
+            why = explain_failure(error)
             raise EngineFailed(f"Spark cannot compare the limits of clients: {why}") from error
 
     def _create_inventory(self, inventory: Inventory) -> None:
@@ -90,7 +89,7 @@ class SparkEffects:
         self._keep("classes", text.classes_text(), to / "_classes")
         number = self._keep("class_effects", text.class_effects_text(), to / "_class_effects")
         if number <= MOST_BROADCAST:
-            broadcast(spark.table("class_effects")).createOrReplaceTempView("class_effects")
+            spark.table("class_effects").hint("broadcast").createOrReplaceTempView("class_effects")
         self._keep(
             "used", text.client_usage_text() if inventory.has_rates else _NO_USAGE, to / "_used"
         )

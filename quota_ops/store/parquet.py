@@ -1,8 +1,10 @@
 """Tables as Parquet bytes; columns are checked against the model on reading and writing."""
 
 import io
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +17,22 @@ from quota_ops.store.written_by import WRITTEN_BY, explain_newer, find_newer, st
 
 # Arrow's own pool does not return freed memory: 45 MB in a plan of 10,000 entities.
 pa.set_memory_pool(pa.system_memory_pool())
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Does not find pandas, which Spark Connect needs and nothing here."""
+
+    def find_spec(self, fullname: str, *_: Any) -> None:
+        """Raise ModuleNotFoundError for pandas; find nothing else."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
+# pyarrow imports pandas at its first array, in 0.4 s of CPU time, only to recognize its objects. A
+# program that uses pandas itself still can: pyarrow looks again when pandas is needed.
+sys.meta_path.insert(0, without_pandas := _WithoutPandas())
+pa.array([])
+sys.meta_path.remove(without_pandas)
 
 ARROW_TYPES = {TEXT: pa.string(), NUMBER: pa.float64(), COUNT: pa.int32(), FLAG: pa.bool_()}
 REPEATED = pa.dictionary(pa.int32(), pa.string())

@@ -23,7 +23,18 @@ def record_command(folder: Path, patch: pytest.MonkeyPatch, then: str = "") -> P
     return record
 
 
-def set_connection(patch: pytest.MonkeyPatch, host: str, **extra: object) -> None:
+def set_connection(patch: pytest.MonkeyPatch, host: str, /, **extra: object) -> None:
     """Define the Airflow connection to Spark."""
     conn = {"conn_type": "spark", "host": host, "extra": extra}
     patch.setenv("AIRFLOW_CONN_QUOTA_OPS_SPARK", json.dumps(conn))
+
+
+def set_server(patch: pytest.MonkeyPatch, **fields: object) -> None:
+    """Replace that connection by one to a Spark Connect server, with it as the fallback `cold`.
+
+    A dead server fails at once.
+    """
+    patch.setenv("AIRFLOW_CONN_COLD", os.environ["AIRFLOW_CONN_QUOTA_OPS_SPARK"])
+    conn = {"conn_type": "spark_connect", "host": "localhost", **fields}
+    patch.setenv("AIRFLOW_CONN_QUOTA_OPS_SPARK", json.dumps(conn))
+    patch.setattr("quota_ops.sql.spark_connect._RETRIES", 0)

@@ -17,7 +17,7 @@ from quota_ops.store.ledger import change
 from quota_ops.store.run_store import RunStore, open_place
 from tests.broker.rights import rights
 from tests.dag.asset_events import list_events
-from tests.dag.recording import SUBMIT, record_command, set_connection
+from tests.dag.recording import SUBMIT, record_command, set_connection, set_server
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 from tests.engines.five_days import end
 from tests.places import on_disk
@@ -49,13 +49,15 @@ def test_some_clusters_cannot_be_looked_at(
     demo: Repository,
     quotas: Quotas,
     secured_broker: RunningBroker,
+    *,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     tmp_path: Path,
 ) -> None:
     """One Spark job compares all reachable clusters; the others are reported, and the run fails.
 
-    The job runs by the binary and with the settings of the Airflow connection, and it summarizes
-    the history in the same application.
+    The Spark Connect server is dead, and the log shows which connection is used instead: the job
+    runs by its binary and with its settings, and summarizes the history in the same application.
     """
     demo.store.mkdir(parents=True, exist_ok=True)
     append(RunStore(open_place(demo.store)), end("2026-11-01T10:00:00Z", drifts=True))
@@ -63,6 +65,8 @@ def test_some_clusters_cannot_be_looked_at(
     command = record_command(tmp_path, monkeypatch, then=str(submit))
     own = {"spark.sql.shuffle.partitions": 1, "deploy-mode": "client"}
     set_connection(monkeypatch, "local[2]", **{"spark-binary": SUBMIT}, **own)
+    caplog.set_level("INFO", "quota_ops.airflow.spark")
+    set_server(monkeypatch, port=1, extra={"fallback": "cold"})
     quotas.set({"user=alice producer_byte_rate": 7, "user=mallory producer_byte_rate": 9})
     host, port = secured_broker.bootstrap().split(":")
     connect(monkeypatch, "second", host, int(port))
@@ -98,6 +102,12 @@ def test_some_clusters_cannot_be_looked_at(
     found = read_history(RunStore(open_place(demo.store)), "demo")
     assert (found.quotas[0].drifts, len(found.days), found.troubles) == (1, 2, ())
     assert "spark.sql.shuffle.partitions=1" in command.read_text().splitlines()
+    messages = [one.getMessage() for one in caplog.records if one.name == "quota_ops.airflow.spark"]
+    assert [one.partition(": failed to connect")[0] for one in messages] == [
+        "the Spark Connect server sc://localhost:1 does not respond",
+        "the job runs by spark-submit instead, with the connection cold",
+        "2 clusters compared, 3 differences: demo 2, second 1.",
+    ]
 
 
 @pytest.mark.usefixtures("embedded")

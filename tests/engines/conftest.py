@@ -10,6 +10,7 @@ from quota_ops.sql.embedded import EmbeddedEngine
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from quota_ops.lab.spark_server import SparkServer
     from quota_ops.sql.spark import SparkEngine
 
 
@@ -36,7 +37,37 @@ def spark(session: "SparkSession") -> "SparkEngine":
     return SparkEngine(session)
 
 
-@pytest.fixture(scope="session", params=["embedded", "spark"])
+@pytest.fixture(scope="session")
+def spark_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkServer]":
+    """Start a Spark Connect server, which all tests share."""
+    from quota_ops.lab.spark_server import start_spark_server  # noqa: PLC0415 - pyspark
+
+    with start_spark_server(tmp_path_factory.mktemp("spark")) as server:
+        server.warm_up()
+        yield server
+
+
+@pytest.fixture(scope="session")
+def connected(spark_server: "SparkServer") -> "Iterator[SparkSession]":
+    """Open a session on the Spark Connect server."""
+    from quota_ops.sql.spark_connect import connect  # noqa: PLC0415 - pyspark
+
+    with connect(spark_server.address, {}) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def connect(connected: "SparkSession") -> "SparkEngine":
+    """Return Spark by Spark Connect."""
+    from quota_ops.sql.spark import SparkEngine  # noqa: PLC0415 - a JVM
+
+    return SparkEngine(connected)
+
+
+@pytest.fixture(
+    scope="session",
+    params=["embedded", "spark", pytest.param("connect", marks=pytest.mark.matrix)],
+)
 def engine(request: pytest.FixtureRequest) -> object:
     """Return each engine in turn."""
     return request.getfixturevalue(request.param)

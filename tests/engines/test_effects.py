@@ -41,14 +41,17 @@ CASES: tuple[Any, ...] = tuple(
 )
 
 
-@pytest.fixture(scope="session", params=["embedded", "spark"])
+@pytest.fixture(
+    scope="session",
+    params=["embedded", "session", pytest.param("connected", marks=pytest.mark.matrix)],
+)
 def comparing(request: pytest.FixtureRequest) -> EffectsEngine:
     """Return each engine in turn."""
     if request.param == "embedded":
         return EmbeddedEffects()
     from quota_ops.sql.spark_effects import SparkEffects  # noqa: PLC0415 - a JVM
 
-    session: SparkSession = request.getfixturevalue("session")
+    session: SparkSession = request.getfixturevalue(request.param)
     return SparkEffects(session)
 
 

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,10 +17,8 @@ from quota_ops.store.run_store import open_place
 from tests.clock import PROMPTLY
 from tests.engines.comparing import compare
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 LONG = "x" * 40_000
+SESSIONS = ["session", pytest.param("connected", marks=pytest.mark.matrix)]
 WRONG: tuple[tuple[str, str, str], ...] = (
     ("a.txt", "", "a.txt must end in one of .csv, .jsonl, .parquet"),
     ("a.csv", "", "a.csv:1: the inventory has no column user and no client-id"),
@@ -243,8 +240,11 @@ def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
         assert error.value.message == expected
 
 
+@pytest.mark.parametrize("name_of_session", SESSIONS)
 @pytest.mark.parametrize("number", [5, 8, 10, 11, 17])
-def test_spark_names_the_line_too(session: "SparkSession", number: int, tmp_path: Path) -> None:
+def test_spark_names_the_line_too(
+    request: pytest.FixtureRequest, name_of_session: str, number: int, tmp_path: Path
+) -> None:
     """A broken line, a client with two lines, a long name and a text for a rate end the job."""
     from quota_ops.sql.spark_effects import SparkEffects  # noqa: PLC0415 - a JVM
 
@@ -253,7 +253,7 @@ def test_spark_names_the_line_too(session: "SparkSession", number: int, tmp_path
     place.write_text(content, "utf-8")
 
     with pytest.raises(NotClients) as error:
-        compare(SparkEffects(session), place, {}, {})
+        compare(SparkEffects(request.getfixturevalue(name_of_session)), place, {}, {})
 
     assert error.value.message == f"{tmp_path}/{message.format(folder=tmp_path)}"
     assert list(tmp_path.iterdir()) == [place]

@@ -1,0 +1,180 @@
+"""A Spark Connect server for the demo, `quota-ops up` and the tests, on loopback only."""
+
+import json
+import os
+import secrets
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from quota_ops.lab.kafka.broker import is_port_open
+from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
+from quota_ops.model.errors import ClusterTrouble
+from quota_ops.sql.job import diff_runs
+from quota_ops.sql.spark_archive import (
+    SMALL_JVM,
+    driver_options,
+    find_spark,
+    write_training_run,
+)
+from quota_ops.store.run_store import open_place
+
+_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_SETTINGS = "server.conf"
+_STATE = "server.json"
+_LOG = "spark.log"
+_START_SECONDS = 120.0
+_TAIL_LINES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkServer(StoppedAtEnd):
+    """A Spark Connect server, running or not; as a context manager it stops at its end."""
+
+    home: Path
+    port: int
+    token: str = field(repr=False)
+    process: OwnProcess = field(compare=False)
+
+    @property
+    def endpoint(self) -> str:
+        """Its address."""
+        return f"sc://localhost:{self.port}"
+
+    @property
+    def address(self) -> str:
+        """Its address with the token that it requires, for `connect` and SPARK_REMOTE."""
+        return f"{self.endpoint}/;token={self.token}"
+
+    @property
+    def airflow_environment(self) -> dict[str, str]:
+        """The environment variable with the Airflow connection to it, in which the DAGs use it."""
+        server = {"conn_type": "spark_connect", "host": "localhost", "port": self.port}
+        return {"AIRFLOW_CONN_QUOTA_OPS_SPARK": json.dumps(server | {"password": self.token})}
+
+    @property
+    def running(self) -> bool:
+        """Whether its process is alive."""
+        return self.process.alive
+
+    @property
+    def log(self) -> Path:
+        """Its log."""
+        return self.home / _LOG
+
+    def warm_up(self) -> None:
+        """Wait until it responds, and compare a small run, so that the next diff is fast.
+
+        Raises MissingTool without the packages of Spark Connect; ClusterTrouble, with the end of
+        the log, when it does not start within two minutes.
+        """
+        from quota_ops.sql.spark import SparkEngine  # noqa: PLC0415 - pyspark
+        from quota_ops.sql.spark_connect import connect  # noqa: PLC0415 - pyspark
+
+        self._wait_until_it_listens()
+        with TemporaryDirectory(dir=self.home) as scratch, connect(self.address, {}) as session:
+            write_training_run(Path(scratch, "run"))
+            diff_runs(SparkEngine(session), [open_place(Path(scratch, "run"))])
+
+    def _wait_until_it_listens(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while not is_port_open(self.port):
+            if not self.running or time.monotonic() > deadline:
+                tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+                raise ClusterTrouble(f"Spark did not start; the end of {self.log}:\n{tail}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """Stop it, and return when it has ended."""
+        self.process.stop()
+
+
+def start_spark_server(home: Path, *, detached: bool = False) -> SparkServer:
+    """Start a server in `home`, and return it before it responds, which `warm_up` waits for.
+
+    A server that runs there already is returned. It keeps its port and token across starts, so that
+    a connection to it stays valid. It ends with this process, unless `detached`. Raises
+    MissingTool without pyspark or Java.
+    """
+    home = home.resolve()
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    earlier = find_spark_server(home)
+    if earlier and earlier.running:
+        return earlier
+    port = _choose_port(earlier.port if earlier else 0)
+    token = earlier.token if earlier else secrets.token_urlsafe(24)
+    _write_private(home / _SETTINGS, _format_settings(port, token))
+    spark_submit = [
+        str(find_spark() / "bin" / "spark-class"),
+        "org.apache.spark.deploy.SparkSubmit",
+    ]
+    process = launch(
+        [*spark_submit, "--properties-file", _mark(home), "--class", _CLASS, "spark-internal"],
+        mark=_mark(home),
+        log=home / _LOG,
+        environment=_environment(home),
+        detached=detached,
+    )
+    state = {"pid": process.pid, "port": port, "token": token}
+    _write_private(home / _STATE, json.dumps(state))
+    return SparkServer(home=home, port=port, token=token, process=process)
+
+
+def find_spark_server(home: Path) -> SparkServer | None:
+    """Return the server last started in a home, running or not; None if there was none."""
+    home = home.resolve()
+    try:
+        state = json.loads((home / _STATE).read_text())
+        process = OwnProcess(pid=state["pid"], mark=_mark(home))
+        return SparkServer(home=home, port=state["port"], token=state["token"], process=process)
+    except (OSError, ValueError, KeyError, TypeError):  # or a file that a crash left incomplete
+        return None
+
+
+def _mark(home: Path) -> str:
+    return str(home / _SETTINGS)
+
+
+def _choose_port(wanted: int) -> int:
+    """Return a free port, which is the wanted one unless it is taken."""
+    try:
+        with socket.create_server(("127.0.0.1", wanted)) as bound:
+            return int(bound.getsockname()[1])
+    except OSError:
+        return _choose_port(0)
+
+
+def _format_settings(port: int, token: str) -> str:
+    settings = {
+        "spark.master": "local[*]",
+        "spark.connect.authenticate.token": token,
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.defaultJavaOptions": driver_options(),
+        "spark.driver.extraJavaOptions": SMALL_JVM,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.log.level": "WARN",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _environment(home: Path) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if "SPARK" not in name}
+    return inherited | {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_DIRS": str(home / "tmp"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+def _write_private(file: Path, content: str) -> None:
+    """Write a file that contains the token, and that nobody else may read."""
+    file.touch(mode=0o600)
+    file.write_text(content)
