@@ -52,7 +52,7 @@ dist: setup ## build wheel and source archive, and plan with the wheel in an emp
 docs: setup ## build the site of the documentation into build/site; a link that leads nowhere ends it
 	@$(BIN)/zensical build --strict --clean
 
-up: setup ## start the sandbox broker and Airflow in the background; prints address and login
+up: setup ## start the sandbox broker, Spark and Airflow in the background; prints address and login
 	@$(BIN)/quota-ops up
 
 down: setup ## stop what `make up` started

@@ -58,7 +58,7 @@ COMMANDS = {
     "findings": "Explain the findings of check and plan.",
     "sandbox": "Run a real Kafka broker on this machine to try things out.",
     "demo": "Play a tour on a real Kafka and Airflow, and clean up.",
-    "up": "Start the sandbox broker and Airflow in the background.",
+    "up": "Start the sandbox broker, Spark and Airflow in the background.",
     "down": "Stop what `up` started.",
 }
 """Each command with its line in `--help`, in the order of `--help`; its module has its name."""

@@ -1,4 +1,4 @@
-"""The command `up`: keep the sandbox broker and Airflow running in the background."""
+"""The command `up`: keep the sandbox broker, Spark and Airflow running in the background."""
 
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ Examples:
   quota-ops down"""
 )
 def up() -> None:
-    """Start the sandbox broker and Airflow in the background.
+    """Start the sandbox broker, Spark and Airflow in the background.
 
     Runs the DAGs in ./dags, else those of ./desired_state, else those of the demo cluster. A
     second call prints where they run. Needs Java 17.
@@ -33,11 +33,12 @@ def up() -> None:
     first = f"\n{_FIRST_RUN}" if is_demo else ""
     click.echo(
         f"""\
-{"started" if found.started else "running already"}; `quota-ops down` stops both
+{"started" if found.started else "running already"}; `quota-ops down` stops everything
 
   Airflow     {found.airflow.address}
   login       {user} / {password}
   Kafka       {found.kafka}, connection demo
+  Spark       {found.spark}, Spark Connect
   run store   {found.run_store}
 
 In the browser: Dags, reconcile_{cluster}, Trigger. The task report has a button Report; Quotas, in

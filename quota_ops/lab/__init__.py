@@ -1,1 +1,1 @@
-"""A real Kafka and a real Airflow on this machine, for the demo and the tests."""
+"""A real Kafka, Spark and Airflow on this machine, for the demo and the tests."""

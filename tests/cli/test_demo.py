@@ -86,6 +86,7 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
     assert "4 guards block this plan" in sentences
     for task in ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report"):
         assert re.search(rf"^ +{task} +success", said, re.MULTILINE), task
+    assert re.search(r"Verified \d.* after the trigger, with a warm Spark\.", sentences)
     assert "demo matches Git; 8 changes made by this run" in sentences
     assert "1 quota on demo was changed outside Git" in sentences
     assert re.search(r"drifted +user=alice +producer_byte_rate +20 MiB/s +15 MiB/s", said)
@@ -98,7 +99,7 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
 
 
 def test_a_killed_demo_leaves_no_process(tmp_path: Path) -> None:
-    """SIGKILL while Airflow is starting ends Kafka and Airflow too."""
+    """SIGKILL while Airflow is starting ends Kafka, Spark and Airflow too."""
     with subprocess.Popen(
         [*QUOTA_OPS, "demo"], env=environment(tmp_path), stdout=subprocess.PIPE, text=True
     ) as demo:
@@ -107,6 +108,7 @@ def test_a_killed_demo_leaves_no_process(tmp_path: Path) -> None:
         programs = " ".join(processes(tmp_path).values())
         assert "kafka.Kafka" in programs
         assert "lab/airflow/parts.py" in programs
+        assert "SparkConnectServer" in programs
         demo.kill()
     assert none_is_left(tmp_path)
 

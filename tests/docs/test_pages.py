@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.lab.demo.run import LAST_STEP
 from quota_ops.lab.demo.story import STEPS
 from tests.docs.demo import SHOWN, headings, shown_block
 from tests.docs.markdown import PAGES, ROOT, Page
@@ -57,7 +58,7 @@ def test_what_is_not_run_is_still_shown() -> None:
 
 def test_a_page_shows_steps_of_the_demo() -> None:
     """The steps of the demo that its page shows exist, under the numbers shown."""
-    titles = ["Start Kafka", *STEPS, "Stop Airflow and Kafka"]
+    titles = ["Start Kafka", *STEPS, LAST_STEP]
     steps = {title: (str(titles.index(title) + 1), str(len(titles))) for title in SHOWN}
     assert headings(shown_block().text) == steps
 

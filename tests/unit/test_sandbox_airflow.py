@@ -1,6 +1,7 @@
 """The parts of a local Airflow end together, however they end; a stand-in replaces Airflow."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -10,10 +11,15 @@ from pathlib import Path
 import pytest
 
 STAND_IN = """\
-import os, sys, time
+import os, socket, sys, time
 from pathlib import Path
 if sys.argv[1] == "db":
     sys.exit(0)
+if sys.argv[1] == "api-server":
+    time.sleep(0.2)  # the scheduler starts no earlier
+    listening = socket.create_server(("127.0.0.1", int(os.environ["AIRFLOW__API__PORT"])))
+if sys.argv[1] == "scheduler":
+    socket.create_connection(("127.0.0.1", int(os.environ["AIRFLOW__API__PORT"]))).close()
 if os.fork() == 0:
     os.setpgid(0, 0)  # as Airflow's tasks do
 with Path("pids").open("a") as pids:
@@ -26,7 +32,7 @@ import os, sys, time
 from pathlib import Path
 from quota_ops.lab.airflow import parts
 from quota_ops.lab.kafka.process import launch
-command = [sys.executable, "-I", parts.__file__, "--mark", "scheduler", "api-server"]
+command = [sys.executable, "-I", parts.__file__, "--mark", "api-server", "scheduler"]
 launch(command, mark="--mark", log=Path("log").resolve(), environment=os.environ, detached=False)
 time.sleep(60)
 """
@@ -34,15 +40,25 @@ time.sleep(60)
 
 @pytest.fixture
 def parent(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process that launched two parts, each with a child in a group of its own."""
+    """Start a process that launched two parts, each with a child in a group of its own.
+
+    The scheduler starts when the API server listens: tasks that cannot reach it would fail.
+    """
     (tmp_path / "airflow").mkdir()
     (tmp_path / "airflow" / "__init__.py").touch()
     (tmp_path / "airflow" / "__main__.py").write_text(STAND_IN)
     paths = [str(tmp_path), str(Path(__file__).parents[2])]
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = str(bound.getsockname()[1])
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        env={
+            **os.environ,
+            "AIRFLOW__API__PORT": port,
+            "PYTHONPATH": os.pathsep.join(paths),
+        },
     )
     try:
         _wait_for(lambda: len(_pids(tmp_path)) == 4)

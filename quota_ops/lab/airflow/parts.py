@@ -8,6 +8,7 @@ It imports only the standard library.
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -30,12 +31,30 @@ def main(_mark: str, *parts: str) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         subprocess.run([*_AIRFLOW, "db", "migrate"], check=True)
-        running = [subprocess.Popen([*_AIRFLOW, part, *_PARTS[part]]) for part in parts]
-        while all(part.poll() is None for part in running):
+        running: list[subprocess.Popen[bytes]] = []
+        for part in parts:
+            if part == "scheduler":  # a task that cannot reach the API server fails
+                _wait_for_api_server(running)
+            running.append(subprocess.Popen([*_AIRFLOW, part, *_PARTS[part]]))
+        while _are_alive(running):
             time.sleep(0.1)
     finally:
         _end_all()
     return 1
+
+
+def _are_alive(parts: list[subprocess.Popen[bytes]]) -> bool:
+    return all(part.poll() is None for part in parts)
+
+
+def _wait_for_api_server(parts: list[subprocess.Popen[bytes]]) -> None:
+    """Wait until the API server listens on its port, or a part has ended."""
+    address = ("127.0.0.1", int(os.environ["AIRFLOW__API__PORT"]))
+    while _are_alive(parts):
+        with socket.socket() as client:
+            if client.connect_ex(address) == 0:
+                return
+        time.sleep(0.1)
 
 
 def _end_all_when_killed() -> None:

@@ -15,7 +15,8 @@ from quota_ops.lab.airflow.api import AirflowApi, list_healthy_parts
 from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
 from quota_ops.model.errors import ClusterTrouble, MissingTool
 
-_PARTS = ("api-server", "scheduler", "dag-processor")
+_PARTS = ("api-server", "dag-processor", "scheduler")
+"""In the order of their start."""
 _LOG = "airflow.log"
 _STATE = "airflow.json"
 _USER = "admin"

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from http.client import HTTPException
 from typing import Any, NamedTuple
 
@@ -30,12 +31,14 @@ class Task(NamedTuple):
 class DagRun(NamedTuple):
     """The state of a run, its tasks in the order of their start, and its total duration.
 
+    `verified` is how many seconds after the trigger the task verify ended, if the run has one.
     `trouble` is the end of the log of the first task that failed.
     """
 
     state: str
     tasks: tuple[Task, ...]
     seconds: float
+    verified: float | None
     trouble: str
 
     def cells(self) -> Iterator[Line]:
@@ -59,7 +62,7 @@ def run_dag(api: AirflowApi, dag_id: str, params: Mapping[str, Any], update: Upd
 
 
 def _wait_for_run(api: AirflowApi, dag_id: str, run: str, update: Update) -> DagRun:
-    began = time.monotonic()
+    began, triggered = time.monotonic(), time.time()
     while (state := api.read_state(dag_id, run)) not in _ENDED:
         update(_format_progress(api.list_tasks(dag_id, run)))
         time.sleep(_POLL_SECONDS)
@@ -68,9 +71,11 @@ def _wait_for_run(api: AirflowApi, dag_id: str, run: str, update: Update) -> Dag
     seconds = time.monotonic() - began
     instances = sorted(api.list_tasks(dag_id, run), key=lambda one: str(one["start_date"]))
     tasks = (Task(one["task_id"], one["state"], one["duration"] or 0.0) for one in instances)
+    ends = (one["end_date"] for one in instances if one["task_id"] == "verify" and one["end_date"])
+    verified = next((datetime.fromisoformat(end).timestamp() - triggered for end in ends), None)
     failed = [one for one in instances if one["state"] == "failed"]
     trouble = _read_log_end(api, dag_id, run, failed[0]) if failed else ""
-    return DagRun(state, tuple(tasks), seconds, trouble)
+    return DagRun(state, tuple(tasks), seconds, verified, trouble)
 
 
 def _read_log_end(api: AirflowApi, dag_id: str, run: str, task: Mapping[str, Any]) -> str:

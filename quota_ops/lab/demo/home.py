@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from quota_ops.lab.demo.repository import Repository
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID
-from quota_ops.model.errors import ClusterTrouble, InvalidInput
+from quota_ops.lab.spark_server import SparkServer, start_spark_server
+from quota_ops.model.errors import InvalidInput
 from quota_ops.sql.pinned_jars import Progress
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
@@ -58,27 +59,37 @@ class Home:
 
     @contextmanager
     def start_airflow(self) -> Iterator[Future[RunningAirflow]]:
-        """Start Airflow in a thread, and stop it at the end of the block."""
-        folder = self.path / "airflow"
-        # The demo triggers its runs; scheduled runs of cluster.yaml would interfere.
-        unscheduled = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
-        with ThreadPoolExecutor(1) as beside:
-            airflow = beside.submit(
-                start_airflow,
-                folder,
-                local_bundle(self.repository.dags),
-                environment=self.environment | unscheduled,
-            )
+        """Start Airflow and its Spark in threads, and stop both at the end of the block."""
+        spark = start_spark_server(self.path / "spark")
+        with spark, ThreadPoolExecutor(2) as beside:
+            warm = beside.submit(spark.warm_up)
+            airflow = beside.submit(self._start_airflow, spark, warm)
             try:
                 yield airflow
             finally:
-                _stop(airflow, folder)
+                _stop(airflow, self._airflow)
+
+    @property
+    def _airflow(self) -> Path:
+        return self.path / "airflow"
+
+    def _start_airflow(self, spark: SparkServer, warm: Future[None]) -> RunningAirflow:
+        # The demo triggers its runs; scheduled runs of cluster.yaml would interfere.
+        unscheduled = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
+        airflow = start_airflow(
+            self._airflow,
+            local_bundle(self.repository.dags),
+            environment=self.environment | spark.airflow_environment | unscheduled,
+        )
+        warm.result()
+        return airflow
 
 
 def _stop(airflow: Future[RunningAirflow], folder: Path) -> None:
     """Stop an Airflow, even if it is still starting."""
-    while not wait([airflow], timeout=0.2).done:
+    while True:
+        has_started = airflow in wait([airflow], timeout=0.2).done
         if found := find_airflow(folder):
             found.stop()
-    with suppress(ClusterTrouble):
-        airflow.result().stop()
+        if has_started:
+            return

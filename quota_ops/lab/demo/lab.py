@@ -17,6 +17,7 @@ from quota_ops.lab.demo.home import Home
 from quota_ops.lab.demo.narration import Narration
 from quota_ops.model.errors import Refused
 from quota_ops.model.report import Report
+from quota_ops.report.formats import duration
 from quota_ops.report.layout import Tone, line
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_names import LAST, find_run
@@ -87,6 +88,9 @@ class Lab:
         with self.narration.show_wait(f"Running the DAG {dag_id}") as update:
             run = run_dag(self.airflow.result().api, dag_id, params, update)
         self.narration.show_table(TASKS, run.cells())
+        if run.verified is not None:
+            took = f"Verified {duration(run.verified)} after the trigger, with a warm Spark."
+            self.narration.show_text(took)
         expect(run.state == "success", f"the run of {dag_id} is {run.state}; {run.trouble}")
 
     def read_last_run(self) -> Report:

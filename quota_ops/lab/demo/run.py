@@ -19,9 +19,10 @@ from quota_ops.report.layout import Span, Tone, line
 from quota_ops.store.run_folder import PAGE
 
 INTRODUCTION = (
-    "A real Kafka and a real Airflow start on this machine, in a folder and on ports of their own. "
+    "A real Kafka, Spark and Airflow start on this machine, in a folder and on ports of their own. "
     "Then a cluster's quotas and Git change independently, and quota-ops reconciles them."
 )
+LAST_STEP = "Stop Airflow, Spark and Kafka"
 NEXT = (
     ("quota-ops demo --keep FOLDER", "the same, but keeps its report pages, runs and ledger"),
     ("quota-ops up", "a broker and Airflow in the background, to explore"),
@@ -78,7 +79,7 @@ def _run_steps(home: Home, narration: Narration, *, kept: bool) -> None:
         for title, step in STEPS.items():
             with narration.show_step(title):
                 step(lab)
-        with narration.show_step("Stop Airflow and Kafka"), narration.show_wait("Stopping both"):
+        with narration.show_step(LAST_STEP), narration.show_wait("Stopping them"):
             parts.close()
 
 

@@ -76,7 +76,8 @@ def override_guards(lab: Lab) -> None:
     """Override the guards in a run of the reconcile DAG."""
     lab.narration.show_text(
         "A person has reviewed the plan, and triggers the DAG with the guards to override and a "
-        "reason. Each stage is a task, and the diff is a Spark job."
+        "reason. Each stage is a task. The diff runs on the Spark Connect server that started with "
+        "Airflow: Spark is warm, so no JVM starts in a run."
     )
     lab.narration.show_text(f"  allow   {', '.join(GUARDS)}")
     lab.narration.show_text(f"  reason  {REASON}")

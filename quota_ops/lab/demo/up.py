@@ -1,8 +1,9 @@
-"""The background services of `quota-ops up`: the sandbox broker, and an Airflow."""
+"""The background services of `quota-ops up`: the sandbox broker, Spark, and an Airflow."""
 
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file
@@ -15,8 +16,12 @@ from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bun
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.process import lock_file
 from quota_ops.lab.kafka.sandbox import find_sandbox, start_sandbox, stop_sandbox
+from quota_ops.lab.spark_server import find_spark_server, start_spark_server
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
+
+_SPARK = "spark"
+"""The folder of the Spark server, in Airflow's home."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,7 @@ class Up:
     """The running services; `started` is whether this call started Airflow."""
 
     kafka: str
+    spark: str
     airflow: RunningAirflow
     run_store: Place
     started: bool
@@ -34,7 +40,7 @@ def start_services(show: Callable[[str], object]) -> Up:
 
     `show` gets a line for each service that starts. Airflow's home is QUOTA_OPS_AIRFLOW, or a
     folder in the user's state; its history persists across starts. Raises the errors of
-    `start_sandbox` and `start_airflow`.
+    `start_sandbox`, `start_spark_server` and `start_airflow`.
     """
     store = find_run_store().root
     if not find_sandbox().running:
@@ -42,28 +48,34 @@ def start_services(show: Callable[[str], object]) -> Up:
     node = start_sandbox().node
     kafka = node.address() if node else ""
     with _lock_home() as home:
-        running = find_airflow(home)
-        if running and running.running:
-            return Up(kafka, running, store, started=False)
-        show("starting Airflow, which takes longer than Kafka ...")
+        airflow, spark = find_airflow(home), find_spark_server(home / _SPARK)
+        if airflow and airflow.running and spark and spark.running:
+            return Up(kafka, spark.endpoint, airflow, store, started=False)
+        show("starting Spark and Airflow, which take longer than Kafka ...")
+        spark = start_spark_server(home / _SPARK, detached=True)
         environment = {
             ENVIRONMENT: str(store),
             "QUOTA_OPS_CONNECTIONS": str(connections_folder()),
+            **spark.airflow_environment,
         }
-        bundle = local_bundle(_find_dags(home))
-        airflow = start_airflow(
-            home, bundle, environment=environment, triggerer=True, detached=True
-        )
-        return Up(kafka, airflow, store, started=True)
+        with ThreadPoolExecutor(1) as beside:
+            warm = beside.submit(spark.warm_up)
+            if not (airflow and airflow.running):
+                bundle = local_bundle(_find_dags(home))
+                airflow = start_airflow(
+                    home, bundle, environment=environment, triggerer=True, detached=True
+                )
+            warm.result()
+        return Up(kafka, spark.endpoint, airflow, store, started=True)
 
 
 def stop_services() -> bool:
-    """Stop Airflow and the sandbox; return whether one of them was running."""
+    """Stop Airflow, Spark and the sandbox; return whether one of them was running."""
     with _lock_home() as home:
-        airflow = find_airflow(home)
-        ran = airflow is not None and airflow.running
-        if airflow:
-            airflow.stop()
+        found = [one for one in (find_airflow(home), find_spark_server(home / _SPARK)) if one]
+        ran = any(one.running for one in found)
+        for service in found:
+            service.stop()
     return stop_sandbox() or ran
 
 
