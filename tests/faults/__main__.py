@@ -13,10 +13,12 @@ import pytest
 if __name__ == "__main__":
     os.environ["FAULTS"] = "all"
     here = Path(__file__).parent
-    killed = here.parent / "broker" / "test_stages_killed.py"
+    stages = [
+        str(here.parent / "broker" / f"test_stages_{name}.py") for name in ("killed", "tampered")
+    ]
     objects = here.parent / "objects"
     stores = [str(objects / f"test_object_{name}.py") for name in ("place", "losses")]
-    ended = pytest.main([str(here), str(killed), *stores, *sys.argv[1:]])
+    ended = pytest.main([str(here), *stages, *stores, *sys.argv[1:]])
     # The quick ones again, with the run store in a bucket: their results are the same.
     weather = "--deselect=tests/faults/test_faults.py::test_any_weather"
     command = [sys.executable, "-m", "pytest", str(here / "test_faults.py"), weather, *sys.argv[1:]]
