@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model import ledger_edits
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.guard import Guard
-from quota_ops.model.memory import LedgerKey, ledger_key
+from quota_ops.model.ledger_edits import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import exact
 from quota_ops.model.rows import LedgerRow
@@ -24,7 +24,7 @@ from quota_ops.runs.run import Run
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import PLAN, RunFolder
-from quota_ops.store.run_numbers import runs_latest_first
+from quota_ops.store.run_numbers import last_number, runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 from tests.calling import call_cli
 from tests.looking import seen_in_time
@@ -103,13 +103,15 @@ class Lab:
 
     def note(self, state: State, word: str = ledger_edits.VERIFIED, **columns: Any) -> None:
         """Write rows, and the current policy if there is one, as an earlier run would have."""
-        when = {
+        when: dict[str, Any] = {
             "owner": "team",
             "file": "team.yaml",
             "commit": None,
             "run": "earlier",
             "at": iso_utc(),
         }
+        if word == ledger_edits.INTENDED:  # of a run that began last, and was killed
+            when["sequence"] = last_number(self.store.sequence) + 1
 
         def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
             for entity, limits in state.items():
@@ -123,11 +125,16 @@ class Lab:
         ledger.change(self.ledger_folder, edit, policy=said)
 
     def known(self, word: str = ledger_edits.VERIFIED) -> State:
-        """Return the ledger's rows of one state."""
+        """Return the ledger's rows of one state: managed values, current intents or clears."""
+        rows = ledger.read(self.ledger_folder).rows
+        found: Iterable[LedgerRow] = (row for row in rows if row.state == word)
+        if word == ledger_edits.VERIFIED:
+            found = (row for row in found if row.value is not None)
+        elif word == ledger_edits.INTENDED:
+            found = ledger_edits.find_current(rows).values()
         state: dict[str, dict[str, float | None]] = {}
-        for row in ledger.read(self.ledger_folder).rows:
-            if row.state == word:
-                state.setdefault(row.entity, {})[row.key] = row.value
+        for row in found:
+            state.setdefault(row.entity, {})[row.key] = row.value
         return state
 
     def start(self, **options: Any) -> Run:

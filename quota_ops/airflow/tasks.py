@@ -123,7 +123,9 @@ def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
 
     if not approved:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
-    with open_run(cluster, run_store, approve=approved) as run:
+    from quota_ops.store.run_claim import claim_run
+
+    with open_run(cluster, run_store, approve=approved) as run, claim_run(run.folder):
         run_stage("apply", run)
         if any(one.status is Status.WAITING for one in run.folder.outcomes(APPLIED)):
             raise Refused("guards block the plan, so only its repairs were written", _OVERRIDE)

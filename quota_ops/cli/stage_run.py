@@ -20,7 +20,7 @@ from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import find_cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.approval import Author, find_login
-from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.errors import Claimed, GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
 from quota_ops.report.row_status import RowStatus, report_rows
@@ -99,11 +99,7 @@ def run_command(name: str, typed: StageOptions) -> None:
         raise InvalidInput("--actual starts a new run", "Leave out --run.")
     approval = typed.read_approval_options()
     begun = _begin(name, typed, approval)
-    error: QuotaOpsError | None = None
-    try:
-        _run(begun, typed, approval)
-    except QuotaOpsError as raised:
-        error = raised
+    error = _run_until_error(begun, typed, approval)
     folder = begun.folder
     try:
         try:
@@ -131,6 +127,19 @@ def _exit_if_differs(report: Report, *, is_detailed: bool) -> None:
         raise click.exceptions.Exit(OVERRIDDEN)
     if is_detailed and report.plan is not None and report.plan.differs:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
+
+
+def _run_until_error(
+    begun: _Begun, typed: StageOptions, approval: ApprovalOptions
+) -> QuotaOpsError | None:
+    """Run the stages, and return the error that ended them; raise Claimed, as nothing began."""
+    try:
+        _run(begun, typed, approval)
+    except Claimed:
+        raise
+    except QuotaOpsError as error:
+        return error
+    return None
 
 
 def run_to_plan(name: str, typed: StageOptions) -> RunFolder:

@@ -109,7 +109,8 @@ def write_rows(
         return outcomes, stored
     unsettled = [row for row in rows if row.entity in unknown]
     settled, stored = _settle_rows(cluster, batch, unsettled, stored, send)
-    return (*(one for one in outcomes if one.entity not in unknown), *settled), stored
+    answered = (one for one in outcomes if one.entity not in unknown)
+    return (*answered, *(one._replace(may_arrive=True) for one in settled)), stored
 
 
 def _settle_rows(

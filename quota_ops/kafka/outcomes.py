@@ -14,9 +14,6 @@ SETTLED = "settled by describing"
 RESENT = "sent again, because no response arrived"
 """The message of a write that was accepted at the second try; the first may still arrive."""
 
-_UNACKNOWLEDGED = frozenset({SETTLED, RESENT, "sent again, as no answer came"})
-"""The last message is the one that earlier versions stored."""
-
 MOST_LINES = 20
 """The most lines that an error lists."""
 
@@ -46,11 +43,16 @@ def _build_outcome(
 
 
 def build_outcomes(
-    batch: int, rows: Iterable[BatchRow], status: Status, message: str | None
+    batch: int,
+    rows: Iterable[BatchRow],
+    status: Status,
+    message: str | None,
+    *,
+    may_arrive: bool = False,
 ) -> tuple[Outcome, ...]:
     """Return the same outcome for every entity of these rows."""
     return tuple(
-        Outcome(batch, entity, keys, status, message=message)
+        Outcome(batch, entity, keys, status, message=message, may_arrive=may_arrive)
         for entity, keys in group_keys(rows).items()
     )
 
@@ -86,20 +88,9 @@ def find_unwritten(outcomes: Iterable[Outcome]) -> set[Key]:
     }
 
 
-def find_acknowledged(outcomes: Iterable[Outcome]) -> set[Key]:
-    """Return the entity and key of the rows that were sent once, and accepted."""
-    once = (one for one in outcomes if one.status is Status.ACCEPTED and one.earlier is None)
-    return {Key(one.entity, key) for one in once if one.message is None for key in one.keys}
-
-
-def find_unacknowledged(outcomes: Iterable[Outcome]) -> set[Key]:
-    """Return the entity and key of the rows whose write was sent and got no response."""
-    return {
-        Key(one.entity, key)
-        for one in outcomes
-        if one.message in _UNACKNOWLEDGED
-        for key in one.keys
-    }
+def find_open(outcomes: Iterable[Outcome]) -> set[Key]:
+    """Return the entity and key of the rows of which a request may still arrive."""
+    return {Key(one.entity, key) for one in outcomes if one.may_arrive for key in one.keys}
 
 
 _FEW = 3

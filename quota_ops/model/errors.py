@@ -3,6 +3,7 @@
 QuotaOpsError
 ├── Refused            1  a guard, a broker or a person refused, verify saw a difference, or an
 │                         outcome is unknown
+│   ├── Claimed        1  another process applies the run
 │   └── GuardsRefused  1  guards block the plan, and are not overridden
 ├── InvalidInput       2  a file, an option or the environment is invalid
 │   ├── InvalidDesiredState 2  the YAML has problems; the error lists them
@@ -52,6 +53,10 @@ class Refused(QuotaOpsError):
     """A guard, a broker or a person refused, verify saw a difference, or an outcome is unknown."""
 
     exit_code = 1
+
+
+class Claimed(Refused):
+    """Another process applies the run; this one neither writes nor records anything."""
 
 
 class GuardsRefused(Refused):

@@ -21,7 +21,7 @@ from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.effect import Risk
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
-from quota_ops.model.memory import CLEARED
+from quota_ops.model.ledger_edits import CLEARED
 from quota_ops.model.plan import is_cut, is_raise, is_small
 from quota_ops.model.policy import DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.quota import format_limit, limits_a_client

@@ -40,7 +40,9 @@ class Outcome(NamedTuple):
     """The outcome of one entity in one batch; `keys` are its rows.
 
     `earlier` is the status, ACCEPTED or UNKNOWN, that an earlier attempt of the run recorded for
-    rows that this attempt did not write. None if no earlier attempt sent them.
+    rows that this attempt did not write. None if no earlier attempt sent them. `may_arrive` is
+    whether any attempt sent a request with these rows that may still arrive, whatever the status:
+    it got no response, or one that leaves its outcome open.
     """
 
     batch: int
@@ -51,6 +53,7 @@ class Outcome(NamedTuple):
     error: str | None = None
     message: str | None = None
     earlier: Status | None = None
+    may_arrive: bool = False
 
     @property
     def was_written(self) -> bool:

@@ -113,13 +113,11 @@ class LedgerRow(NamedTuple):
 
 
 class ClusterRow(NamedTuple):
-    """A row of CLUSTERS: the settings of the diff for one cluster; times are ISO 8601, UTC."""
+    """A row of CLUSTERS: the settings of the diff for one cluster."""
 
     cluster: str
     drift: str
     clear_unmanaged: bool
-    superseded_from: str
-    cleared_from: str
 
 
 class HoldRow(NamedTuple):

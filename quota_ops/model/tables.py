@@ -85,15 +85,15 @@ ACTUAL = derive_table("actual", ActualRow)
 """The stored quotas; `hands_off` is why a row is never written (protected, unknown)."""
 
 LEDGER = derive_table("ledger", LedgerRow)
-"""The managed rows. `state` is `verified`, or `intended` for a write that was about to be
-sent; a null value is an intended clear. A key has at most one row of each of these states. Beside
-them are rows that are only remembered, one for each value of a key: `superseded`, a write that may
-still arrive, and `cleared`, a value that a run cleared. `sequence` is the number of the run that
-wrote it; null for adopted rows, and for rows of versions without run numbers."""
+"""The managed rows, and what may come back. `state` is `verified`, at most one row of a key;
+`intended` for a write that was about to be sent and may still arrive, a row of each run; or
+`cleared` for each value that a run cleared. A null value is an intended clear, or the verified
+absence of a value. `sequence` is the number of the run that wrote the row; null for a row that a
+person adopted, unless the ledger has other rows of its key."""
 
 CLUSTERS = derive_table("clusters", ClusterRow)
-"""The settings of each cluster: the drift policy, whether unmanaged rows in scope are cleared, and
-the time (UTC) since which superseded writes and cleared rows of the ledger are remembered."""
+"""The settings of each cluster: the drift policy, and whether unmanaged rows in scope are
+cleared."""
 
 HOLDS = derive_table("holds", HoldRow)
 """The entities on hold, one row each: `held` is the end, author and reason of the hold."""
@@ -101,7 +101,7 @@ HOLDS = derive_table("holds", HoldRow)
 DIFFERENCES = derive_table("differences", Difference)
 """Each row on which the three sides disagree: `before` is the cluster's value, `after` Git's,
 `verified` the ledger's; `commit`, `run` and `since` are those of the ledger's row.
-`memory` is `superseded` or `cleared` if that row is one that the ledger only remembers."""
+`memory` is `intended` for a late write, or `cleared`, if that row is not a managed one."""
 
 OVERRIDES = derive_table("overrides", OverrideRow)
 """Unmanaged rows that take clients from declared rows: `declared` is the value that these clients

@@ -4,7 +4,7 @@ from math import isfinite
 
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.memory import CLEARED, was_cleared
+from quota_ops.model.ledger_edits import CLEARED, was_cleared
 from quota_ops.model.outcome import AS_INTENDED, DONE, Outcome, Status
 from quota_ops.model.plan import change_share, cuts_a_client
 from quota_ops.model.quota import UNLIMITED, format_limit

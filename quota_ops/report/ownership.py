@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.hold import Hold, find_hold
-from quota_ops.model.memory import REMEMBERED
+from quota_ops.model.ledger_edits import CLEARED
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow
@@ -87,7 +87,7 @@ def released_words(rows: Iterable[tuple[Key, str]]) -> str:
     """Return how many quotas and earlier values were released, given the id and state of rows."""
     quotas, past = set[Key](), 0
     for key, state in rows:
-        if state in REMEMBERED:
+        if state == CLEARED:
             past += 1
         else:
             quotas.add(key)
@@ -109,7 +109,7 @@ def format_released(
     `declared` are the rows of Git, by entity and key. `hold` is the hold on its entity, and `why`
     the reason why no plan may write it; `standstill` is that of `format_adopted`.
     """
-    if row.state in REMEMBERED:
+    if row.state == CLEARED:
         return "no longer remembered: if the value comes back, no run is named"
     declared_row = declared.get(row.id)
     kept = f"it is {hold.text}" if hold else standstill

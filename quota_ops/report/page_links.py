@@ -5,7 +5,7 @@ from typing import Self
 from urllib.parse import quote
 
 from quota_ops.model.code_host import Repository, is_commit_id
-from quota_ops.model.memory import was_cleared
+from quota_ops.model.ledger_edits import was_cleared
 from quota_ops.model.past import Past
 from quota_ops.model.report import Report
 from quota_ops.report.row_status import ReportRow

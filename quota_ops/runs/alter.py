@@ -21,7 +21,7 @@ from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.guard import GuardFinding, format_blocking, read_guards
 from quota_ops.model.guard_rules import judge_alteration
-from quota_ops.model.memory import forget_values, ledger_key
+from quota_ops.model.ledger_edits import forget_values, ledger_key
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number

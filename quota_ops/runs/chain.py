@@ -1,11 +1,13 @@
 """The stages that each command runs, in order and in one process."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.outcome import Outcome
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.store.attempt import state_sent
+from quota_ops.store.run_claim import claim_run
 from quota_ops.store.run_folder import APPLIED, PLAN, RunFolder
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
@@ -47,12 +49,20 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
     """Run stages in order, and raise the first error after the remaining stages have run.
 
     The plan lists the guards that block, so any other error is raised in preference to theirs.
+    Raises Claimed, and runs no further stage, when another process applies the run.
     """
+    with ExitStack() as stack:
+        _run_in_order(run, stages, stack)
+
+
+def _run_in_order(run: Run, stages: Sequence[str], stack: ExitStack) -> None:
     errors: list[QuotaOpsError] = []
     remaining: set[str] = set(stages)
     for stage in stages:
         if stage not in remaining:
             continue
+        if stage == "apply":
+            stack.enter_context(claim_run(run.folder))
         try:
             run_stage(run, stage)
         except QuotaOpsError as error:

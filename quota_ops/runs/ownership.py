@@ -10,7 +10,7 @@ from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter
-from quota_ops.model.memory import LedgerKey, ledger_key
+from quota_ops.model.ledger_edits import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.ownership import Adoption, find_adoptions
 from quota_ops.model.quota import json_number

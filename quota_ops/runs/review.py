@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 
 from quota_ops.findings.cluster_rules import check_cluster
 from quota_ops.model.difference import WRITES, Action, Difference
@@ -257,7 +256,6 @@ def _diff_base(run: Run, base: BaseFiles | None) -> tuple[Difference, ...]:
     folder, policy = run.folder, run.folder.policy()
     other = RunFolder(folder.place / "merge-base", only_read=run.store).with_cache()
     ledger, actual = folder.read_table(LEDGER), folder.read_rows(ACTUAL)
-    at = datetime.fromisoformat(folder.about()["started"])
     base_policy = policy
     if base and base.policy:
         base_policy = replace(base.policy, cluster_id=policy.cluster_id)
@@ -267,7 +265,7 @@ def _diff_base(run: Run, base: BaseFiles | None) -> tuple[Difference, ...]:
     other.write_table(ACTUAL, list(judge_scope(base_policy, stored)))
     other.write_arrow(LEDGER, ledger)
     other.write_arrow(HOLDS, folder.read_table(HOLDS))
-    other.write_table(CLUSTERS, [make_cluster_row(base_policy, ledger, at)])
+    other.write_table(CLUSTERS, [make_cluster_row(base_policy, ledger)])
     find_differences([other], run.engine)
     return other.differences()
 

@@ -144,18 +144,19 @@ def _find_changed_rows(
     written = {key for key, one in outcomes.items() if one.was_written}
     unknown = {key for key, one in outcomes.items() if one.may_be_written}
     verified = find_verified(earlier, written, compute_applied_digest(earlier))
-    states = {(row.entity, row.key, row.state): row.value for row in known}
+    known = tuple(known)
+    states = {row.id: row.value for row in known if row.state == ledger_edits.VERIFIED}
+    current = ledger_edits.find_current(known)
     for row in plan.writes:
         key = row.id
         if key in written or key in unknown:
-            since = states.get((*key, ledger_edits.VERIFIED))
-            is_open = (*key, ledger_edits.INTENDED) in states
+            is_target = same(states.get(key), row.target)
             yield Undone(
                 *key,
                 row.before,
                 row.target,
                 row.owner,
-                verified=key in verified or (not is_open and same(since, row.target)),
+                verified=key in verified or (key not in current and is_target),
                 foreign=row.kind in FOREIGN_KINDS,
                 unknown=key in unknown,
             )

@@ -3,76 +3,94 @@
 -- In:  desired, actual, ledger, holds, clusters (see quota_ops/model/tables.py)
 -- Out: differences. A row that is in sync and verified in the ledger is left out.
 --
--- A key has at most two ledger rows: `verified`, the value that a run read back, and `intended`,
--- the value that a run was about to send (null = a clear) and did not read back. An intent whose
--- value the cluster stores has arrived (as `has_arrived` in quota_ops/model/ledger_edits.py
--- decides), and counts like a verified value. Any other intent proves nothing: it is unknown
--- whether it was sent.
+-- A key has at most one `verified` row: the value that a run read back. Its `intended` rows are the
+-- values that runs were about to send (null = a clear) and that may still arrive. If the cluster
+-- stores the value of the current one, which no later run has replaced or verified, it has arrived
+-- (as `find_current` in quota_ops/model/ledger_edits.py decides), and counts like a verified value.
+-- Any other intent whose value the cluster stores is a late write. An intent whose value it does not
+-- store proves nothing: it is unknown whether it was sent.
 --
--- The ledger also remembers, one row for each value of a key, `superseded` writes, which may still
--- arrive, and values that a run `cleared`. A memory never decides alone that a row is managed: when
--- Git does not declare a row that has a remembered value, a guard blocks the plan.
+-- The ledger also remembers the values that a run `cleared`. Late writes and cleared values never
+-- decide alone that a row is managed: when Git does not declare it, a guard blocks the plan.
 WITH differing AS (
   SELECT
     cluster, entity, key,
     d.value AS desired,
     a.value AS actual,
     v.value AS verified,
-    i.state IS NOT NULL AND i.value IS NOT DISTINCT FROM a.value AS arrived,
     d.owner, d.reason, d.file, d.line,
     d.derivation, d.until, d.returns_to,
-    v.returns_to AS verified_returns_to, i.returns_to AS intended_returns_to,
-    v.owner AS verified_owner, i.owner AS intended_owner,
-    v.file AS verified_file, i.file AS intended_file,
-    v.commit AS verified_commit, i.commit AS intended_commit,
-    v.run AS verified_run, i.run AS intended_run,
-    v.at AS verified_at, i.at AS intended_at,
+    v.returns_to AS verified_returns_to,
+    v.owner AS verified_owner, v.file AS verified_file, v.commit AS verified_commit,
+    v.run AS verified_run, v.at AS verified_at,
+    -- The number of the intents that no later run has replaced or verified, if there are any.
+    CASE
+      WHEN i.last_number > COALESCE(v.sequence, CASE WHEN v.state IS NULL THEN -1 ELSE 0 END)
+        THEN i.last_number
+    END AS current_number,
     a.in_scope,
     a.hands_off
   FROM desired AS d
   FULL OUTER JOIN actual AS a USING (cluster, entity, key)
   FULL OUTER JOIN (SELECT * FROM ledger WHERE state = 'verified') AS v USING (cluster, entity, key)
-  FULL OUTER JOIN (SELECT * FROM ledger WHERE state = 'intended') AS i USING (cluster, entity, key)
+  FULL OUTER JOIN (
+    SELECT cluster, entity, key, MAX(COALESCE(sequence, 0)) AS last_number
+    FROM ledger
+    WHERE state = 'intended'
+    GROUP BY cluster, entity, key
+  ) AS i USING (cluster, entity, key)
   -- What follows is computed only for these rows: for few, unless much differs.
   WHERE
-    d.value IS NULL
+    (d.value IS NULL AND COALESCE(a.value, v.value) IS NOT NULL)
     OR d.value IS DISTINCT FROM a.value
     OR d.value IS DISTINCT FROM v.value
-    OR i.state IS NOT NULL
+    OR i.last_number > COALESCE(v.sequence, CASE WHEN v.state IS NULL THEN -1 ELSE 0 END)
 ),
 
 memories AS (
-  SELECT m.*
-  FROM ledger AS m
-  INNER JOIN clusters AS c ON m.cluster = c.cluster
-  WHERE
-    m.state IN ('cleared', 'superseded') -- a condition of its own, so Spark reads no other rows
-    AND m.at >= CASE m.state WHEN 'cleared' THEN c.cleared_from ELSE c.superseded_from END
+  SELECT *
+  FROM ledger
+  WHERE state IN ('cleared', 'intended') -- a condition of its own, so Spark reads no other rows
+),
+
+explained AS (
+  SELECT
+    d.*,
+    r.state IS NOT NULL AND r.value IS NOT DISTINCT FROM d.actual AS is_back,
+    r.state = 'intended' AND COALESCE(r.sequence, 0) IS NOT DISTINCT FROM d.current_number AS is_current,
+    r.state AS recalled_state,
+    r.value AS recalled_value, r.returns_to AS recalled_returns_to,
+    r.owner AS recalled_owner, r.file AS recalled_file, r.commit AS recalled_commit,
+    r.run AS recalled_run, r.at AS recalled_at
+  FROM differing AS d
+  LEFT JOIN memories AS r ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
 ),
 
 sides AS (
   SELECT
-    d.*,
-    -- A superseded write of another value explains nothing.
-    CASE WHEN r.state = 'cleared' OR r.value IS NOT DISTINCT FROM d.actual THEN r.state END AS recalled,
-    r.value AS recalled_value,
-    r.owner AS recalled_owner, r.file AS recalled_file, r.commit AS recalled_commit,
-    r.run AS recalled_run, r.at AS recalled_at,
+    e.*,
+    e.is_back AND e.is_current AS arrived,
+    -- An intent of another value explains nothing.
+    CASE WHEN e.recalled_state = 'cleared' OR e.is_back THEN e.recalled_state END AS recalled,
     h.held,
-    -- Among all memories of a key, the one that best explains its current value: a superseded write
-    -- of that value, then a clear of it, then the last clear of any value.
+    -- Among all rows of a key, the one that best explains its current value: the current intent of
+    -- that value, then another one, then a clear of it, then the last clear of any value.
     ROW_NUMBER() OVER (
-      PARTITION BY d.cluster, d.entity, d.key
+      PARTITION BY e.cluster, e.entity, e.key
       ORDER BY
-        CASE WHEN r.value IS NOT DISTINCT FROM d.actual THEN 0 WHEN r.state = 'cleared' THEN 1 ELSE 2 END,
-        CASE WHEN r.state = 'superseded' THEN 0 ELSE 1 END,
-        r.at DESC,
-        r.run DESC,
-        r.value DESC
+        CASE
+          WHEN e.is_back AND e.is_current THEN 0
+          WHEN e.is_back AND e.recalled_state = 'intended' THEN 1
+          WHEN e.is_back THEN 2
+          WHEN e.recalled_state = 'cleared' THEN 3
+          ELSE 4
+        END,
+        e.recalled_at DESC,
+        e.recalled_run DESC,
+        e.recalled_value DESC
     ) AS place
-  FROM differing AS d
-  LEFT JOIN memories AS r ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
-  LEFT JOIN holds AS h ON d.cluster = h.cluster AND d.entity = h.entity
+  FROM explained AS e
+  LEFT JOIN holds AS h ON e.cluster = h.cluster AND e.entity = h.entity
 ),
 
 kinds AS (
@@ -83,16 +101,15 @@ kinds AS (
       WHEN desired IS NOT NULL THEN CASE
         WHEN arrived OR actual = verified THEN 'pending'
         WHEN verified IS NULL AND actual IS NULL THEN 'pending'
-        WHEN recalled = 'superseded' THEN 'late_write'
+        WHEN recalled = 'intended' THEN 'late_write'
         WHEN verified IS NULL THEN 'takeover'
         WHEN desired = verified THEN 'drifted'
         ELSE 'conflict'
       END
-      WHEN actual IS NULL AND (arrived OR verified IS NULL OR recalled = 'superseded')
-        THEN 'cleared'
+      WHEN actual IS NULL AND (verified IS NULL OR recalled = 'intended') THEN 'cleared'
       WHEN actual IS NULL THEN 'gone'
       WHEN arrived OR actual = verified THEN 'removed'
-      WHEN actual = recalled_value THEN 'returned'
+      WHEN is_back THEN 'returned'
       WHEN verified IS NULL THEN 'unmanaged'
       ELSE 'changed_since'
     END AS kind
@@ -100,16 +117,14 @@ kinds AS (
   WHERE place = 1
 ),
 
--- The ledger row from which a difference takes its owner, file, commit, run and time.
+-- The ledger row from which a difference takes its owner, file, commit, run and time: one that
+-- arrived or came back, or else the verified one.
 sourced AS (
   SELECT
     kinds.*,
-    CASE
-      WHEN kind IN ('late_write', 'returned', 'takeover', 'unmanaged') AND recalled IS NOT NULL
-        THEN 'memory'
-      WHEN arrived OR verified IS NULL THEN 'intent'
-      ELSE 'verified'
-    END AS ledger_row
+    arrived
+    OR (recalled IS NOT NULL AND kind IN ('late_write', 'returned', 'takeover', 'unmanaged'))
+      AS is_recalled
   FROM kinds
 )
 
@@ -130,48 +145,22 @@ SELECT
   k.actual AS before,
   k.desired AS after,
   k.verified,
-  COALESCE(
-    k.owner,
-    CASE k.ledger_row
-      WHEN 'memory' THEN k.recalled_owner
-      WHEN 'intent' THEN k.intended_owner
-      ELSE k.verified_owner
-    END
-  ) AS owner,
+  COALESCE(k.owner, CASE WHEN k.is_recalled THEN k.recalled_owner ELSE k.verified_owner END) AS owner,
   k.reason,
-  COALESCE(
-    k.file,
-    CASE k.ledger_row
-      WHEN 'memory' THEN k.recalled_file
-      WHEN 'intent' THEN k.intended_file
-      ELSE k.verified_file
-    END
-  ) AS file,
+  COALESCE(k.file, CASE WHEN k.is_recalled THEN k.recalled_file ELSE k.verified_file END) AS file,
   k.line,
-  CASE k.ledger_row
-    WHEN 'memory' THEN k.recalled_commit
-    WHEN 'intent' THEN k.intended_commit
-    ELSE k.verified_commit
-  END AS commit,
-  CASE k.ledger_row
-    WHEN 'memory' THEN k.recalled_run
-    WHEN 'intent' THEN k.intended_run
-    ELSE k.verified_run
-  END AS run,
-  CASE k.ledger_row
-    WHEN 'memory' THEN k.recalled_at
-    WHEN 'intent' THEN k.intended_at
-    ELSE k.verified_at
-  END AS since,
+  CASE WHEN k.is_recalled THEN k.recalled_commit ELSE k.verified_commit END AS commit,
+  CASE WHEN k.is_recalled THEN k.recalled_run ELSE k.verified_run END AS run,
+  CASE WHEN k.is_recalled THEN k.recalled_at ELSE k.verified_at END AS since,
   k.hands_off,
   k.held,
-  CASE WHEN k.ledger_row = 'memory' THEN k.recalled END AS memory,
+  CASE WHEN k.is_recalled AND NOT k.arrived THEN k.recalled END AS memory,
   k.derivation,
   k.until,
   k.returns_to,
   CASE
     WHEN k.kind IN ('pending', 'removed') AND COALESCE(k.desired, 0)
-      = CASE k.ledger_row WHEN 'intent' THEN k.intended_returns_to ELSE k.verified_returns_to END
+      = CASE WHEN k.arrived THEN k.recalled_returns_to ELSE k.verified_returns_to END
       THEN TRUE
   END AS is_return
 FROM sourced AS k

@@ -132,9 +132,17 @@ def _after(earlier: Outcome | None, now: Outcome) -> Outcome:
     """Return the outcome of a row after another attempt.
 
     A row that an earlier attempt of this run wrote is accepted, not already stored. One that it
-    left unknown stays unknown until the cluster is seen to store it.
+    left unknown stays unknown until the cluster is seen to store it. A request of an earlier
+    attempt that may still arrive stays one.
     """
-    if earlier is None or now.status is Status.ACCEPTED:
+    if earlier is None:
+        return now
+    may_arrive = earlier.may_arrive or now.may_arrive
+    return _combine(earlier, now)._replace(may_arrive=may_arrive)
+
+
+def _combine(earlier: Outcome, now: Outcome) -> Outcome:
+    if now.status is Status.ACCEPTED:
         return now
     wrote = earlier.status if earlier.status in _SENT else earlier.earlier
     if wrote is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from quota_ops.model.errors import InvalidInput, describe_damage
+from quota_ops.model.errors import InvalidInput, Refused, describe_damage
 from quota_ops.model.field_types import refuse_unknown
 from quota_ops.model.plan import exact
 from quota_ops.store.numbered_files import file_name, numbers, read_file
@@ -35,13 +35,20 @@ def digest_of(values: Iterable[tuple[str, str, float | None]]) -> str:
 
 
 def create(ledger_folder: Place, number: int, claim: Claim) -> None:
-    """Create the claim of the run with this number, unless it has one.
+    """Create the claim of the run with this number, unless this run has one.
 
     `ledger_folder` is that of the cluster's ledger, here and below. Raises InvalidInput as
-    `Place.create`.
+    `Place.create`; Refused if another run has claimed the number, so that nothing shows which of
+    the two began later.
     """
     content = json.dumps(stamp(claim._asdict())).encode()
-    (folder_of(ledger_folder) / file_name(number, KIND)).create(content)
+    place = folder_of(ledger_folder) / file_name(number, KIND)
+    if not place.create(content) and (other := read(ledger_folder, number).run) != claim.run:
+        raise Refused(
+            f"run {other} has the same number as this run, {number}: {place}",
+            "Nothing was written. Start a new run, and check that no other program changes the "
+            "folder `sequence` of the run store.",
+        )
 
 
 def last_number(ledger_folder: Place) -> int:

@@ -9,14 +9,12 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.ledger_edits import INTENDED, VERIFIED
-from quota_ops.model.memory import REMEMBERED, LedgerKey, drop_expired, ledger_key
+from quota_ops.model.ledger_edits import STATES, VERIFIED, LedgerKey, drop_absences, ledger_key
 from quota_ops.model.policy import Policy
 from quota_ops.model.registration import NO_BROKERS, KnownBrokers
 from quota_ops.model.rows import LedgerRow
@@ -164,16 +162,17 @@ def _parse(content: bytes, place: Place) -> _Content:
 
 
 def _check(table: pa.Table, place: Place) -> None:
-    columns = [parquet.to_values(table[name]) for name in ("entity", "key", "state", "value")]
-    states = {*columns[2]}
+    columns = [
+        parquet.to_values(table[name]) for name in ("entity", "key", "state", "value", "run")
+    ]
     keys = [
-        (entity, key, state, str(value) if state in REMEMBERED else "")
-        for entity, key, state, value in zip(*columns, strict=True)
+        (entity, key, state, *(() if state == VERIFIED else (str(value), run)))
+        for entity, key, state, value, run in zip(*columns, strict=True)
     ]
     if len(set(keys)) < table.num_rows:
         (((entity, key, *_), _),) = Counter(keys).most_common(1)
         raise InvalidInput(f"{place} has {key} of {entity} twice")
-    if odd := states - {INTENDED, VERIFIED} - REMEMBERED:
+    if odd := {*columns[2]} - STATES:
         raise InvalidInput(f"{place} has rows in an unknown state: {min(odd)!r}")
 
 
@@ -200,9 +199,9 @@ def change(
     """Apply an edit to the last file and create the next; return its name, None if unchanged.
 
     `edit` changes a dictionary of rows by `ledger_key`; it is called again if another writer was
-    first. Expired memories are dropped. `policy` and `commit` are recorded as the last applied
-    ones, unless a run with a larger number than `sequence` has recorded its own, and `brokers` as
-    those of the last verified run. Raises InvalidInput as `read`, and, after the change, if its
+    first. `policy` and `commit` are recorded as the last applied ones, unless a run with a larger
+    number than `sequence` has recorded its own, and `brokers` as those of the last verified run.
+    Raises InvalidInput as `read`, and, after the change, if its
     name cannot be recorded outside the folder: the next run could not recognize an older copy.
     """
     for _ in range(MOST_ATTEMPTS):
@@ -213,7 +212,7 @@ def change(
         if is_last := (sequence or 0) >= (before.applied_by or 0):
             of_now = before.policy if policy is None else policy.as_json()
             after = replace(after, policy=of_now, commits=with_commit(before.commits, commit))
-        drop_expired(rows, after.policy, datetime.now(UTC))
+        drop_absences(rows)
         after = replace(after, rows=tuple(rows[key] for key in sorted(rows)))
         if after == before and before.file is not None:
             return None

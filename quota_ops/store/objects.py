@@ -76,19 +76,26 @@ class ObjectStore:
     def create(self, key: str, content: bytes) -> bool:
         """Create an object by a conditional put, and retry it if its outcome is unknown.
 
-        A put may end with a conflict although no object exists, or fail after it has created the
-        object: the metadata of the object, if there is one, shows which.
+        A put may end with a conflict although no object exists, fail after it has created the
+        object, or be confirmed by a proxy although the store refused or lost it: the metadata of
+        the object, if there is one, shows which. Raises InvalidInput if a confirmed object is
+        missing.
         """
         writer, deadline = uuid4().hex, time.monotonic() + PATIENCE.total_seconds()
         pause = 0.05
         while True:
             failure = self._put_once(key, content, writer)
-            if failure is None:
-                return True
-            found = self._writer(key) if is_transient(failure) else None
+            if failure is not None and not is_transient(failure):
+                raise self._refused(key, failure, "written")
+            found = self._writer(key)
             if found is not None:
                 return found == writer
-            if time.monotonic() > deadline or not is_transient(failure):
+            if failure is None:
+                raise InvalidInput(
+                    f"{self.uri(key)} is missing although the store confirmed the write",
+                    "Use a store that keeps what it confirms, and no proxy that replies for it.",
+                )
+            if time.monotonic() > deadline:
                 raise self._refused(key, failure, "written")
             time.sleep(pause)
             pause = min(2 * pause, 5.0)

@@ -36,17 +36,26 @@ class Process(NamedTuple):
 
 def has_ended(noted: Any) -> bool:
     """Return whether a noted process has certainly ended; False if this process cannot tell."""
+    return _is_alive(noted) is False
+
+
+def is_running(noted: Any) -> bool:
+    """Return whether a noted process certainly runs; False if this process cannot tell."""
+    return _is_alive(noted) is True
+
+
+def _is_alive(noted: Any) -> bool | None:
     this = Process.current()
     if this is None or not isinstance(noted, list) or noted[:2] != [*this[:2]]:
-        return False
+        return None
     try:
         _, _, number, started = noted
         os.kill(number, 0)  # finds processes of other users, too, which /proc may hide
-        return bool(_read_start(number) != started)
+        return bool(_read_start(number) == started)
     except ProcessLookupError:
-        return True
-    except (OSError, OverflowError, TypeError, ValueError):
         return False
+    except (OSError, OverflowError, TypeError, ValueError):
+        return None
 
 
 def _read_start(number: int) -> str:

@@ -72,6 +72,7 @@ FILES = (
     RunFile("client_effects/<ID>/<PATH>", "plan", "the clients of the inventory that it concerns"),
     RunFile("validated.json", "validate", "the replies to the validate-only requests"),
     RunFile("approval.json", "plan", "the decisions about its plan", _RECORD),
+    RunFile("claim-<NNNN>.json", _AFTER, "which process has applied it, one at a time"),
     RunFile("batch-<NNNN>.json", "apply", "the outcomes of a request"),
     RunFile("applied.json", "apply", "the outcome of each row", Prune.ALTER_RECORD),
     RunFile("alter.json", "apply", "who altered what, and why", _RECORD),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.memory import CLEARED, REMEMBERED, SUPERSEDED
+from quota_ops.model.ledger_edits import CLEARED, INTENDED, VERIFIED
 from quota_ops.model.outcome import EntityResponse
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.rollback import start_rollback
@@ -29,7 +29,7 @@ def _came_back(lab: Lab) -> Lab:
     lab.run("reconcile")
     lab.desire(GIT)
     lab.run("reconcile")
-    lab.note(LATE, SUPERSEDED, run="run-a")
+    lab.note(LATE, INTENDED, run="run-a", sequence=1)
     lab.put({**LATE, **BACK})
     return lab
 
@@ -43,7 +43,7 @@ def kinds(lab: Lab, folder: RunFolder | None = None) -> dict[str, tuple[str, str
 def remembered(lab: Lab) -> list[tuple[str, str, float | None]]:
     """Return the remembered rows of the ledger."""
     rows = ledger.read(lab.ledger_folder).rows
-    return [(row.entity, row.state, row.value) for row in rows if row.state in REMEMBERED]
+    return [(row.entity, row.state, row.value) for row in rows if row.state != VERIFIED]
 
 
 def test_both_are_named_everywhere(came_back: Lab) -> None:
@@ -124,15 +124,15 @@ def test_release_ends_the_memory(came_back: Lab) -> None:
     forgotten = "cleared  no longer remembered: if the value comes back, no run is named"
     assert forgotten in ended.stdout
 
-    assert remembered(came_back) == [("user=alice", SUPERSEDED, 15.0)]
+    assert remembered(came_back) == [("user=alice", INTENDED, 15.0)]
     assert kinds(came_back)["user=carol"] == ("unmanaged", "report")
 
 
-def test_adopt_ends_the_memory(came_back: Lab) -> None:
-    """An adopted row is managed, at that value."""
+def test_adopt_ends_the_memory_of_clears(came_back: Lab) -> None:
+    """An adopted row is managed, at that value; a write that may still arrive is remembered."""
     came_back.call("adopt", "demo", "--any", "user", *WHY)
 
-    assert remembered(came_back) == []
+    assert remembered(came_back) == [("user=alice", INTENDED, 15.0)]
     assert kinds(came_back) == {
         "user=alice": ("pending", "set"),
         "user=carol": ("removed", "clear"),
@@ -177,13 +177,24 @@ def test_a_rollback_gives_a_returned_row_back(came_back: Lab) -> None:
     assert kinds(came_back)["user=carol"] == ("unmanaged", "report")
 
 
-def test_memory_ends_by_time(came_back: Lab) -> None:
-    """A period of cluster.yaml counts from the ledger's time to the start of the run."""
+def test_memory_ends_by_time_once_the_value_is_gone(came_back: Lab) -> None:
+    """Old values that are back are shown, however old; a run that does not find them forgets them.
+
+    The periods are those of cluster.yaml.
+    """
     old = "2020-01-01T00:00:00Z"
-    came_back.note(LATE, SUPERSEDED, run="run-a", at=old)
+    came_back.note(LATE, INTENDED, run="run-a", sequence=1, at=old)
     came_back.note(BACK, CLEARED, at=old)
+    assert kinds(came_back) == {
+        "user=alice": ("late_write", "set"),
+        "user=carol": ("returned", "clear"),
+    }
+
+    came_back.put({**GIT, **{entity: dict.fromkeys(limits) for entity, limits in BACK.items()}})
+    came_back.run("reconcile")
 
     assert remembered(came_back) == []
+    came_back.put({**LATE, **BACK})
     assert kinds(came_back) == {
         "user=alice": ("drifted", "set"),
         "user=carol": ("unmanaged", "report"),
@@ -206,5 +217,5 @@ def test_two_runs_at_once_that_are_both_answered(lab: Lab, monkeypatch: pytest.M
     monkeypatch.setattr(lab.cluster, "apply", write_after_the_first)
     run_stages(second, ("apply", "verify"))
 
-    assert [one[:2] for one in remembered(lab) if one[1] == SUPERSEDED] == []
+    assert remembered(lab) == []
     assert lab.known() == LATE

@@ -11,7 +11,9 @@ from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 
 FOLDER = Path(__file__).parents[1] / "cases" / "diff"
 KEY = "producer_byte_rate"
-STATES = {"intended", "superseded", "cleared"}
+STATES = {"verified": 2, "intended": 3, "late": 1, "cleared": 2}
+"""The word of a ledger row, and the number of the run that noted it: a late one is an earlier
+run's intent."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,15 @@ def _case(cluster: str, values: Mapping[str, Any]) -> Case:
                 entity,
                 key,
                 None if value == "none" else float(value),
-                state,
+                "intended" if word == "late" else word,
                 "team",
                 "team.yaml",
                 "c0ffee",
-                "run-1",
+                f"run-{STATES[word]}",
                 "2026-11-01T00:00:00Z",
+                STATES[word],
             )
-            for entity, key, value, state in _rows(values, "ledger")
+            for entity, key, value, word in _rows(values, "ledger")
         ),
         drift=values.get("drift", "repair"),
         clear_unmanaged=values.get("clear_unmanaged", False),

@@ -9,10 +9,6 @@ from quota_ops.model.quota import same
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 
 Key = tuple[str, str, str]
-Notes = dict[str, LedgerRow]
-"""A key's rows of the ledger by their state."""
-FROM = {"superseded": "", "cleared": ""}
-"""From which time on rows are remembered: these are, whenever they were noted."""
 
 
 def decide(
@@ -23,38 +19,63 @@ def decide(
     holds: Mapping[str, str] = MappingProxyType({}),
     drift: str = "repair",
     clear_unmanaged: bool = False,
-    remembered_from: Mapping[str, str] = MappingProxyType(FROM),
 ) -> list[Difference]:
     """Return the rows that differ, in order; values are compared as Python compares them."""
     wanted = {row[:3]: row for row in desired}
     held = {row[:3]: row for row in actual}
-    notes: dict[Key, Notes] = {}
+    verified: dict[Key, LedgerRow] = {}
     memories: dict[Key, list[LedgerRow]] = {}
     for row in ledger:
-        if row.state not in remembered_from:
-            notes.setdefault(row[:3], {})[row.state] = row
-        elif row.at >= remembered_from[row.state]:
+        if row.state == "verified":
+            verified[row[:3]] = row
+        else:
             memories.setdefault(row[:3], []).append(row)
     found = []
-    for key in sorted(wanted.keys() | held.keys() | notes.keys()):
-        want, have, known = wanted.get(key), held.get(key), notes.get(key, {})
-        values = {state: row.value for state, row in known.items()}
-        back = _back(memories.get(key, []), have and have.value)
-        kind = _kind(want and want.value, have and have.value, values, back)
-        if kind != "in_sync" or values != {"verified": want and want.value}:
-            hold = holds.get(key[1])
-            action = _action(kind, have, hold, drift=drift, clear_unmanaged=clear_unmanaged)
-            decided = (Kind(kind), Action(action))
-            if recalled := _recalled(kind, memories.get(key, []), back):
-                known = known | {"recalled": recalled}
-            found.append(_difference(key, decided, want, have, known)._replace(held=hold))
+    intended = {
+        key
+        for key, rows in memories.items()
+        if _current_number(rows, verified.get(key)) is not None
+    }
+    for key in sorted(wanted.keys() | held.keys() | verified.keys() | intended):
+        want, have, known = wanted.get(key), held.get(key), verified.get(key)
+        wanted_value, stored = want and want.value, have and have.value
+        managed = known and known.value
+        if wanted_value == stored == managed and key not in intended:
+            continue
+        arrived, back = _back(memories.get(key, []), stored, known)
+        kind = _kind(wanted_value, stored, managed, arrived, back)
+        hold = holds.get(key[1])
+        action = _action(kind, have, hold, drift=drift, clear_unmanaged=clear_unmanaged)
+        decided = (Kind(kind), Action(action))
+        recalled = _recalled(kind, memories.get(key, []), back)
+        told = arrived or recalled or known
+        made = _difference(key, decided, (want, have, known), told)
+        found.append(made._replace(held=hold, memory=recalled and recalled.state))
     return found
 
 
-def _back(memories: list[LedgerRow], have: float | None) -> LedgerRow | None:
-    """Return the remembered row whose value is back, a superseded write before a clear."""
-    there = {row.state: row for row in memories if same(row.value, have)}
-    return there.get("superseded", there.get("cleared"))
+def _back(
+    memories: list[LedgerRow], have: float | None, known: LedgerRow | None
+) -> tuple[LedgerRow | None, LedgerRow | None]:
+    """Return the current intent that arrived, and else the row whose value is back.
+
+    An intent is current if no other row of the key, except a cleared value, is of a later run. Of
+    several rows, an intent comes before a clear, and the last before all others.
+    """
+    there = [row for row in memories if same(row.value, have)]
+    intents = [row for row in there if row.state == "intended"]
+    last = _current_number(memories, known)
+    if current := [row for row in intents if last == (row.sequence or 0)]:
+        return max(current, key=_last), None
+    return None, max(intents or there, key=_last, default=None)
+
+
+def _current_number(memories: list[LedgerRow], known: LedgerRow | None) -> int | None:
+    """Return the number of the last intent, if no later run has verified the key."""
+    numbers = [row.sequence or 0 for row in memories if row.state == "intended"]
+    if not numbers or (known is not None and max(numbers) <= (known.sequence or 0)):
+        return None
+    return max(numbers)
 
 
 def _recalled(kind: str, memories: list[LedgerRow], back: LedgerRow | None) -> LedgerRow | None:
@@ -67,11 +88,11 @@ def _recalled(kind: str, memories: list[LedgerRow], back: LedgerRow | None) -> L
     if kind not in {"takeover", "unmanaged"}:
         return None
     cleared = [row for row in memories if row.state == "cleared"]
-    return max(cleared, key=_last_cleared, default=None)
+    return max(cleared, key=_last, default=None)
 
 
-def _last_cleared(row: LedgerRow) -> tuple[str, str, bool, float]:
-    """Return the sort key of the last clear of a key; NaN is the largest value, as in SQL."""
+def _last(row: LedgerRow) -> tuple[str, str, bool, float]:
+    """Return the sort key of the last row of a key; NaN is the largest value, as in SQL."""
     value = row.value or 0.0
     return (row.at, row.run, isnan(value), 0.0 if isnan(value) else value)
 
@@ -79,33 +100,31 @@ def _last_cleared(row: LedgerRow) -> tuple[str, str, bool, float]:
 def _kind(
     want: float | None,
     have: float | None,
-    known: dict[str, float | None],
+    verified: float | None,
+    arrived: LedgerRow | None,
     back: LedgerRow | None,
 ) -> str:
-    ours = have in known.values()
+    ours = arrived or (verified is not None and have == verified)
     if want is not None and want == have:
         return "in_sync"
     if want is not None:
-        return _kind_to_set(want, have, known, back)
+        return _kind_to_set(want, have, verified, back, ours=bool(ours))
     if have is None:
-        return "cleared" if ours or back or "verified" not in known else "gone"
-    other = "changed_since" if "verified" in known else "unmanaged"
+        return "cleared" if arrived or back or verified is None else "gone"
+    other = "unmanaged" if verified is None else "changed_since"
     return "removed" if ours else "returned" if back else other
 
 
 def _kind_to_set(
-    want: float,
-    have: float | None,
-    known: dict[str, float | None],
-    back: LedgerRow | None,
+    want: float, have: float | None, verified: float | None, back: LedgerRow | None, *, ours: bool
 ) -> str:
-    if have in known.values() or (have is None and "verified" not in known):
+    if ours or (have is None and verified is None):
         return "pending"
-    if back and back.state == "superseded":
+    if back and back.state == "intended":
         return "late_write"
-    if "verified" not in known:
+    if verified is None:
         return "takeover"
-    return "drifted" if want == known["verified"] else "conflict"
+    return "drifted" if want == verified else "conflict"
 
 
 def _action(
@@ -128,13 +147,10 @@ def _action(
 def _difference(
     key: Key,
     decided: tuple[Kind, Action],
-    want: DesiredRow | None,
-    have: ActualRow | None,
-    known: Notes,
+    sides: tuple[DesiredRow | None, ActualRow | None, LedgerRow | None],
+    told: LedgerRow | None,
 ) -> Difference:
-    verified, intended, recalled = map(known.get, ("verified", "intended", "recalled"))
-    arrived = intended and intended.value == (have and have.value)
-    told = recalled or (intended if arrived or verified is None else verified)
+    want, have, verified = sides
     kind, _ = decided
     asked = told if want is None or want.owner is None else want
     return Difference(
@@ -152,7 +168,7 @@ def _difference(
         told and told.at,
         have and have.hands_off,
         None,
-        recalled and recalled.state,
+        None,
         want and want.derivation,
         want and want.until,
         want and want.returns_to,

@@ -18,7 +18,6 @@ from quota_ops.sql.job import OVERRIDING, RESULTS
 from quota_ops.store import parquet
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
-from tests.engines.oracle import FROM
 
 if TYPE_CHECKING:
     from quota_ops.sql.spark import SparkEngine
@@ -42,7 +41,6 @@ def put(
     held: Mapping[str, str] = MappingProxyType({}),
     drift: str = "repair",
     clear_unmanaged: bool = False,
-    remembered_from: Mapping[str, str] = MappingProxyType(FROM),
 ) -> Path:
     """Create a run folder with the sides of one cluster; `held` are entities, and their hold."""
     path.mkdir(parents=True, exist_ok=True)
@@ -51,7 +49,7 @@ def put(
     folder.write_table(ACTUAL, actual)
     folder.write_table(LEDGER, ledger)
     folder.write_table(HOLDS, [(cluster, entity, text) for entity, text in held.items()])
-    folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged, *remembered_from.values())])
+    folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged)])
     return path
 
 

@@ -20,7 +20,7 @@ def test_python_and_sql_agree(engine: Engine, tmp_path: Path) -> None:
     actual, ledger, arrived = [], [], set()
     for number, (intended, stored) in enumerate(product(VALUES, VALUES)):
         row = (CLUSTER, f"user=u{number:02}", "producer_byte_rate")
-        noted = LedgerRow(*row, intended, INTENDED, None, None, None, "r2", "t2")
+        noted = LedgerRow(*row, intended, INTENDED, None, None, None, "r2", "t2", 2)
         ledger += [noted, LedgerRow(*row, 9.0, VERIFIED, None, None, None, "r1", "t1")]
         actual += [] if stored is None else [ActualRow(*row, stored, True, None)]
         if has_arrived(noted, stored):

@@ -27,15 +27,12 @@ BORDERS = sorted(
 ASKED: Any = ("asker", "because", "asker.yaml", 7)
 VERIFIED = ("verified", "verifier", "verifier.yaml", "c1", "run-1", "2026-11-01T00:00:00Z")
 INTENDED = ("intended", "intender", "intender.yaml", "c2", "run-2", "2026-11-02T00:00:00Z")
-SUPERSEDED = ("superseded", "late", "late.yaml", "c3", "run-3")
-CLEARED = ("cleared", "leaver", "leaver.yaml", "c4", "run-4")
-FROM = {"superseded": "2026-11-01T12:00:00Z", "cleared": "2026-10-01T12:00:00Z"}
-EXPIRED, LASTS = "2026-10-01T11:59:59Z", "2026-11-01T12:00:00Z"
-MEMORIES: tuple[tuple[tuple[float | None, ...], tuple[float, ...], str], ...] = (
-    *product(((), (None,), (2.0,)), ((), (2.0,), (nan, 4.0)), (LASTS,)),
-    ((None, 2.0), (2.0,), EXPIRED),
+LATE = ("intended", "late", "late.yaml", "c3", "run-3", "2026-11-03T00:00:00Z")
+CLEARED = ("cleared", "leaver", "leaver.yaml", "c4", "run-4", "2026-11-04T00:00:00Z")
+MEMORIES: tuple[tuple[tuple[float | None, ...], tuple[float, ...]], ...] = tuple(
+    product(((), (None,), (2.0,), (None, 2.0)), ((), (2.0,), (nan, 4.0)))
 )
-"""What is remembered of a row: superseded values, cleared ones, and when both were noted."""
+"""What is remembered of a row: intents that a later run replaced, and cleared values."""
 
 
 class Meeting(NamedTuple):
@@ -48,7 +45,7 @@ class Meeting(NamedTuple):
     actual: float | None
     verified: float | None
     intent: tuple[float | None, ...]
-    memory: tuple[tuple[float | None, ...], tuple[float, ...], str]
+    memory: tuple[tuple[float | None, ...], tuple[float, ...]]
     in_scope: bool
     hands_off: str | None
     held: str | None
@@ -79,11 +76,11 @@ def sides(cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerR
         if one.actual is not None:
             actual.append(ActualRow(*row, one.actual, one.in_scope, one.hands_off))
         if one.verified is not None:
-            ledger.append(LedgerRow(*row, one.verified, *VERIFIED))
-        ledger += [LedgerRow(*row, intended, *INTENDED) for intended in one.intent]
-        superseded, cleared, at = one.memory
-        ledger += [LedgerRow(*row, value, *SUPERSEDED, at) for value in superseded]
-        ledger += [LedgerRow(*row, value, *CLEARED, at) for value in cleared]
+            ledger.append(LedgerRow(*row, one.verified, *VERIFIED, sequence=1))
+        ledger += [LedgerRow(*row, intended, *INTENDED, sequence=2) for intended in one.intent]
+        late, cleared = one.memory
+        ledger += [LedgerRow(*row, value, *LATE, sequence=0) for value in late]
+        ledger += [LedgerRow(*row, value, *CLEARED) for value in cleared]
     return desired, actual, ledger
 
 
@@ -111,7 +108,6 @@ def test_every_combination(engine: Engine, tmp_path: Path) -> None:
             held=HOLDS,
             drift=drift,
             clear_unmanaged=clears,
-            remembered_from=FROM,
         )
 
     diff_runs(engine, [open_place(tmp_path / cluster) for cluster in POLICIES])
@@ -122,6 +118,5 @@ def test_every_combination(engine: Engine, tmp_path: Path) -> None:
             holds=HOLDS,
             drift=drift,
             clear_unmanaged=clears,
-            remembered_from=FROM,
         )
         assert comparable(differences(tmp_path / cluster)) == comparable(expected)

@@ -78,8 +78,7 @@ def test_results_are_held_against_their_table(tmp_path: Path) -> None:
 def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> None:
     """A run folder without a cluster, or of two, is rejected."""
     folder = RunFolder(open_place(put(tmp_path, "c")))
-    since = "2026-11-01T00:00:00Z"
-    folder.write_table(CLUSTERS, [(one, "repair", False, since, since) for one in clusters])
+    folder.write_table(CLUSTERS, [(one, "repair", False) for one in clusters])
 
     with pytest.raises(InvalidInput) as refused:
         diff_runs(EmbeddedEngine(), [folder.place])

@@ -23,7 +23,7 @@ def cleared(differences: Iterable[Difference], cluster: str) -> Keys:
 
 def without_ledger(cluster: Cluster) -> Cluster:
     """Return the cluster without a ledger: describe then lets nothing unmanaged be cleared."""
-    rows = {key: (want, have, None, None, ()) for key, (want, have, *_) in cluster.rows.items()}
+    rows = {key: (want, have, None, ()) for key, (want, have, *_) in cluster.rows.items()}
     return cluster._replace(clear_unmanaged=False, rows=rows)
 
 
@@ -31,7 +31,7 @@ def adopted(cluster: Cluster) -> Cluster:
     """Return the cluster after `adopt --all`."""
     known = ("verified", None, None, None, "run", "at")
     rows = {
-        key: (want, have, (have[0], *known) if want and have else None, None, ())
+        key: (want, have, (have[0], *known) if want and have else None, ())
         for key, (want, have, *_) in cluster.rows.items()
     }
     return cluster._replace(rows=rows)

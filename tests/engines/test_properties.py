@@ -24,6 +24,8 @@ from tests.engines.runs import SPARK_IN_MATRIX, decide_all
 if TYPE_CHECKING:
     from tests.engines.runs import AnyEngine
 
+LATER = 4
+"""The number of a run that began after all others."""
 LEFT_ALONE = {Action.REPORT, Action.HELD}
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 maybe_text = st.none() | texts
@@ -35,14 +37,13 @@ asked = st.none() | st.tuples(
     values, maybe_text, maybe_text, texts, st.integers(1, 9999), maybe_text, maybe_text, returns_to
 )
 held = st.none() | st.tuples(stored, st.booleans(), maybe_text)
-note = (maybe_text, maybe_text, maybe_text, texts, texts, st.none())
+note = (maybe_text, maybe_text, maybe_text, texts, texts, st.none() | st.integers(1, 3))
 temporary = (*note, returns_to)
 verified = st.none() | st.tuples(values, st.just("verified"), *temporary)
-intended = st.none() | st.tuples(st.none() | values, st.just("intended"), *temporary)
-superseded = st.tuples(st.none() | values, st.just("superseded"), *note)
+intended = st.tuples(st.none() | values, st.just("intended"), *temporary)
 cleared = st.tuples(stored, st.just("cleared"), *note)
 remembered = st.lists(
-    superseded | cleared, max_size=3, unique_by=lambda row: (row[1], exact(row[0]))
+    intended | cleared, max_size=4, unique_by=lambda row: (row[1], exact(row[0]))
 ).map(tuple)
 
 
@@ -54,9 +55,6 @@ class Cluster(NamedTuple):
     rows: dict[tuple[str, str], tuple[Any, ...]]
     holds: str | None = None
     """The hold on every second entity."""
-    superseded_from: str = ""
-    cleared_from: str = ""
-    """From which time on rows are remembered."""
 
     @property
     def held(self) -> dict[str, str]:
@@ -73,7 +71,7 @@ class Cluster(NamedTuple):
             [
                 LedgerRow(cluster, *key, *row)
                 for key, side in given_rows
-                for row in (*side[2:4], *side[4])
+                for row in (side[2], *side[3])
                 if row
             ],
         )
@@ -85,12 +83,10 @@ clusters = st.builds(
     st.booleans(),
     st.dictionaries(
         st.tuples(names.map(lambda parts: Entity.of(parts).text), texts),
-        st.tuples(asked, held, verified, intended, remembered),
+        st.tuples(asked, held, verified, remembered),
         max_size=4,
     ),
     maybe_text,
-    st.just("") | texts,
-    st.just("") | texts,
 )
 Fleet = dict[str, Cluster]
 fleets: st.SearchStrategy[Fleet] = st.dictionaries(texts, clusters, min_size=1, max_size=4)
@@ -133,7 +129,7 @@ def by_engine(
     compared: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER)
     for table, rows in zip(compared, zip(*sides, strict=True), strict=True):
         folder.write_table(table, [row for some in rows for row in some])
-    policies = [(name, *one[:2], *one[-2:]) for name, one in fleet.items()]
+    policies = [(name, *one[:2]) for name, one in fleet.items()]
     folder.write_table(CLUSTERS, policies)
     holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
     folder.write_table(HOLDS, holds)
@@ -158,7 +154,6 @@ def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
             holds=one.held,
             drift=one.drift,
             clear_unmanaged=one.clear_unmanaged,
-            remembered_from={"superseded": one.superseded_from, "cleared": one.cleared_from},
         )
     ]
     return differences, [
@@ -193,7 +188,6 @@ def moved(cluster: Cluster, *, back: bool) -> Cluster:
             new and (new, None, None, "f", 1),
             old and (old, True, None),
             old and (old, "verified", None, None, None, "run", "at"),
-            None,
             (),
         )
     return cluster._replace(rows=rows, holds=None)
@@ -221,13 +215,12 @@ def test_a_run_leaves_nothing_to_do(engine: "AnyEngine", fleet: Fleet, tmp_path:
     """Once the writes are done and read back, only rows that are left alone are reported."""
     ended = {name: one._replace(rows=dict(one.rows)) for name, one in fleet.items()}
     for row in by_engine(engine, tmp_path, fleet)[0]:
-        want, have, known, intent, memory = ended[row.cluster].rows[row.entity, row.key]
+        want, have, known, memory = ended[row.cluster].rows[row.entity, row.key]
         if row.action not in LEFT_ALONE:
             value = row.target if row.action in WRITES else row.before
             have = None if value is None else (value, *((have or (None, True, None))[1:]))
-            known = None if value is None else (value, "verified", None, None, None, "run", "at")
-            intent = None
-        ended[row.cluster].rows[row.entity, row.key] = (want, have, known, intent, memory)
+            known = (value, "verified", None, None, None, "run", "at", LATER)
+        ended[row.cluster].rows[row.entity, row.key] = (want, have, known, memory)
 
     differences, batches = by_engine(engine, tmp_path, ended)
     assert ({row.action for row in differences}, batches) == (LEFT_ALONE, [])

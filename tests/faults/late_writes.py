@@ -8,7 +8,6 @@ from functools import partial
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.policy import VerifyPolicy
-from quota_ops.model.rows import Keys
 from quota_ops.runs.chain import CHAINS
 from quota_ops.sql import text
 from quota_ops.stages import apply
@@ -50,10 +49,9 @@ def kinds(folder: RunFolder) -> dict[str, list[str]]:
 def freeze_after_intent(scene: Scene, node: int) -> None:
     """Freeze a broker as soon as the next run has recorded what it is about to send."""
 
-    def intend_and_freeze(*given: object) -> Keys:
-        intents: Keys = intent.record_intents(*given)  # type: ignore[arg-type]
+    def intend_and_freeze(*given: object) -> None:
+        intent.record_intents(*given)  # type: ignore[arg-type]
         scene.machine.freeze(node)
-        return intents
 
     scene.patch.setattr(apply, "record_intents", intend_and_freeze)
 

@@ -103,6 +103,22 @@ def delayed(scene: Scene, number: int) -> Seen:
     return Seen(scene.holds(), f"the older: {said}; the newer: exit 0", scene.next_run())
 
 
+@fault("apply", "a second person approves a run while it is applied", quick=True)
+def approved_twice(scene: Scene) -> Seen:
+    """One process at a time applies a run: the other writes nothing, and records nothing."""
+    ends: list[str] = []
+    run = scene.lab.planned()
+    digest = run.folder.read_json(PLAN)["digest"]
+
+    def approve() -> None:
+        ended = scene.lab.cli("apply", "--run", str(run.folder.place), "--approve", digest)
+        assert f"another process has applied run demo/{on_disk(run.folder).name}" in ended.stderr
+        ends.append(f"exit {ended.returncode}: another process has applied it")
+
+    first = scene.go_on(replace(run, progress=After(1, approve)), RESUMED)
+    return Seen(scene.holds(), f"the first: {first}; the second: {ends[0]}", scene.next_run())
+
+
 @fault("apply", "a slow older run, its first request delayed until a newer run has ended")
 def first_request_delayed(scene: Scene) -> Seen:
     """The request in flight arrives; the run reports it, and the next repairs it."""

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from quota_ops.kafka import delivery
-from quota_ops.model.difference import WRITES
+from quota_ops.model.difference import WRITES, Kind
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import DONE
+from quota_ops.model.text import counted
 from quota_ops.report.sentences import warnings
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
@@ -130,5 +131,7 @@ class Scene:
         sent = folder.outcomes(APPLIED)
         assert {one.status for one in sent} <= DONE
         found = sum(row.action not in WRITES for row in folder.differences())
+        late = sum(row.kind is Kind.LATE_WRITE for row in folder.differences())
         words = f"sent {len(sent)}" + (f", recognized {found}" if found else "")
+        words += f", reported {counted(late, 'late write')}" if late else ""
         return f"{words}; all as Git declares" if sent or found else "nothing left to do"

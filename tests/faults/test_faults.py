@@ -6,6 +6,7 @@ that page.
 
 import pytest
 
+from tests.faults import schedules
 from tests.faults.every import EVERY
 from tests.faults.scene import Scene
 from tests.faults.table import ALL, IN_BUCKET, SEEN, Fault, Ground, on_the_page
@@ -31,6 +32,14 @@ def test_fault(scene: Scene, fault: Fault) -> None:
     seen = SEEN[fault.stage, fault.what] = fault.play(scene)
     if IN_BUCKET or not ALL:
         assert on_the_page()[fault.stage, fault.what] == seen
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("scene", [Ground("machine", 1.0)], indirect=True)
+def test_any_schedule(scene: Scene) -> None:
+    """Whatever arrives late, each stored value is declared or shown as one that a run wrote."""
+    for number in range(schedules.SCHEDULES if ALL else schedules.FEW):
+        schedules.play_schedule(scene, number)
 
 
 @pytest.mark.timeout(900)

@@ -3,17 +3,20 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 LOST = 0
 """The server gets the request, and its response is lost."""
+CONFIRMED = 1
+"""The server gets the request, and whatever it replies, the proxy replies 200."""
 
 
 @dataclass
 class Faults:
-    """The faults of the next puts, in order: LOST, or a status without a request to the server."""
+    """The faults of the next puts: LOST, CONFIRMED, or a status without a request to the server."""
 
     address: str = ""
     plan: list[int] = field(default_factory=list)
@@ -65,9 +68,10 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
                 self.wfile.write(error)
                 return
             fault = faults.next_fault() if self.command == "PUT" else None
-            if fault:
+            if fault and fault != CONFIRMED:
                 self.send_response(fault)
                 self.send_header("Content-Length", "0")
+                self.send_header("ETag", '"none"')
                 self.end_headers()
                 return
             connection = HTTPConnection(endpoint.removeprefix("http://"), timeout=30)
@@ -83,7 +87,9 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
             if fault == LOST:
                 self.close_connection = True
                 return
-            self.send_response(response.status)
+            self.send_response(200 if fault == CONFIRMED else response.status)
+            if fault == CONFIRMED and response.status != HTTPStatus.OK:
+                self.send_header("ETag", '"none"')
             for name, value in response.getheaders():
                 if name.lower() not in {"transfer-encoding", "connection", "date", "server"}:
                     self.send_header(name, value)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import DONE
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import ComparedRun
@@ -17,7 +18,7 @@ from tests.cli.test_screens import KEY
 from tests.engines.publishing import CLUSTER, read_entities, write_results
 from tests.faults.table import ALL
 from tests.lab import Lab
-from tests.objects.proxy import LOST, Faults
+from tests.objects.proxy import CONFIRMED, LOST, Faults
 
 RUNS = 40 if ALL else 1
 EVERY = 10
@@ -70,3 +71,17 @@ def test_lost_responses_while_an_attempt_of_spark_ends(address: str, faults: Fau
     assert json.loads((folder / "diff-0002.json").read())["attempt"] == attempt.place.name
     names = ["batches.parquet", "diff-0001.json", "diff-0002.json", "differences.parquet"]
     assert list(folder.list()) == names
+
+
+def test_a_put_is_believed_only_if_the_object_is_there(address: str, faults: Faults) -> None:
+    """A store that confirms what it refused has another winner; what it lost is an error."""
+    place = open_place(address) / "number"
+    place.create(b"ours")
+
+    faults.plan = [CONFIRMED]
+    assert place.create(b"theirs") is False
+    assert place.read() == b"ours"
+
+    faults.plan = [200]
+    with pytest.raises(InvalidInput, match="lost is missing although the store confirmed the wr"):
+        (open_place(address) / "lost").create(b"ours")

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -12,10 +10,14 @@ import pyarrow as pa
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.ledger_edits import INTENDED, VERIFIED
-from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, ledger_key
-from quota_ops.model.moment import iso_utc
-from quota_ops.model.policy import Memory, Policy
+from quota_ops.model.ledger_edits import (
+    CLEARED,
+    INTENDED,
+    VERIFIED,
+    LedgerKey,
+    ledger_key,
+)
+from quota_ops.model.policy import Policy
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.store import ledger, ledger_notes, parquet
@@ -180,25 +182,22 @@ def test_a_file_that_was_moved_aside_does_not_count(aside: str, ledger_folder: P
     assert add(ledger_folder, row("user=b", 1.0)) == "00000002.parquet"
 
 
-def test_old_memory_goes_with_the_next_change(ledger_folder: Place) -> None:
-    """Rows past the policy's retention are left out of the next file."""
-    old = iso_utc(datetime.now(UTC) - timedelta(hours=25))
-    late, gone = row("user=a", 2.0, SUPERSEDED, at=old), row("user=a", 1.0, CLEARED, at=old)
-    short = replace(POLICY, memory=Memory(late_writes=86_400, cleared=90_000 - 60))
+def test_an_absence_is_stored_as_long_as_an_intent_is(ledger_folder: Place) -> None:
+    """That a run found no value is needed only while an earlier write may still arrive."""
+    absent, intent = row("user=a", None), row("user=a", 2.0, INTENDED)
+    add(ledger_folder, absent, intent)
+    assert ledger.read(ledger_folder).rows == (intent, absent)
 
-    add(ledger_folder, late, gone)
-    assert ledger.read(ledger_folder).rows == (gone,)
-    ledger.change(ledger_folder, lambda _: None, policy=short)
+    ledger.change(ledger_folder, lambda known: known.pop(ledger_key(intent)))
 
     assert ledger.read(ledger_folder).rows == ()
 
 
 def test_a_key_may_be_remembered_with_many_values(ledger_folder: Place) -> None:
-    """Each value is stored once: the same value with the same state twice is a damaged ledger."""
-    now = iso_utc()
+    """Each value of a run is stored once: the same twice with one state is a damaged ledger."""
     values = (None, 1.0, 2.0, nan)
-    given = [row("user=a", value, SUPERSEDED, at=now) for value in values]
-    add(ledger_folder, *given, row("user=a", 1.0, CLEARED, at=now))
+    given = [row("user=a", value, INTENDED, run=run) for value in values for run in ("r1", "r2")]
+    add(ledger_folder, *given, row("user=a", 1.0, CLEARED))
     last = ledger.last(ledger_folder)
 
     assert last.table.num_rows == len(given) + 1

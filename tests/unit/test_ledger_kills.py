@@ -1,5 +1,6 @@
 """Runs killed at any point while Git and the cluster change, and the run after them."""
 
+from itertools import count
 from typing import NamedTuple
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from quota_ops.model import ledger_edits
-from quota_ops.model.memory import CLEARED, LedgerKey, remember
+from quota_ops.model.ledger_edits import LedgerKey, remember_cleared
 from quota_ops.model.rows import ActualRow, DesiredRow, Key, LedgerRow
 from quota_ops.stages.apply.intent import is_as_planned
 from tests.engines.oracle import decide
@@ -24,6 +25,10 @@ entities = st.sampled_from(ENTITIES)
 ours = st.none() | st.sampled_from([1.0, 2.0, 3.0])
 theirs = st.none() | st.sampled_from([10.0, 20.0])
 moments = st.sampled_from([BEFORE_INTENT, BEFORE_SEND, 0, 1, 2])
+
+
+NUMBERS = count(1)
+"""The numbers of runs, larger for each that begins."""
 
 
 class Write(NamedTuple):
@@ -43,11 +48,12 @@ class Killed(RuleBasedStateMachine):
         self.cluster: dict[str, float] = {}
         self.last: dict[str, str] = dict.fromkeys(ENTITIES, NOBODY)
         self.ledger: dict[LedgerKey, LedgerRow] = {}
+        self.number = next(NUMBERS)
 
     @rule(entity=entities, value=ours)
     def git_moves(self, entity: str, value: float | None) -> None:
         """Merge a pull request."""
-        _set(self.git, entity, value)
+        set_value(self.git, entity, value)
 
     @rule(moment=moments)
     def run_is_killed(self, moment: int) -> None:
@@ -101,19 +107,24 @@ class Killed(RuleBasedStateMachine):
             for one in plan
             if is_as_planned(one.before, one.after, self.cluster.get(one.entity))
         ]
+        self.number = next(NUMBERS)
         ledger_edits.intend(
-            self.ledger, [_row(one.entity, one.after, ledger_edits.INTENDED) for one in now], stored
+            self.ledger, [self._row(one.entity, one.after, "intended") for one in now], stored
         )
         for one in now[:sends]:
-            _set(self.cluster, one.entity, one.after)
+            set_value(self.cluster, one.entity, one.after)
             self.last[one.entity] = US
 
     def _verify(self) -> None:
         """Read back every row that differs, except those that the plan only reports."""
         read = [entity for entity, kind in self._kinds().items() if kind != "unmanaged"]
         ledger_edits.confirm(
-            self.ledger, [_row(one, self.cluster.get(one), ledger_edits.VERIFIED) for one in read]
+            self.ledger, [self._row(one, self.cluster.get(one), "verified") for one in read]
         )
+
+    def _row(self, entity: str, value: float | None, state: str) -> LedgerRow:
+        run = f"run-{self.number}"
+        return LedgerRow(CLUSTER, entity, KEY, value, state, None, None, None, run, "", self.number)
 
 
 class KilledAmongOthers(Killed):
@@ -122,7 +133,7 @@ class KilledAmongOthers(Killed):
     @rule(entity=entities, value=theirs)
     def somebody_changes_the_cluster(self, entity: str, value: float | None) -> None:
         """Change a value outside Git."""
-        _set(self.cluster, entity, value)
+        set_value(self.cluster, entity, value)
         self.last[entity] = THEM
 
     @rule(entity=entities, value=theirs)
@@ -156,8 +167,9 @@ class KilledAndLate(KilledAlone):
     def _verify(self) -> None:
         clears = [one for one in self._plan_before if one.after is None]
         super()._verify()
-        cleared = [_row(one.entity, one.before, CLEARED) for one in clears]
-        remember(self.ledger, cleared, CLEARED)
+        remember_cleared(
+            self.ledger, [self._row(one.entity, one.before, "cleared") for one in clears]
+        )
 
     def _plan(self) -> list[Write]:
         self._plan_before = super()._plan()
@@ -168,7 +180,7 @@ class KilledAndLate(KilledAlone):
         """Deliver the oldest write without a response after all."""
         if self.sent:
             late = self.sent.pop(0)
-            _set(self.cluster, late.entity, late.after)
+            set_value(self.cluster, late.entity, late.after)
             self.last[late.entity] = US
 
 
@@ -180,11 +192,8 @@ def test_runs_killed_anywhere(machine: type[Killed]) -> None:
     case("runTest").runTest()
 
 
-def _set(values: dict[str, float], entity: str, value: float | None) -> None:
+def set_value(values: dict[str, float], entity: str, value: float | None) -> None:
+    """Set or clear the value of an entity."""
     values.pop(entity, None)
     if value is not None:
         values[entity] = value
-
-
-def _row(entity: str, value: float | None, state: str) -> LedgerRow:
-    return LedgerRow(CLUSTER, entity, KEY, value, state, None, None, None, "run", "")

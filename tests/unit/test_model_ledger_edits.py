@@ -1,20 +1,32 @@
-"""Edits of a ledger's rows: what is about to be sent, what was read back, what is kept."""
+"""Edits of a ledger's rows: what is about to be sent, what was read back, what is remembered."""
 
+from datetime import UTC, datetime
+from math import nan
 from typing import Any
 
 import pytest
 
 from quota_ops.model import ledger_edits
-from quota_ops.model.ledger_edits import INTENDED, VERIFIED
-from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, ledger_key
+from quota_ops.model.difference import Kind
+from quota_ops.model.ledger_edits import (
+    CLEARED,
+    INTENDED,
+    VERIFIED,
+    LedgerKey,
+    ledger_key,
+    was_cleared,
+)
+from quota_ops.model.policy import Memory
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow
+from tests.unit.report_sample import ALICE_RAISED
 
 KEY = "producer_byte_rate"
 
 
 def row(entity: str, value: float | None, state: str = VERIFIED, **fields: Any) -> LedgerRow:
-    """Return a row of the ledger."""
-    when: dict[str, Any] = {"run": "run-1", "at": "2026-11-01T00:00:00Z"}
+    """Return a row of the ledger; unless `sequence` is given, an intent is later than the rest."""
+    number = {VERIFIED: 1, INTENDED: 2}.get(state)
+    when: dict[str, Any] = {"run": "run-1", "at": "2026-11-01T00:00:00Z", "sequence": number}
     made = LedgerRow("id", entity, KEY, value, state, "team", "team.yaml", "c0ffee", **when)
     return made._replace(**fields)
 
@@ -24,21 +36,28 @@ def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
     return {ledger_key(one): one for one in given}
 
 
-@pytest.mark.parametrize("state", [INTENDED, VERIFIED])
-def test_a_later_run_wins(state: str) -> None:
-    """A value read back by an earlier run replaces nothing that a later run recorded."""
-    later, earlier = row("user=a", 2.0, state, sequence=2), row("user=a", 1.0, sequence=1)
+def test_a_later_run_wins() -> None:
+    """A value read back by an earlier run replaces none that a later run has verified.
+
+    A later run that has only noted what it will send has verified nothing.
+    """
+    later, earlier = row("user=a", 2.0, sequence=2), row("user=a", 1.0, sequence=1)
     known = rows(later)
 
     ledger_edits.confirm(known, [earlier, earlier._replace(sequence=None)])
     assert known == rows(later)
 
     ledger_edits.confirm(known, [earlier._replace(sequence=3)])
-    assert known[ledger_key(earlier)].sequence == 3
+    assert known == rows(earlier._replace(sequence=3))
+
+    intent = row("user=a", 2.0, INTENDED, sequence=4)
+    known = rows(intent)
+    ledger_edits.confirm(known, [earlier])
+    assert known == rows(earlier, intent)
 
 
 def test_an_intent_stands_beside_what_was_verified() -> None:
-    """An intent is kept next to the verified value until it is read back."""
+    """An intent is kept next to the verified value, and next to intents of other runs."""
     known = rows(row("user=a", 1.0))
 
     ledger_edits.intend(known, [row("user=a", 2.0, INTENDED)], {Key("user=a", KEY): 1.0})
@@ -57,8 +76,10 @@ def test_managed_rows() -> None:
         row("user=cleared", 1.0),
         row("user=cleared", None, INTENDED),
         row("user=remembered", 1.0, CLEARED),
+        row("user=late", 2.0, INTENDED, sequence=1, run="run-0"),
+        row("user=late", 9.0, INTENDED),
     ]
-    stored = {Key(f"user={name}", KEY): 2.0 for name in ("arrived", "replaced")}
+    stored = {Key(f"user={name}", KEY): 2.0 for name in ("arrived", "replaced", "late")}
 
     managed = ledger_edits.find_managed(known, stored)
 
@@ -68,33 +89,37 @@ def test_managed_rows() -> None:
 @pytest.mark.parametrize(
     ("stored", "verified"),
     [
-        ({Key("user=a", KEY): 2.0}, [row("user=a", 2.0, run="run-2")]),
-        (
-            {Key("user=a", KEY): 1.0},
-            [row("user=a", 1.0), row("user=a", 2.0, SUPERSEDED, run="run-2")],
-        ),
-        ({}, [row("user=a", 1.0), row("user=a", 2.0, SUPERSEDED, run="run-2")]),
+        ({Key("user=a", KEY): 2.0}, row("user=a", 2.0, run="run-2", sequence=2)),
+        ({Key("user=a", KEY): 1.0}, row("user=a", 1.0)),
+        ({}, row("user=a", 1.0)),
     ],
 )
-def test_an_earlier_intent_is_kept(stored: dict[Key, float], verified: list[LedgerRow]) -> None:
+def test_an_earlier_intent_is_kept(stored: dict[Key, float], verified: LedgerRow) -> None:
     """Before another intent replaces it, an intent that arrived counts as read back.
 
-    Any other may still arrive, and is remembered.
+    Whether it did or not, it may still arrive, and is remembered.
     """
-    known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED, run="run-2"))
+    earlier = row("user=a", 2.0, INTENDED, run="run-2")
+    known = rows(row("user=a", 1.0), earlier)
+    later = row("user=a", 3.0, INTENDED, sequence=3)
 
-    ledger_edits.intend(known, [row("user=a", 3.0, INTENDED)], stored)
+    ledger_edits.intend(known, [later], stored)
 
-    assert known == rows(*verified, row("user=a", 3.0, INTENDED))
+    assert known == rows(verified, earlier, later)
+    assert ledger_edits.find_current(known.values()) == {later.id: later}
 
 
 def test_a_clear_that_arrived_is_kept() -> None:
-    """A cleared key is no longer managed until it is set again."""
-    known = rows(row("user=a", 1.0), row("user=a", None, INTENDED))
+    """A cleared key is no longer managed until it is set again; the value is remembered."""
+    clear = row("user=a", None, INTENDED)
+    later = row("user=a", 3.0, INTENDED, sequence=3)
+    known = rows(row("user=a", 1.0), clear)
 
-    ledger_edits.intend(known, [row("user=a", 3.0, INTENDED)], {})
+    ledger_edits.intend(known, [later], {})
 
-    assert known == rows(row("user=a", 3.0, INTENDED), row("user=a", 1.0, CLEARED))
+    absent = clear._replace(state=VERIFIED)
+    assert known == rows(absent, clear, later, clear._replace(state=CLEARED, value=1.0))
+    assert ledger_edits.find_managed(tuple(known.values()), {}) == {}
 
 
 def test_an_attempt_again_verifies_nothing() -> None:
@@ -108,63 +133,151 @@ def test_an_attempt_again_verifies_nothing() -> None:
 
 def test_an_intent_is_taken_back() -> None:
     """A write that certainly did not happen makes nothing managed; what was verified stays."""
-    known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED), row("user=b", 2.0, INTENDED))
+    other = row("user=a", 2.0, INTENDED, run="run-2")
+    kept = [row("user=a", 1.0), other, row("user=b", 2.0, INTENDED)]
+    known = rows(*kept, row("user=a", 2.0, INTENDED))
 
-    ledger_edits.withdraw(known, [Key("user=a", KEY), Key("user=c", KEY)])
+    ledger_edits.withdraw(known, "run-1", [Key("user=a", KEY), Key("user=c", KEY)])
 
-    assert known == rows(row("user=a", 1.0), row("user=b", 2.0, INTENDED))
-
-
-def test_what_was_read_back_ends_the_intent() -> None:
-    """A value replaces both rows of its key; an absence removes them."""
-    known = rows(
-        row("user=a", 1.0),
-        row("user=a", 2.0, INTENDED),
-        row("user=b", 1.0),
-        row("user=b", None, INTENDED),
-        row("user=c", 1.0),
-    )
-
-    ledger_edits.confirm(known, [row("user=a", 2.0), row("user=b", None), row("user=d", 4.0)])
-
-    assert known == rows(
-        row("user=a", 2.0),
-        row("user=b", 1.0, CLEARED),
-        row("user=c", 1.0),
-        row("user=d", 4.0),
-    )
+    assert known == rows(*kept)
 
 
-def test_an_intent_for_another_value_than_was_read_back_is_remembered() -> None:
-    """A write that another run intended may still arrive, so it is remembered."""
-    known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED, run="run-2"))
-    known |= rows(row("user=b", 2.0, INTENDED, run="run-2"))
+def test_what_was_read_back_is_verified_and_ends_no_intent() -> None:
+    """A value or an absence replaces the verified row; whether an intent may arrive is not known.
 
-    ledger_edits.confirm(known, [row("user=a", 1.0), row("user=b", None)])
+    The value that a clear has cleared is remembered. One that another tool has cleared is not.
+    """
+    intents = rows(row("user=a", 2.0, INTENDED), row("user=b", None, INTENDED))
+    known = rows(*(row(f"user={name}", 1.0) for name in "abc")) | intents
+    found = [row("user=a", 2.0, sequence=2), row("user=b", None, sequence=2)]
+    found += [row("user=c", None), row("user=d", 4.0)]
 
-    late = [row(entity, 2.0, SUPERSEDED, run="run-2") for entity in ("user=a", "user=b")]
-    assert known == rows(row("user=a", 1.0), *late)
+    ledger_edits.confirm(known, found)
+
+    cleared = row("user=b", 1.0, CLEARED, sequence=2)
+    assert known == rows(*found, cleared) | intents
+
+    ledger_edits.drop_absences(known)
+    kept = rows(*found[:2], found[3], cleared)
+    assert known == kept | intents
+    del kept[ledger_key(found[1])]
+    ledger_edits.drop_absences(kept)
+    assert kept == rows(found[0], found[3], cleared)
 
 
-def test_a_row_that_is_only_forgotten_leaves_no_memory() -> None:
-    """A value that another tool removed is not remembered as cleared by a run."""
-    known = rows(row("user=a", 1.0))
+@pytest.mark.parametrize("value", [2.0, nan, None])
+def test_an_intent_ends_when_it_cannot_arrive(value: float | None) -> None:
+    """It ends when it was read back, each request got a response, and no later run replaced it.
 
-    ledger_edits.confirm(known, [row("user=a", None)])
+    Intents of other runs stay, also those of the same value.
+    """
+    read_back = row("user=a", value, sequence=2)
+    kept = [read_back, row("user=a", value, INTENDED, run="run-2")]
+    known = rows(*kept, row("user=a", value, INTENDED))
+    key, before = read_back.id, dict(known)
 
-    assert known == {}
+    ledger_edits.settle(known, "run-1", [], {key: value})
+    ledger_edits.settle(known, "run-1", [key], {})
+    assert known == before
+    later = rows(row("user=a", 9.0, sequence=3), row("user=a", value, INTENDED))
+    before = dict(later)
+    ledger_edits.settle(later, "run-1", [key], {key: value})
+    assert later == before
+
+    ledger_edits.settle(known, "run-1", [key], {key: value})
+    assert known == rows(*kept)
 
 
-def test_adopting_a_row_ends_its_memory() -> None:
-    """An adopted row is verified at that value and has no memory; a known value is not noted."""
-    others = [row("user=c", 5.0, CLEARED)]
-    memories = [row("user=a", 5.0, CLEARED), row("user=b", 5.0, SUPERSEDED)]
-    known = rows(row("user=b", 1.0), *memories, *others)
+def test_an_intent_that_a_later_run_did_not_find_is_late() -> None:
+    """The intent of a row that a later run only reports is not current any more.
 
-    noted = ledger_edits.adopt(known, [row("user=a", 5.0), row("user=b", 1.0)])
+    One that has arrived stays current, and so does one of the run itself or a later one.
+    """
+    intents = [row(f"user={name}", 2.0, INTENDED) for name in "abcd"]
+    known = rows(row("user=a", 1.0), *intents)
+    found = {one.id: 5.0 for one in intents[:2]} | {intents[2].id: 2.0}
 
-    assert noted == [row("user=a", 5.0)]
-    assert known == rows(row("user=a", 5.0), row("user=b", 1.0), *others)
+    ledger_edits.outlive(known, found, 2)
+    assert known == rows(row("user=a", 1.0), *intents)
+
+    ledger_edits.outlive(known, found, 3)
+    absent = row("user=b", None, sequence=3)
+    assert known == rows(row("user=a", 1.0, sequence=3), absent, *intents)
+    assert [*ledger_edits.find_current(known.values())] == [one.id for one in intents[2:]]
+
+
+def test_the_last_of_equal_cleared_values_is_remembered() -> None:
+    """Of the clears of a value the last is kept; other values and states of the key stay too."""
+    kept = [row("user=a", nan, CLEARED), row("user=a", 1.0)]
+    known = rows(*kept, row("user=a", 1.0, CLEARED))
+
+    ledger_edits.remember_cleared(known, [row("user=a", 1.0, run="run-2")])
+
+    assert known == rows(*kept, row("user=a", 1.0, CLEARED, run="run-2", sequence=1))
+
+
+def test_adopting_a_row_ends_the_memory_of_clears() -> None:
+    """An adopted row is verified at that value; a known value is not noted.
+
+    An earlier intent may still arrive, and is then late: the adopted row counts as later.
+    """
+    intent = row("user=b", 5.0, INTENDED)
+    known = rows(row("user=b", 1.0), row("user=a", 5.0, CLEARED), intent)
+    adopted = [row(f"user={name}", 6.0, sequence=None) for name in "ab"]
+
+    assert ledger_edits.adopt(known, adopted) == adopted
+
+    assert known == rows(adopted[0], adopted[1]._replace(sequence=2), intent)
+    assert ledger_edits.find_current(known.values()) == {}
+    assert ledger_edits.adopt(known, adopted) == []
+
+
+def test_a_person_ends_the_memory_of_rows() -> None:
+    """Intents and cleared values of these rows are forgotten; managed rows and other rows stay."""
+    kept = [row("user=a", 1.0), row("user=b", 1.0, CLEARED)]
+    known = rows(*kept, row("user=a", 1.0, INTENDED), row("user=a", 2.0, CLEARED))
+
+    ledger_edits.forget(known, [Key("user=a", KEY)])
+
+    assert known == rows(*kept)
+
+
+@pytest.mark.parametrize("value", [None, 2.0, nan])
+def test_a_value_that_a_person_sets_is_no_longer_remembered(value: float | None) -> None:
+    """A value that a person sets is no late write and did not return; others are kept."""
+    late = row("user=a", value, INTENDED, sequence=1)
+    kept = [row("user=a", 3.0, INTENDED), row("user=a", 9.0), row("user=b", value, CLEARED)]
+    cleared = [row("user=a", value, CLEARED)] if value is not None else []
+    known = rows(*kept, late, *cleared)
+
+    ledger_edits.forget_values(known, {late.id: value})
+    assert known == rows(*kept)
+
+    current = rows(late._replace(entity="user=c"))
+    ledger_edits.forget_values(current, {Key("user=c", KEY): value})
+    assert current == rows(late._replace(entity="user=c"))
+
+
+def test_memory_ends_when_a_value_is_old_and_not_back() -> None:
+    """Intents end after a day and clears after thirty, unless the policy sets others.
+
+    A value that a broker stores stays, unless it is the verified one.
+    """
+    now = datetime(2026, 11, 2, 12, tzinfo=UTC)
+    old = {"at": "2026-01-01T00:00:00Z"}
+    kept = [row("user=a", 1.0), row("user=a", 3.0, INTENDED, at="2026-11-01T12:00:00Z")]
+    kept += [row("user=a", 3.0, CLEARED, at="2026-10-03T12:00:00Z")]
+    kept += [row("user=a", 4.0, INTENDED, **old)]
+    kept += [row("user=b", 1.0), row("user=b", None, INTENDED, **old)]
+    ended = [row("user=a", 2.0, INTENDED, at="2026-11-01T11:59:59Z")]
+    ended += [row("user=a", 2.0, CLEARED, at="2026-10-03T11:59:59Z")]
+    ended += [row("user=a", 1.0, INTENDED, at="2026-11-01T11:59:59Z")]
+    stored = [{kept[0].id: 4.0}, {kept[0].id: 1.0}]
+
+    for memory, left in ((Memory(), []), (Memory(86_401, 2_592_001), ended)):
+        known = rows(*kept, *ended)
+        ledger_edits.forget_impossible(known, memory, now, stored)
+        assert known == rows(*kept, *left)
 
 
 def test_owner_and_file_follow_git() -> None:
@@ -183,3 +296,10 @@ def test_owner_and_file_follow_git() -> None:
         row("user=b", 1.0, **after),
         row("user=b", 2.0, INTENDED, **after),
     )
+
+
+def test_a_run_cleared_a_row() -> None:
+    """A row was cleared if it differs for that reason, or if the ledger remembers that."""
+    cleared = ALICE_RAISED._replace(kind=Kind.CLEARED)
+    returned = ALICE_RAISED._replace(memory=CLEARED)
+    assert [was_cleared(one) for one in (cleared, returned, ALICE_RAISED)] == [True, True, False]

@@ -125,7 +125,7 @@ desired: cluster entity key value:double owner? reason? file line:int derivation
 actual: cluster entity key value:double in_scope:boolean hands_off?
 ledger: cluster entity key value:double? state owner? file? commit? run at sequence:int?+
  returns_to:double?+
-clusters: cluster drift clear_unmanaged:boolean superseded_from cleared_from
+clusters: cluster drift clear_unmanaged:boolean
 holds: cluster entity held
 differences: cluster entity key kind action before:double? after:double? verified:double? owner?
  reason? file? line:int? commit? run? since? hands_off? held? memory?+ derivation?+
@@ -199,6 +199,7 @@ def test_every_error_has_its_exit_code() -> None:
     assert codes == {
         "QuotaOpsError": 1,
         "Refused": 1,
+        "Claimed": 1,
         "GuardsRefused": 1,
         "InvalidInput": 2,
         "InvalidDesiredState": 2,

@@ -87,7 +87,8 @@ def git(known: Sequence[LedgerRow] | None = None, **policy: Any) -> OneOff:
 
 def ledger_row(entity: str, key: str, value: float | None, state: str = "verified") -> LedgerRow:
     """Return a row of the ledger."""
-    return LedgerRow("id", entity, key, value, state, *(None,) * 3, "", "")
+    number = 2 if state == "intended" else 1
+    return LedgerRow("id", entity, key, value, state, *(None,) * 3, "", "", number)
 
 
 @pytest.mark.parametrize("case", cases("git"))

@@ -6,7 +6,7 @@ import pytest
 
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.entity import Entity
-from quota_ops.model.memory import CLEARED
+from quota_ops.model.ledger_edits import CLEARED
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.verification import RowVerdict, Verdict
 from quota_ops.report import cells

@@ -174,7 +174,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     ("states", "released"),
     [
         (("verified", "intended"), "1 quota released"),
-        (("verified", "cleared", "superseded"), "1 quota released, 2 earlier values forgotten"),
+        (("verified", "cleared", "cleared"), "1 quota released, 2 earlier values forgotten"),
         (("cleared",), "0 quotas released, 1 earlier value forgotten"),
     ],
 )

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.commit import Provenance
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
-from quota_ops.store import parquet, run_numbers
+from quota_ops.store import claims, parquet, run_numbers
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import last_number, newest_runs, take_number
 from quota_ops.store.run_store import RunStore, open_place
@@ -173,3 +173,13 @@ def test_a_file_in_the_place_of_a_clusters_runs(tmp_path: Path) -> None:
         f"{store.root}/runs/demo/one cannot be written: File exists\n"
         f"  {store.root}/runs/demo is in the way: move it elsewhere."
     )
+
+
+def test_a_number_that_another_run_has_claimed(tmp_path: Path) -> None:
+    """Two runs with one number have no order, so the second writes nothing; a resumed run may."""
+    ledger_folder = open_place(tmp_path / "ledger" / "id")
+    for _ in range(2):
+        claims.create(ledger_folder, 7, claims.Claim("one", "c1", "values"))
+
+    with pytest.raises(Refused, match=r"run one has the same number as this run, 7: .*00000007"):
+        claims.create(ledger_folder, 7, claims.Claim("two", "c2", "values"))

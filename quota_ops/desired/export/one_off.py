@@ -10,7 +10,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.filter import any_accepts
 from quota_ops.model.guard import Guard
 from quota_ops.model.hold import Hold, find_hold
-from quota_ops.model.ledger_edits import VERIFIED, has_arrived
+from quota_ops.model.ledger_edits import VERIFIED, find_current, has_arrived
 from quota_ops.model.policy import DriftPolicy
 from quota_ops.model.quota import format_limit, same
 from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
@@ -47,7 +47,7 @@ class OneOff:
         declared = self._rows.get(row.id)
         known = self._known.get(row.id, ())
         verified = next((one.value for one in known if one.state == VERIFIED), None)
-        is_managed = any(has_arrived(one, row.after) for one in known) or (
+        is_managed = any(has_arrived(one, row.after) for one in find_current(known).values()) or (
             verified is not None and same(row.after, verified)
         )
         if declared is not None:

@@ -326,7 +326,7 @@ CLUSTER_FILE = Shape(
         ),
         "guards": Field("The thresholds beyond which a guard blocks a plan.", "{removals: 20}"),
         "memory": Field(
-            "How long the ledger remembers replaced writes and cleared quotas.",
+            "How long the ledger remembers writes that may arrive late, and cleared quotas.",
             "{late_writes: 24h}",
         ),
         "inventory": Field("The file or folder with the cluster's clients.", "clients.csv"),
@@ -449,8 +449,9 @@ MEMORY = Shape(
     "a period of memory",
     {
         "late_writes": Field(
-            "How long a write without a response is remembered after another run replaced it. If it"
-            " arrives later, the row is reported as a late write.",
+            "How long a write that no run has read back is remembered: longer than a broker or a"
+            " network can delay a request. If it arrives after another run, it is reported as a"
+            " late write.",
             "24h",
         ),
         "cleared": Field(

@@ -119,7 +119,7 @@ def _write(
     folder, cluster, ledger_folder, holds_folder, progress = target
     record_claim(folder, ledger_folder)
     part = plan if only is None else replace(plan, differences=only)
-    intents = record_intents(folder, part, described.stored, ledger_folder)
+    record_intents(folder, part, described.stored, ledger_folder)
     waiting = {row.id for row in plan.writes} - {row.id for row in part.writes}
     attempt = Attempt(folder)
     try:
@@ -132,14 +132,14 @@ def _write(
         )
         trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
         attempt.require_folder()
-        _write_outcomes(folder, attempt.done, intents, ledger_folder)
+        _write_outcomes(folder, attempt.done, ledger_folder)
     except InvalidInput as error:
         raise attempt.record_store_error(batches, error) from error
     except QuotaOpsError:
         raise
     except BaseException:  # a signal, or Airflow's timeout of the task
         attempt.stop(batches)
-        _write_outcomes(folder, attempt.done, intents, ledger_folder)
+        _write_outcomes(folder, attempt.done, ledger_folder)
         raise
     _raise_unless_done(folder, plan, attempt.done, trouble)
     return tuple(attempt.done)
@@ -172,11 +172,9 @@ def _describe(cluster: Cluster) -> _Described:
     return _Described(stored, began + compute_max_age(monotonic() - began))
 
 
-def _write_outcomes(
-    folder: RunFolder, outcomes: Sequence[Outcome], intents: Keys, ledger_folder: Place
-) -> None:
+def _write_outcomes(folder: RunFolder, outcomes: Sequence[Outcome], ledger_folder: Place) -> None:
     """Write applied.json, after the intents of rows that were certainly not written are gone."""
-    withdraw_intents(folder, outcomes, intents, ledger_folder)
+    withdraw_intents(folder, outcomes, ledger_folder)
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 
@@ -287,7 +285,7 @@ def _send(
     """Record the rows as unknown, send them; return their outcomes and the last known values."""
     if not sorted_rows.to_send:
         return sorted_rows.outcomes, stored
-    unknown = build_outcomes(number, sorted_rows.to_send, Status.UNKNOWN, None)
+    unknown = build_outcomes(number, sorted_rows.to_send, Status.UNKNOWN, None, may_arrive=True)
     attempt.note(number, (*sorted_rows.outcomes, *unknown))
     sent, stored = write_rows(cluster, number, sorted_rows.to_send, stored, send=send)
     return (*sorted_rows.outcomes, *sent), stored

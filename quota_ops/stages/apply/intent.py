@@ -2,27 +2,26 @@
 
 from collections.abc import Callable, Iterable
 
-from quota_ops.kafka.outcomes import find_unwritten
+from quota_ops.kafka.outcomes import find_open, find_unwritten
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import UNKNOWN_KINDS
-from quota_ops.model.memory import LedgerKey
+from quota_ops.model.ledger_edits import LedgerKey
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
-from quota_ops.model.rows import Key, Keys, LedgerRow, Stored
+from quota_ops.model.rows import Keys, LedgerRow, Stored
 from quota_ops.store import claims, ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import refuse_if_overtaken
 
 
-def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) -> Keys:
+def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) -> None:
     """Record an intent for every write of the plan whose row is still as planned.
 
-    A row that was released since the plan was made gets no intent. Returns the rows that had no
-    intent before: an attempt that was killed may have written the others, or its writes may still
-    arrive. Raises Refused as `refuse_if_overtaken` does.
+    A row that was released since the plan was made gets no intent. Raises Refused as
+    `refuse_if_overtaken` does.
     """
     about = folder.about()
     now = iso_utc()
@@ -44,17 +43,13 @@ def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder:
         for row in plan.writes
         if is_as_planned(row.before, row.target, stored.get(row.id))
     ]
-    known: set[Key] = set()
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
         refuse_if_overtaken(folder, ledger_folder)  # again after each lost race
-        known.clear()
-        known.update(row.id for row in rows.values() if row.state == ledger_edits.INTENDED)
         released = find_unmanaged_since(plan, rows.values())
         ledger_edits.intend(rows, (row for row in intents if row.id not in released), stored)
 
     ledger.change(ledger_folder, edit)
-    return frozenset({row.id for row in intents} - known)
 
 
 def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
@@ -89,22 +84,12 @@ def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Calla
     return find_new
 
 
-def withdraw_intents(
-    folder: RunFolder, outcomes: Iterable[Outcome], intents: Keys, ledger_folder: Place
-) -> None:
-    """Withdraw the intents of `record_intents` for rows that were certainly not written.
-
-    Intents that another run has recorded since are kept.
-    """
-    intended = folder.about()["run"], ledger_edits.INTENDED
-    unwritten = intents & find_unwritten(outcomes)
-
-    def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
-        own = [row.id for row in rows.values() if (row.run, row.state) == intended]
-        ledger_edits.withdraw(rows, [row for row in own if row in unwritten])
-
-    if unwritten:
-        ledger.change(ledger_folder, edit)
+def withdraw_intents(folder: RunFolder, outcomes: Iterable[Outcome], ledger_folder: Place) -> None:
+    """Withdraw the run's intents for rows that it certainly did not write, in any attempt."""
+    outcomes = tuple(outcomes)
+    if unwritten := find_unwritten(outcomes) - find_open(outcomes):
+        run = folder.about()["run"]
+        ledger.change(ledger_folder, lambda rows: ledger_edits.withdraw(rows, run, unwritten))
 
 
 def is_as_planned(before: float | None, after: float | None, now: float | None) -> bool:

@@ -10,7 +10,6 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import FilterIndex
-from quota_ops.model.memory import CLEARED, SUPERSEDED, remembered_from
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
@@ -59,8 +58,7 @@ def describe_cluster(
     folder.write_table(ACTUAL, actual)
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
-    started = datetime.fromisoformat(folder.about()["started"])
-    folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table, started)])
+    folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table)])
     lead = measure_lead(folder.place / HOLDS.file) if holds_folder.list() else 0.0
     folder.write_json(
         DESCRIBED,
@@ -81,13 +79,12 @@ def describe_cluster(
         folder.write_json(METADATA, metadata.as_json())
 
 
-def make_cluster_row(policy: Policy, ledger_table: pa.Table, started: datetime) -> ClusterRow:
+def make_cluster_row(policy: Policy, ledger_table: pa.Table) -> ClusterRow:
     """Return a cluster's settings of the diff; unmanaged quotas stay until a run was verified."""
     verified = ledger_edits.VERIFIED in to_values(ledger_table["state"])
     was_verified = verified and ledger.read_applied_notes(ledger_table)[0] is not None
-    first = remembered_from(policy.memory, started)
     clears = policy.clear_unmanaged and was_verified
-    return ClusterRow(policy.cluster_id, policy.drift, clears, first[SUPERSEDED], first[CLEARED])
+    return ClusterRow(policy.cluster_id, policy.drift, clears)
 
 
 def _stored_quotas(stored: Stored) -> Iterator[StoredQuota]:

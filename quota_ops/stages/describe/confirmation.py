@@ -79,7 +79,7 @@ def _read_verified(ledger: pa.Table) -> Targets:
     return {
         Key(entity, key): value
         for entity, key, value, state in zip(*columns, strict=True)
-        if state == VERIFIED
+        if state == VERIFIED and value is not None
     }
 
 

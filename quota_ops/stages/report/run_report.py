@@ -145,8 +145,8 @@ def _read_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
     if folder.has(ROLLBACK) or not folder.has(DESIRED.file):
         return ()
     ledger, desired = folder.read_table(LEDGER), folder.read_table(DESIRED)
-    known = zip(*(to_values(ledger[name]) for name in (*_OWNED, "state")), strict=True)
-    managed = (row for *row, state in known if state == VERIFIED)
+    known = zip(*(to_values(ledger[name]) for name in (*_OWNED, "state", "value")), strict=True)
+    managed = (row for *row, state, value in known if state == VERIFIED and value is not None)
     return list_owner_changes(
         managed, zip(*(to_values(desired[name]) for name in _OWNED), strict=True)
     )

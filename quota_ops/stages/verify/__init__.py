@@ -17,6 +17,7 @@ from quota_ops.stages.verify.brokers import (
 )
 from quota_ops.stages.verify.earlier_values import describe_late_writes, refuse_returned
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
+from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.stages.verify.targets import find_targets
 from quota_ops.store import ledger
@@ -91,13 +92,14 @@ def verify_cluster(
             run,
             verified,
             verified_before=find_verified(folder, verified.keys(), digest),
+            stored=stored,
             brokers=known.after(run.about["run"], live, registered, metadata.absent),
         )
     verification = verification_json(brokers, wrong_rows, len(targets) - len(wrong_rows), digest)
     folder.write_json(VERIFICATION, {"attempt": uuid4().hex, **verification})
     folder.write_json(METADATA, metadata.as_json())
     if overtaken is not None:
-        raise Refused(overtaken, "The later run takes precedence. How it ended: quota-ops runs")
+        raise Refused(overtaken, format_remedy(run, stored, ledger.read(ledger_folder).rows))
     what = f"--run {quote(str(folder.place))}" if has_applied else run.about["cluster"]
     raise_unless_agreed(
         brokers,

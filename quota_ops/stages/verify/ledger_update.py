@@ -1,26 +1,19 @@
-"""Updates the ledger after verify: rows verified or cleared, and writes that cannot arrive late."""
+"""Updates the ledger after verify: rows verified or cleared, and writes that cannot arrive."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from quota_ops.kafka.outcomes import find_acknowledged, find_unacknowledged
+from quota_ops.kafka.outcomes import find_open
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import Action, Difference
-from quota_ops.model.memory import (
-    CLEARED,
-    SUPERSEDED,
-    LedgerKey,
-    forget,
-    forget_acknowledged,
-    remember,
-)
+from quota_ops.model.ledger_edits import LedgerKey
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow, Key, Keys, LedgerRow, Targets
-from quota_ops.model.tables import LEDGER
+from quota_ops.model.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targets
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
@@ -50,13 +43,17 @@ def update_ledger(
     verified: Targets,
     *,
     verified_before: Keys,
+    stored: Mapping[int, Stored],
     brokers: KnownBrokers,
 ) -> str | None:
     """Record the verified rows and brokers, and the run's policy and commit.
 
-    Rows that an earlier verify of the same run recorded are not recorded again, because they may
-    have been released since. If another commit was applied, a later run writes, or changes wait,
-    the ledger keeps its policy, commit, files and owners. Returns why a later run takes precedence,
+    `stored` are the values on each broker that responded. The ledger forgets a write of this run
+    when it was read back and none of its requests can still arrive, and any other write when it is
+    too old to arrive. Rows that an earlier verify of the same run recorded are not recorded again,
+    because they may have been released since. If another commit was applied, a later run writes, or
+    changes wait, the ledger keeps its policy, commit, files and owners. Returns why a later run
+    takes precedence,
     or None.
     """
     foreign = _find_foreign(folder)
@@ -64,9 +61,10 @@ def update_ledger(
     rows = list(_verified_rows(run, verified, new, foreign))
     cleared = list(_cleared_rows(run, new))
     given_back = {row.id for row in rows} & foreign
-    reported = {row.id: row for row in run.differences if row.action is Action.REPORT}
-    unarrived = _find_unarrived(folder.read_rows(LEDGER), reported) if reported else frozenset()
-    unacknowledged = find_unacknowledged(run.outcomes)
+    reported = {row.id: row.before for row in run.differences if row.action is Action.REPORT}
+    answered = verified.keys() - find_open(run.outcomes)
+    name, number = run.about["run"], run.about["sequence"]
+    now = datetime.now(UTC)
     known = ledger.read(ledger_folder)
     overtaken = why_overtaken(folder, known, ledger_folder)
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
@@ -75,20 +73,13 @@ def update_ledger(
     follows_git = is_last and not waits
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
-        late = [
-            row
-            for row in known.values()
-            if (row.state, row.run) == (ledger_edits.INTENDED, run.about["run"])
-            if row.id in unacknowledged
-        ]
         ledger_edits.confirm(known, rows)
-        still = unarrived.intersection(known.values())
-        ledger_edits.withdraw(known, (row.id for row in still))
-        forget_acknowledged(known, run.about["run"], find_acknowledged(run.outcomes))
-        remember(known, (*late, *still), SUPERSEDED)
-        remember(known, cleared, CLEARED)
-        forget(known, given_back)
+        ledger_edits.outlive(known, reported, number or 0)
+        ledger_edits.settle(known, name, answered, verified)
+        ledger_edits.remember_cleared(known, cleared)
+        ledger_edits.forget(known, given_back)
         if follows_git:
+            ledger_edits.forget_impossible(known, run.policy.memory, now, stored.values())
             ledger_edits.follow(known, run.desired)
 
     ledger.change(
@@ -96,7 +87,7 @@ def update_ledger(
         edit,
         policy=run.policy if follows_git else None,
         commit=run.about["commit"] if follows_git else None,
-        sequence=run.about["sequence"],
+        sequence=number,
         brokers=brokers,
     )
     return overtaken
@@ -117,7 +108,9 @@ def _cleared_rows(run: AppliedRun, new: Keys) -> Iterator[LedgerRow]:
     """Yield the rows that this run cleared, without those that it only removed from the ledger."""
     for row in run.differences:
         if row.action is Action.CLEAR and row.id in new:
-            yield _ledger_row(run, row, row.before, CLEARED, owner=row.owner, file=row.file)
+            yield _ledger_row(
+                run, row, row.before, ledger_edits.CLEARED, owner=row.owner, file=row.file
+            )
 
 
 def _ledger_row(
@@ -151,19 +144,3 @@ def _find_foreign(folder: RunFolder) -> set[Key]:
         return set()
     taken = folder.read_as(ROLLBACK, Rollback.from_json).taken
     return {row.id for row in taken if row.foreign}
-
-
-def _find_unarrived(
-    known: Iterable[LedgerRow], reported: Mapping[Key, Difference]
-) -> frozenset[LedgerRow]:
-    """Return intents of killed runs whose writes never arrived, for rows that are only reported.
-
-    Verify removes the intent of a row that is set, cleared or forgotten. Without this, the intent
-    of a reported row would stay forever, and a value set by hand later would count as managed.
-    """
-    return frozenset(
-        row
-        for row in known
-        if row.state == ledger_edits.INTENDED
-        if (found := reported.get(row.id)) and not ledger_edits.has_arrived(row, found.before)
-    )

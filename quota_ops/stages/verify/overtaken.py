@@ -1,0 +1,53 @@
+"""What an earlier run has left on the cluster when a later run takes precedence."""
+
+from collections.abc import Iterable, Mapping
+
+from quota_ops.kafka.outcomes import find_open
+from quota_ops.model.difference import WRITES
+from quota_ops.model.ledger_edits import CLEARED
+from quota_ops.model.quota import same
+from quota_ops.model.rows import Key, LedgerRow, Stored
+from quota_ops.stages.verify.ledger_update import AppliedRun
+
+FEW = 5
+"""The most rows that the remedy lists."""
+
+
+def format_remedy(run: AppliedRun, stored: Mapping[int, Stored], known: Iterable[LedgerRow]) -> str:
+    """Return what a person does after a run that a later run has overtaken.
+
+    `stored` are the values on each broker, `known` the rows of the ledger. The later run takes
+    precedence only if no broker stores a value of this run, and none can still arrive.
+    """
+    cluster = run.about["cluster"]
+    if own := _find_own_values(run, stored, known):
+        more = f" and {len(own) - FEW:,} more" if len(own) > FEW else ""
+        rows = ", ".join(f"{key.entity} {key.key}" for key in own[:FEW])
+        return (
+            f"The cluster stores values of this run, not of the later one: {rows}{more}. "
+            f"To correct them: quota-ops reconcile {cluster}"
+        )
+    if find_open(run.outcomes):
+        return (
+            "Writes of this run got no response, and may still arrive. "
+            f"To see whether they did: quota-ops plan {cluster}"
+        )
+    return "The later run takes precedence. How it ended: quota-ops runs"
+
+
+def _find_own_values(
+    run: AppliedRun, stored: Mapping[int, Stored], known: Iterable[LedgerRow]
+) -> list[Key]:
+    """Return the rows of which a broker stores this run's value, and no later run has the same."""
+    number = run.about["sequence"] or 0
+    written = {Key(one.entity, key) for one in run.outcomes if one.was_written for key in one.keys}
+    written |= find_open(run.outcomes)
+    noted = [(row.sequence or 0, row) for row in known if row.state != CLEARED]
+    later = {row.id: row.value for of, row in sorted(noted, key=lambda one: one[0]) if of > number}
+    return [
+        row.id
+        for row in run.differences
+        if row.action in WRITES and row.id in written
+        if any(same(values.get(row.id), row.target) for values in stored.values())
+        if row.id not in later or not same(later[row.id], row.target)
+    ]

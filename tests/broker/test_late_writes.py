@@ -1,0 +1,90 @@
+"""Writes of an older run that arrive when a newer run has ended, and the kind that is shown."""
+
+from functools import partial
+
+import pytest
+
+from quota_ops.kafka import delivery
+from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.store.run_folder import RunFolder
+from tests.broker.lossy import IN_FLIGHT, TWICE, UNANSWERED, Lossy
+from tests.lab import Lab, error_of
+from tests.writing import State
+
+KEY = "producer_byte_rate"
+FIRST: State = {"user=alice": {KEY: 10.0}, "user=bob": {KEY: 5.0}}
+OLDER: State = {"user=alice": {KEY: 15.0}, "user=bob": {KEY: 5.0}}
+NEWER: State = {"user=alice": {KEY: 20.0}, "user=bob": {KEY: 5.0}}
+POLICIES = pytest.mark.parametrize("drift", ["repair", "ask", "report"])
+
+
+def run_at(lab: Lab, commit: str, state: State, drift: str) -> RunFolder:
+    """Create a run at a commit that declares this state."""
+    lab.desire(state, drift=drift)
+    return RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=commit)
+
+
+def reconcile(lab: Lab, commit: str, state: State, drift: str) -> None:
+    """Run a whole reconcile at a commit, which must succeed."""
+    run_stages(lab.resume(run_at(lab, commit, state, drift)), CHAINS["reconcile"])
+
+
+def assert_late(lab: Lab, older: RunFolder, drift: str) -> None:
+    """Assert that the next run shows the older run's value as its late write, and that it ends."""
+    assert lab.stored() == OLDER
+    next_run = run_at(lab, "newer", NEWER, drift)
+    run = lab.resume(next_run, allow={})
+    if drift == "repair":
+        run_stages(run, CHAINS["reconcile"])
+    else:
+        error = error_of(run, CHAINS["reconcile"])
+        assert (error.exit_code, "late_write: user=alice" in error.message) == (1, True)
+        assert lab.stored() == OLDER
+    rows = [(row.entity, row.kind, row.run) for row in next_run.differences()]
+    assert rows == [("user=alice", "late_write", older.place.name)]
+    run_stages(lab.start(), CHAINS["reconcile"])
+    assert lab.stored() == lab.known() == NEWER
+
+
+@POLICIES
+def test_a_response_ends_no_memory(lab: Lab, drift: str) -> None:
+    """A request that arrives, and is answered, after a newer run is a late write in the next run.
+
+    The run that sent it does not say that the newer one takes precedence.
+    """
+    reconcile(lab, "first", FIRST, drift)
+    older = run_at(lab, "older", OLDER, drift)
+    newer = partial(reconcile, lab, "newer", NEWER, drift)
+    slow = Lossy(lab.cluster, iter([newer]))
+
+    error = error_of(lab.resume(older, connect=lambda: slow), CHAINS["reconcile"])
+
+    assert error.message == "commit newer was applied since this plan was made"
+    assert error.remedy == (
+        f"The cluster stores values of this run, not of the later one: user=alice {KEY}. "
+        "To correct them: quota-ops reconcile demo"
+    )
+    assert_late(lab, older, drift)
+
+
+@POLICIES
+@pytest.mark.parametrize("fates", [[IN_FLIGHT, UNANSWERED], [TWICE]], ids=["unknown", "settled"])
+def test_a_value_that_was_read_back_can_arrive_again(
+    lab: Lab, drift: str, fates: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that reads its own value back remembers a request that got no response."""
+    monkeypatch.setattr(delivery, "PATIENCE", 0.5)
+    reconcile(lab, "first", FIRST, drift)
+    lossy = Lossy(lab.cluster, iter(fates))
+    older = run_at(lab, "older", OLDER, drift)
+    run = lab.resume(older, connect=lambda: lossy)
+    if fates == [TWICE]:
+        run_stages(run, CHAINS["reconcile"])
+    else:
+        assert "user=alice  unknown" in error_of(run, CHAINS["reconcile"]).message
+    assert lab.known() == OLDER
+    reconcile(lab, "newer", NEWER, drift)
+
+    lossy.deliver()
+
+    assert_late(lab, older, drift)

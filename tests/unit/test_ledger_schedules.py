@@ -1,0 +1,225 @@
+"""Two and three runs at once, whose requests are delayed, lost and doubled in any order.
+
+The network and the cluster are a model; what runs note in the ledger, and the kinds that the next
+run shows, are the product's. tests/faults/schedules.py plays such schedules on a real broker.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+
+from quota_ops.model import ledger_edits
+from quota_ops.model.ledger_edits import INTENDED, VERIFIED, LedgerKey
+from quota_ops.model.quota import same
+from quota_ops.model.rows import ActualRow, DesiredRow, Key, LedgerRow
+from quota_ops.stages.apply.intent import is_as_planned
+from tests.engines.oracle import decide
+from tests.unit.test_ledger_kills import ACCUSING, CLUSTER, ENTITIES, KEY, Write, set_value
+
+MOST = 3
+"""The most runs at one time."""
+FORGETS, RECORDS = {"gone", "cleared"}, {"in_sync"}
+
+FATES = ("prompt", "prompt", "delayed", "unanswered", "in flight", "twice", "rejected")
+"""What becomes of a request, as in tests/broker/lossy.py. A `delayed` one is answered when it
+arrives; one that is `rejected` was sent again, and the first is still in flight."""
+SCHEDULES, STEPS = 1_000, 30
+
+
+@dataclass(eq=False)
+class Run:
+    """A run: its number and commit, what it plans, and what has become of its rows."""
+
+    number: int
+    commit: str
+    writes: list[Write]
+    read: dict[str, float | None]
+    """The values to read back: those that it writes, and those that it only records."""
+    git: dict[str, float]
+    noted: bool = False
+    open: set[str] = field(default_factory=set)
+    """The entities of which a request got no response."""
+    unsent: set[str] = field(default_factory=set)
+    waits: int = 0
+    """How many requests have not been answered yet, although an answer will come."""
+
+    def row(self, entity: str, value: float | None, state: str) -> LedgerRow:
+        """Return a row as this run notes it in the ledger."""
+        name = f"run-{self.number}"
+        place = (CLUSTER, entity, KEY, value, state, None, None)
+        return LedgerRow(*place, self.commit, name, "", self.number)
+
+
+class Schedule:
+    """A cluster that only runs write, the requests on their way to it, and a ledger."""
+
+    def __init__(self, draw: Random) -> None:
+        self.draw = draw
+        self.git: dict[str, float] = {}
+        self.version = 0
+        self.begun = 0
+        self.claim: tuple[int, str] = (0, "")
+        self.cluster: dict[str, float] = {}
+        self.ledger: dict[LedgerKey, LedgerRow] = {}
+        self.runs: list[Run] = []
+        self.in_flight: list[tuple[Run, Write, bool]] = []
+
+    def step(self) -> None:
+        """Let something happen: most often, a run goes on."""
+        acts = {
+            self.git_moves: 2,
+            self.a_run_plans: 2 if len(self.runs) < MOST else 0,
+            self.a_run_goes_on: 8 if self.runs else 0,
+            self.a_request_arrives: 1 if self.in_flight else 0,
+            self.a_run_is_killed: 0.5 if self.runs else 0,
+        }
+        (act,) = self.draw.choices([*acts], [*acts.values()])
+        act()
+
+    def git_moves(self) -> None:
+        """Merge a pull request."""
+        set_value(self.git, self.draw.choice(ENTITIES), self.draw.choice([None, 1.0, 2.0]))
+        self.version += 1
+
+    def a_run_plans(self) -> None:
+        """Start a run, which compares and plans."""
+        self.begun += 1
+        self.runs.append(self._new_run(self.begun))
+
+    def a_run_goes_on(self) -> None:
+        """Let a run do its next step, unless it waits for a response."""
+        run = self.draw.choice(self.runs)
+        if not run.waits:
+            self._go_on(run, self.draw.choice(FATES))
+
+    def a_request_arrives(self) -> None:
+        """Deliver one of the requests in flight."""
+        request = self.draw.choice(self.in_flight)
+        self.in_flight.remove(request)
+        run, write, is_answered = request
+        run.waits -= is_answered
+        self._arrive(write)
+
+    def a_run_is_killed(self) -> None:
+        """End a run without anything that it would have noted."""
+        self.runs.remove(self.draw.choice(self.runs))
+
+    def _go_on(self, run: Run, fate: str) -> None:
+        """Let a run note its intents, or send its next row, or read back."""
+        if not run.noted and self._is_overtaken(run):
+            self.runs.remove(run)
+        elif not run.noted:
+            self.claim = max(self.claim, (run.number, run.commit))
+            self._intend(run)
+        elif run.writes and self._is_overtaken(run):
+            run.unsent |= {write.entity for write in run.writes}
+            run.writes.clear()
+        elif run.writes:
+            self._send(run, run.writes.pop(0), fate)
+        else:
+            self._verify(run)
+            self.runs.remove(run)
+
+    def _send(self, run: Run, write: Write, fate: str) -> None:
+        if not is_as_planned(write.before, write.after, self.cluster.get(write.entity)):
+            run.unsent.add(write.entity)
+            return
+        if fate in {"prompt", "unanswered", "twice"}:
+            self._arrive(write)
+        if fate in {"unanswered", "in flight", "twice", "rejected"}:
+            run.open.add(write.entity)
+        if fate == "rejected":
+            run.unsent.add(write.entity)
+        if fate in {"delayed", "in flight", "twice", "rejected"}:
+            run.waits += fate == "delayed"
+            self.in_flight.append((run, write, fate == "delayed"))
+
+    def check(self) -> None:
+        """Assert that no row is shown as changed outside Git or never managed: only runs write."""
+        assert not ACCUSING & set(self._kinds().values()), self._kinds()
+
+    def end(self) -> None:
+        """Let what is in flight arrive; every value is then declared, or shown with its kind."""
+        while self.in_flight:
+            self.a_request_arrives()
+        self.check()
+        shown = self._kinds()
+        for entity in ENTITIES:
+            assert self.cluster.get(entity) == self.git.get(entity) or entity in shown
+        last = self._new_run(self.begun + 1)
+        self._intend(last)
+        for write in last.writes:
+            self._arrive(write)
+        self._verify(last)
+        assert self.cluster == self.git
+        assert self._kinds() == {}
+
+    def _new_run(self, number: int) -> Run:
+        kinds = self._kinds()
+        changed = {one for one, kind in kinds.items() if kind not in FORGETS | RECORDS}
+        writes = [
+            Write(entity, self.cluster.get(entity), self.git.get(entity))
+            for entity in sorted(changed)
+        ]
+        read = {entity: self.git.get(entity) for entity in kinds}
+        return Run(number, f"c{self.version}", writes, read, dict(self.git))
+
+    def _intend(self, run: Run) -> None:
+        run.noted = True
+        stored = {Key(entity, KEY): value for entity, value in self.cluster.items()}
+        ledger_edits.intend(
+            self.ledger,
+            [
+                run.row(one.entity, one.after, INTENDED)
+                for one in run.writes
+                if is_as_planned(one.before, one.after, self.cluster.get(one.entity))
+            ],
+            stored,
+        )
+
+    def _verify(self, run: Run) -> None:
+        """Do what the end of apply and verify do."""
+        name = f"run-{run.number}"
+        ledger_edits.withdraw(self.ledger, name, {Key(one, KEY) for one in run.unsent - run.open})
+        found = {
+            Key(entity, KEY): value
+            for entity, value in run.read.items()
+            if entity not in run.unsent and same(value, self.cluster.get(entity))
+        }
+        ledger_edits.confirm(
+            self.ledger, [run.row(key.entity, value, VERIFIED) for key, value in found.items()]
+        )
+        answered = {key for key in found if key.entity not in run.open}
+        ledger_edits.settle(self.ledger, name, answered, found)
+        ledger_edits.drop_absences(self.ledger)
+
+    def _is_overtaken(self, run: Run) -> bool:
+        later = [row for row in self.ledger.values() if (row.sequence or 0) > run.number]
+        number, commit = self.claim
+        return (number > run.number and commit != run.commit) or any(
+            row.commit != run.commit or row.value != run.git.get(row.entity) for row in later
+        )
+
+    def _arrive(self, write: Write) -> None:
+        set_value(self.cluster, write.entity, write.after)
+
+    def _kinds(self) -> dict[str, str]:
+        desired = [
+            DesiredRow(CLUSTER, entity, KEY, value, None, None, "f", 1)
+            for entity, value in self.git.items()
+        ]
+        actual = [
+            ActualRow(CLUSTER, entity, KEY, value, True, None)
+            for entity, value in self.cluster.items()
+        ]
+        found = decide(desired, actual, self.ledger.values())
+        return {row.entity: row.kind.value for row in found}
+
+
+def test_any_schedule_of_runs() -> None:
+    """Whatever arrives late, each value is declared or shown as a run's; the next run ends it."""
+    for seed in range(SCHEDULES):
+        schedule = Schedule(Random(seed))  # noqa: S311 - the same schedules each time
+        for _ in range(STEPS):
+            schedule.step()
+            schedule.check()
+        schedule.end()
