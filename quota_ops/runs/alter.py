@@ -17,6 +17,7 @@ from quota_ops.kafka.outcomes import build_outcomes, list_interrupted
 from quota_ops.model import ledger_edits
 from quota_ops.model.alteration import Alteration, altered_targets
 from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.effect import Effect
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.guard import GuardFinding, format_blocking, read_guards
@@ -149,7 +150,11 @@ def record_and_validate(
         batches = _number_batches(writes)
         effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
         write_effects(folder, effects)
-        risks = {row: effect.risk for row, effect in effects.items()}
+        risks = {
+            write.id: effect.risk
+            for write in writes
+            if (effect := effects.get(write.id)) and not _reveals_verified(write, effect, verified)
+        }
         guards = [
             asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
             for one in judge_alteration(writes, policy, risks)
@@ -173,6 +178,21 @@ def _read_verified(ledger_folder: Place) -> Stored:
         for row in rows
         if row.state == ledger_edits.VERIFIED and row.value is not None
     }
+
+
+def _reveals_verified(write: Difference, effect: Effect, verified: Stored) -> bool:
+    """Return whether it only removes an unmanaged quota that came before verified ones."""
+    changed = [limits for limits in effect.classes if limits.before != limits.after]
+    return (
+        write.target is None
+        and write.verified is None
+        and not effect.unexamined
+        and all(
+            limits.after is not None
+            and verified.get(Key(limits.after.entity, write.key)) == limits.after.value
+            for limits in changed
+        )
+    )
 
 
 def _list_writes(

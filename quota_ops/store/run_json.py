@@ -128,7 +128,7 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
         holds=tuple(map(Hold.from_json, values["holds"])),
         standstill=typed(values["standstill"], str | None),
         applied=None if applied is None else Policy.from_json(applied),
-        overridden=typed(values.get("overridden", 0), int),
+        overridden=typed(values["overridden"], int),
     )
     return plan, typed(values["digest"], str)
 

@@ -82,6 +82,13 @@ def test_in_sync_is_a_promise_about_limits(lab: Lab) -> None:
     for metric, value in (("overriding", 1), ("in_sync", 1), ("unmanaged", 0)):
         assert f'quota_ops_quotas_{metric}{{cluster="demo"}} {value}.0' in metrics
 
+    (command,) = {
+        line.partition("quota-ops ")[2] for line in shown.stdout.splitlines() if remove in line
+    }
+    done = lab.call(*command.replace("TEXT", "INC-7").split())
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert lab.call("verify", "demo").stdout.endswith(": stored and in force.\n")
+
 
 def test_protected_and_removed_quotas(lab: Lab) -> None:
     """A quota that cluster.yaml protects is accepted; a removal shows what clients fall back to."""

@@ -177,7 +177,10 @@ def test_drift(
     assert missed.startswith("failed drift: 1 of 2 clusters could not be compared: other ")
     name = f"drift__manual__{AT.isoformat()}"
     assert missed.endswith(f"/fleet/{safe_name(name)}/report.html")
-    assert read_results("drift") == {"report": "Changes outside Git on 1 of 2 clusters: demo."}
+    assert read_results("drift") == {
+        "diff": "1 quota on demo was changed outside Git; 0 of 1 quota in sync.",
+        "report": "Changes outside Git on 1 of 2 clusters: demo.",
+    }
     assert "demo: 1 quota on demo was changed outside Git" in caplog.text
     assert "2 clusters: 1 is unknown, 1 needs attention." in caplog.messages
     assert {"airflow.quota_ops.drifted.demo:1|g", "airflow.quota_ops.compared.demo:1|g"} < gauges

@@ -100,7 +100,7 @@ def test_refused_by_the_broker(
 ) -> None:
     """A rejection at validate ends the run before its first write, without a retry."""
 
-    def read_less_strictly(folder: Path, _: object) -> Desired:
+    def read_less_strictly(folder: Path, *_: object, **__: object) -> Desired:
         desired = read_cluster(folder)
         row = desired.rows[0]._replace(entity="ip=nowhere.invalid", key="connection_creation_rate")
         return replace(desired, rows=(*desired.rows, row))

@@ -137,7 +137,7 @@ class Repository:
     def changed_between(self, one: str, other: str) -> list[str]:
         """List the paths that differ between two commits or trees."""
         compare = ("diff-tree", "-r", "--name-only", "--no-renames", "--relative", "-z")
-        return sorted(map(os.fsdecode, _records(self._run(*compare, one, other))))
+        return sorted(map(os.fsdecode, _records(self._run(*compare, one, other, "--"))))
 
     def count_missing(self, target: str) -> int:
         """Return how many commits another commit has that HEAD does not have."""

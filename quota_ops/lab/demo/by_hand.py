@@ -24,18 +24,18 @@ class ByHand(NamedTuple):
 
 
 BEFORE_GIT = (
-    ByHand("user=4711", "consumer_byte_rate", 2e6, "a till that was slow in 2019"),
-    ByHand("client-id=grafana", "consumer_byte_rate", 3 * MiB, "no reason on record"),
+    ByHand("client-id=grafana", "consumer_byte_rate", 30 * MiB, "no reason on record"),
 )
-"""The limits set before the repository existed."""
+"""The limit set before the repository existed."""
 
 AT_NIGHT = (
     ByHand("user=<default>", "request_percentage", 200.0, "a batch was stuck: doubled for all"),
     ByHand("user=bob", "request_percentage", 20.0, "bob called at 3 am"),
     ByHand("user=carol", "producer_byte_rate", 6 * MiB, "carol called too"),
     ByHand("user=dave", "request_percentage", None, "dave left the company"),
+    ByHand("user=4711", "consumer_byte_rate", 2e6, "a till was slow"),
 )
-"""The limits set after the first reconcile, each on a managed row."""
+"""The limits set after the first reconcile, each but the last on a managed row."""
 
 LAST_MINUTE = ByHand("user=alice", "producer_byte_rate", 20 * MiB, "alice has a deadline")
 """The limit set after the cluster matched Git."""
