@@ -30,7 +30,7 @@ _ROWS = (
     (ACTUAL, [ActualRow(*_KEY, 1.0, True, None)]),
     (LEDGER, [LedgerRow(*_KEY, 1.0, "verified", None, None, None, "run", "2026-01-01T00:00:00Z")]),
     (HOLDS, [("training", "user=b", "until tomorrow")]),
-    (CLUSTERS, [("training", "repair", False, "", "")]),
+    (CLUSTERS, [("training", "repair", False)]),
 )
 """A run with one difference, so that a job loads the classes of every step."""
 

@@ -23,11 +23,12 @@ from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.store import holds
 from quota_ops.store.run_folder import RunFolder
-from tests.engines.cases import Case, cases
+from tests.engines.cases import STATES, Case, cases
 from tests.lab import Lab, open_lab
 from tests.writing import State
 
 CASES = [case for case in cases() if case.broker is None]
+NUMBERS = max(STATES.values())
 LEFT_ALONE = {Action.REPORT, Action.HELD}
 SEED = "user=seed"
 Key = tuple[str, str]
@@ -61,6 +62,12 @@ def ended(
 def policy_of(case: Case) -> tuple[str, bool]:
     """Return the settings of a whole cluster, so that cases with the same settings share it."""
     return case.drift, case.clear_unmanaged
+
+
+def is_current(row: LedgerRow, state: str) -> bool:
+    """Return whether a row of a case has a state, no later run replaced it, and it is managed."""
+    is_known = row.state == state and row.sequence == STATES[state]
+    return is_known and (state != VERIFIED or row.value is not None)
 
 
 def own(case: Case, entity: str) -> str:
@@ -97,7 +104,8 @@ def end(lab: Lab, policy: tuple[str, bool], group: list[Case]) -> Ended:
     lab.note(seed)
     for case in group:
         for row in case.ledger:
-            lab.note(state_of(case, (row,)), row.state)
+            before = (row.sequence or 0) - NUMBERS  # of the lab's own runs, which begin at 1
+            lab.note(state_of(case, (row,)), row.state, run=row.run, sequence=before)
         for entity in case.held:
             hold(lab, own(case, entity))
     planned = decisions(lab.run("plan"))
@@ -155,7 +163,7 @@ def test_case(case: Case, ended: Mapping[tuple[str, bool], Ended]) -> None:
     }
     desired, actual = (rows_of(state_of(case, side)) for side in (case.desired, case.actual))
     verified, intended = (
-        rows_of(state_of(case, tuple(row for row in case.ledger if row.state == word)))
+        rows_of(state_of(case, tuple(row for row in case.ledger if is_current(row, word))))
         for word in (VERIFIED, INTENDED)
     )
     touched = {row for row, (_, action) in decided.items() if action not in LEFT_ALONE}

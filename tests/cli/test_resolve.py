@@ -12,6 +12,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from tests.lab import Lab, open_lab
 from tests.writing import State
 
+SOURCE = "Source: not in Git; not managed: who set it, and when, is unknown.\n"
 MIB = 2.0**20
 STATE: State = {
     "user=alice": {"producer_byte_rate": 15 * MIB, "controller_mutation_rate": 5.0},
@@ -60,7 +61,7 @@ def test_the_ladder(lab: Lab) -> None:
         "  8  any client            client-id=<default>                  2 MiB/s   overridden\n"
         "\n"
         "15 MiB/s on each broker, shared by all of alice's clients that have no pair of their own "
-        "for this key; at most 15 MiB/s over the cluster.\n"
+        f"for this key; at most 15 MiB/s over the cluster.\n{SOURCE}"
     )
 
 
@@ -74,20 +75,21 @@ def test_the_text_of_every_key(lab: Lab) -> None:
         "    overrides 10 MiB/s of {user=<default>} (level 6, user-default)\n"
         "    overrides 2 MiB/s of {client-id=<default>} (level 8, client-id-default)\n"
         "    15 MiB/s on each broker, shared by all of alice's clients that have no pair of their "
-        "own for this key; at most 15 MiB/s over the cluster.\n"
+        f"own for this key; at most 15 MiB/s over the cluster.\n    {SOURCE}"
         "  consumer_byte_rate=unlimited\n"
         "    Nothing limits it.\n"
         "  request_percentage=50.0  50 % of {user=<default>} (level 6, user-default)\n"
         "    50 % of one thread's time on each broker, shared by all of alice's clients that no "
         "pair limits for this key (a separate limit for each user); at most 50 % over the "
-        "cluster.\n"
+        f"cluster.\n    {SOURCE}"
         "  controller_mutation_rate=5.0  5 mutations/s of {user=alice} (level 3, user)\n"
         "    5 mutations/s over the whole cluster, at its active controller, shared by all of "
-        "alice's clients that have no pair of their own for this key.\n"
+        f"alice's clients that have no pair of their own for this key.\n    {SOURCE}"
         "{ip=10.20.0.7}\n"
         "  connection_creation_rate=50.0  50 connections/s of {ip=10.20.0.7} (ip)\n"
         "    overrides 900 connections/s of {ip=<default>} (ip-default)\n"
         "    50 connections/s on each node, brokers and controllers alike, from 10.20.0.7.\n"
+        f"    {SOURCE}"
     )
 
 

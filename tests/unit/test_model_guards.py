@@ -167,6 +167,15 @@ def test_the_error_of_guards_names_each_override() -> None:
     assert remedy == "Nothing was written. To override: --allow cut --allow drift --reason TEXT"
 
 
+def test_the_error_of_guards_counts_the_repairs_that_are_made() -> None:
+    """If a run repairs drift although guards block the rest, the error does not deny it."""
+    _, remedy = format_blocking([GuardFinding("cut", "a")], 2)
+    assert remedy == (
+        "A run writes only 2 repairs of drift; all other changes wait. To override: "
+        "--allow cut --reason TEXT"
+    )
+
+
 def test_a_one_off_change_is_judged_by_its_values() -> None:
     """Of the guards, those of a raise and of a small limit check it; the others check plans."""
     row = {"who": "alice", "kind": "pending", "before": 1000, "after": 1}

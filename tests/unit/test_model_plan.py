@@ -251,3 +251,23 @@ def test_a_plan_is_refused_by_guards_that_nobody_let_pass() -> None:
     cut, takeover = GuardFinding("cut", "falls"), GuardFinding("takeover", "was there", "agreed")
 
     assert plan([]).with_guards((cut, takeover)).refused == (cut,)
+
+
+@pytest.mark.parametrize(
+    ("guard", "approval", "entities"),
+    [
+        (None, ApprovalPolicy.ON_BREACH, []),
+        ("cut", ApprovalPolicy.ON_BREACH, ["user=a"]),
+        ("cut", ApprovalPolicy.ALWAYS, []),
+        ("went_back", ApprovalPolicy.ON_BREACH, []),
+    ],
+)
+def test_what_a_blocked_plan_repairs(
+    guard: str | None, approval: ApprovalPolicy, entities: list[str]
+) -> None:
+    """It restores verified values, unless every plan needs approval or the plan is distrusted."""
+    drifted = row("user=a", Action.SET, 1.0, 2.0, Kind.DRIFTED)._replace(verified=2.0)
+    changed = row("user=b", Action.SET, 1.0, 2.0)
+    guards = () if guard is None else (GuardFinding(guard, "words"),)
+    blocked = plan([drifted, changed], guards=guards, policy=replace(POLICY, approval=approval))
+    assert [repair.entity for repair in blocked.repairs] == entities

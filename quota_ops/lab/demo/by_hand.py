@@ -23,9 +23,7 @@ class ByHand(NamedTuple):
     why: str
 
 
-BEFORE_GIT = (
-    ByHand("client-id=grafana", "consumer_byte_rate", 30 * MiB, "no reason on record"),
-)
+BEFORE_GIT = (ByHand("client-id=grafana", "consumer_byte_rate", 30 * MiB, "no reason on record"),)
 """The limit set before the repository existed."""
 
 AT_NIGHT = (
