@@ -100,11 +100,16 @@ def _read(place: Place) -> None:
 
 
 def _race(places: Iterable[Place]) -> Iterator[int]:
-    """Let several writers create each place at the same moment; yield how many succeeded."""
+    """Let several writers create each place at the same moment; yield how many succeeded.
+
+    Another one comes when they are done: it succeeds wherever creates overwrite, although of the
+    writers before it, each that was overwritten at once knows that another one won.
+    """
+    raced = list(places)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        races = [[pool.submit(one.create, _CONTENT) for _ in range(RACERS)] for one in places]
-        for writers in races:
-            yield sum(one.result() for one in writers)
+        races = [[pool.submit(place.create, _CONTENT) for _ in range(RACERS)] for place in raced]
+        for place, writers in zip(raced, races, strict=True):
+            yield sum(writer.result() for writer in writers) + place.create(_CONTENT)
 
 
 def _delete(places: Sequence[Place], folder: Place) -> str | None:

@@ -241,6 +241,7 @@ def test_after_a_run_nothing_is_left_to_do(sides: tuple[State, ...], broker: Run
         assert stored.keys() - wanted.keys() <= rows_of(actual).keys()
         assert rows_of(lab.known()) == wanted
         left = lab.run("plan").differences()
-        assert {(row.kind.value, row.action.value) for row in left} <= {("unmanaged", "report")}
+        kinds = {("unmanaged", "report"), ("overriding", "report")}
+        assert {(row.kind.value, row.action.value) for row in left} <= kinds
         assert rows_of(verified).keys().isdisjoint((row.entity, row.key) for row in left)
         assert rows_of(lab.known(INTENDED)) == {}

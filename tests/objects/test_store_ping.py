@@ -140,7 +140,7 @@ def test_a_store_that_lets_many_win_is_refused(
         store.new_run("demo")
 
     pinged = ping_store(store)
-    assert (pinged.winners, pinged.exit_code) == ((RACERS,) * 4, 2)
+    assert (min(pinged.winners) > 1, len(pinged.winners), pinged.exit_code) == (True, 4, 2)
     assert "4 of 4 numbers had more than one winner" in plain(store_ping_screen(pinged))
 
     faults.removed = ()
