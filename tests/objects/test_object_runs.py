@@ -103,11 +103,8 @@ def test_a_reader_plans_with_the_ledger_of_all_runs(
     reported = lab.call("report", "demo", "--out", "out/report", *at)
 
     assert (planned.returncode, planned.stderr) == (1, ""), "the guard unlimited blocks it"
-    kinds = {
-        line.split()[1]: line.split()[0]
-        for line in planned.stdout.splitlines()
-        if "  user=" in line
-    }
+    rows = [line.lstrip("! ").split() for line in planned.stdout.splitlines() if "  user=" in line]
+    kinds = {words[1]: words[0] for words in rows}
     assert kinds["user=bob"] == "removed"
     assert kinds["user=alice"] == "pending"
     assert "user=carol is held until" in planned.stdout
