@@ -109,7 +109,7 @@ def test_a_reader_plans_with_the_ledger_of_all_runs(
     assert kinds["user=alice"] == "pending"
     assert "user=carol is held until" in planned.stdout
     assert planned.stdout.endswith(f"run: {lab.root}/out/plan\n")
-    assert (reported.returncode, reported.stderr) == (0, "")
+    assert (reported.returncode, reported.stderr) == (1, "")
     page = (lab.root / "out" / "report" / "report.md").read_text("utf-8")
     assert "`bob`" in page
     assert root.walk() == stored
