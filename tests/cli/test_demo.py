@@ -83,7 +83,7 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
         assert re.search(rf"^ +{kind}  .*  {re.escape(entity)}  ", said, re.MULTILINE), kind
     sentences = " ".join(said.split())
     assert "the reports show it. Playing the month ..." in sentences
-    assert "4 guards block this plan" in sentences
+    assert "3 guards block this plan" in sentences
     for task in ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report"):
         assert re.search(rf"^ +{task} +success", said, re.MULTILINE), task
     assert re.search(r"Verified \d.* after the trigger, with a warm Spark\.", sentences)
