@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from quota_ops.model.difference import Action, Difference
 from quota_ops.model.field_types import check_types
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
-from quota_ops.model.quota import format_limit
+from quota_ops.model.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
@@ -41,19 +41,28 @@ def exceeds_ceiling(row: Difference, policy: "Policy") -> bool:
     """Return whether a row is set above the ceiling of its owner."""
     if row.action is not Action.SET or row.target is None or row.is_return:
         return False
-    most = _find_least(policy, None, "each").get((row.owner, row.key))
+    most = _by_owner_and_key(policy.ceilings, "each").get((row.owner, row.key))
     return most is not None and row.target > most
 
 
+def combine_ceilings(ceilings: Sequence[Ceiling], others: Sequence[Ceiling]) -> tuple[Ceiling, ...]:
+    """Return the lower ceiling of both for each owner and key."""
+    both = (*ceilings, *others)
+    return tuple(
+        Ceiling(owner, *(_find_least(both, owner, name) for name in ("each", "total")))
+        for owner in sorted({ceiling.owner for ceiling in both})
+    )
+
+
 def judge_ceilings(
-    writes: Sequence[Difference], totals: Totals, policy: "Policy", applied: "Policy | None"
+    writes: Sequence[Difference], totals: Totals, ceilings: Sequence[Ceiling]
 ) -> Iterator[GuardFinding]:
-    """Yield the findings about rows above a ceiling of this policy or of the last applied one.
+    """Yield the findings about rows above a ceiling.
 
     An owner that is above its total for other reasons may still lower its limits.
     """
     new = [row for row in writes if row.action is Action.SET and not row.is_return]
-    each = _find_least(policy, applied, "each")
+    each = _by_owner_and_key(ceilings, "each")
     above = [
         row for row in new if (row.target or 0.0) > each.get((row.owner, row.key), _NO_CEILING)
     ]
@@ -65,9 +74,9 @@ def judge_ceilings(
         words += f" the {format_limit(first.key, each[first.owner, first.key])} that {first.owner}"
         words += " may declare" + (f", and {counted(len(above) - 1, 'more')}" if above[1:] else "")
         yield make_finding(Guard.ABOVE_CEILING, words, above)
-    for (owner, key), most in sorted(_find_least(policy, applied, "total").items()):
+    for (owner, key), most in sorted(_by_owner_and_key(ceilings, "total").items()):
         raised = [row for row in new if (row.owner, row.key) == (owner, key) and _is_raised(row)]
-        total = totals.get((owner, key), 0.0)
+        total = min(totals.get((owner, key), 0.0), QUOTA_KEYS[key].unlimited)
         if raised and total > most:
             words = f"{owner} would have {format_limit(key, total)} of {key} together, above its"
             words += f" {format_limit(key, most)}"
@@ -81,14 +90,19 @@ def _is_raised(row: Difference) -> bool:
     return row.before is None or (row.target or 0.0) > row.before
 
 
-def _find_least(
-    policy: "Policy", applied: "Policy | None", field: str
+def _find_least(ceilings: Sequence[Ceiling], owner: str, field: str) -> Limits:
+    least: dict[str, float] = {}
+    for ceiling in ceilings:
+        for key, value in getattr(ceiling, field) if ceiling.owner == owner else ():
+            least[key] = min(value, least.get(key, value))
+    return tuple(sorted(least.items()))
+
+
+def _by_owner_and_key(
+    ceilings: Sequence[Ceiling], field: str
 ) -> dict[tuple[str | None, str], float]:
-    """Return the lower ceiling of two policies by owner and key."""
-    least: dict[tuple[str | None, str], float] = {}
-    for ceilings in (policy.ceilings, applied.ceilings if applied else ()):
-        for ceiling in ceilings:
-            for key, value in getattr(ceiling, field):
-                place = ceiling.owner, key
-                least[place] = min(value, least.get(place, value))
-    return least
+    return {
+        (ceiling.owner, key): value
+        for ceiling in ceilings
+        for key, value in getattr(ceiling, field)
+    }

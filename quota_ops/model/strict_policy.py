@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from quota_ops.model.ceilings import combine_ceilings
 from quota_ops.model.difference import Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import FilterIndex
@@ -18,9 +19,9 @@ fewest plans need approval."""
 def combine_strictly(applied: Policy | None, new: Policy) -> Policy:
     """Return the new policy with the stricter value of both in each field that guards use.
 
-    That is the smaller threshold (the larger one for a small limit), the union of `protect`, and
-    the policy that needs approval more often. Two scopes cannot be intersected as filters, so
-    callers check an entity against both policies.
+    That is the smaller threshold (the larger one for a small limit), the lower ceiling, the union
+    of `protect`, and the policy that needs approval more often. Two scopes cannot be intersected as
+    filters, so callers check an entity against both policies.
     """
     if applied is None:
         return new
@@ -32,6 +33,7 @@ def combine_strictly(applied: Policy | None, new: Policy) -> Policy:
         approval_valid_for=min(applied.approval_valid_for, new.approval_valid_for),
         clear_unmanaged=applied.clear_unmanaged and new.clear_unmanaged,
         protect=tuple(dict.fromkeys((*applied.protect, *new.protect))),
+        ceilings=combine_ceilings(applied.ceilings, new.ceilings),
     )
 
 

@@ -9,6 +9,7 @@ from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.guard import Guard
 from quota_ops.model.guard_rules import is_blocked_by
 from quota_ops.model.policy import Policy
+from quota_ops.model.strict_policy import combine_strictly
 
 KEY = "producer_byte_rate"
 
@@ -56,13 +57,20 @@ RAISED = row("a", 1000.0, 3000.0)
         ([RAISED], policy(total=10000.0), None, None),
         ([RAISED], policy(total=9999.0), None, "pay would have 10 kB/s of {} together, above {}"),
         ([row("a", 9000.0, 3000.0)], policy(total=9999.0), None, None),
+        (
+            [RAISED],
+            policy(3000.0),
+            policy(total=9999.0),
+            "pay would have 10 kB/s of {} together, above {}",
+        ),
     ],
 )  # fmt: skip
 def test_rows_above_a_ceiling(
     rows: list[Difference], new: Policy, applied: Policy | None, message: str | None
 ) -> None:
     """A row above the ceiling of its owner is found, and a raise beyond the owner's total."""
-    found = list(judge_ceilings(rows, {("pay", KEY): 10000.0}, new, applied))
+    ceilings = combine_strictly(applied, new).ceilings
+    found = list(judge_ceilings(rows, {("pay", KEY): 10000.0}, ceilings))
 
     assert [guard.message for guard in found] == ([format_message(message)] if message else [])
     assert {guard.guard for guard in found} <= {Guard.ABOVE_CEILING.value}
@@ -72,6 +80,8 @@ def test_the_row_of_a_ceiling_needs_attention() -> None:
     """The row that is above the ceiling is the one that the guard blocks."""
     assert is_blocked_by(Guard.ABOVE_CEILING, RAISED, policy(2000.0))
     assert not is_blocked_by(Guard.ABOVE_CEILING, RAISED, policy(3000.0))
+    strict = combine_strictly(policy(2000.0), policy(3000.0))
+    assert is_blocked_by(Guard.ABOVE_CEILING, RAISED, strict), "as the last applied policy says"
     assert not exceeds_ceiling(row("a", 5000.0, None), policy(2000.0))
 
 
