@@ -1,9 +1,9 @@
 """A run's folder: the names of its artefacts, and their content as values."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from time import monotonic
 from typing import Any, Self
@@ -184,7 +184,11 @@ class RunFolder(ArtefactFolder):
 
     def plan(self) -> tuple[Plan, str]:
         """Return the plan of an earlier stage, and the digest in its file."""
-        return self.read_cached(PLAN, lambda: self.read_as(PLAN, plan_from_json))
+        return self.read_cached(PLAN, self._read_plan)
+
+    def _read_plan(self) -> tuple[Plan, str]:
+        plan, digest = self.read_as(PLAN, plan_from_json)
+        return replace(plan, overridden=self.count_overridden(plan.differences)), digest
 
     def leave_plan(self, plan: Plan) -> None:
         """Write plan.json."""
@@ -235,6 +239,11 @@ class RunFolder(ArtefactFolder):
         if not self.has(OVERRIDES.file):
             return ()
         return self.read_cached(OVERRIDES.file, lambda: tuple(self.read_rows(OVERRIDES)))
+
+    def count_overridden(self, differences: Iterable[Difference]) -> int:
+        """Return of how many rows, stored as in Git, overriding rows take clients."""
+        taken = {row.declared_id for row in self.overrides()}
+        return len(taken - {row.id for row in differences if row.kind is not Kind.IN_SYNC})
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
         """Return the rows of BATCHES, grouped by batch number in ascending order."""

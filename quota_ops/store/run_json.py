@@ -93,7 +93,6 @@ def plan_json(plan: Plan) -> Json:
         "standstill": plan.standstill,
         "policy": plan.policy.as_json(),
         "applied_policy": plan.applied and plan.applied.as_json(),
-        "overridden": plan.overridden,
         "differences": [_difference_json(row, plan.policy.cluster_id) for row in plan.differences],
     }
 
@@ -128,7 +127,6 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
         holds=tuple(map(Hold.from_json, values["holds"])),
         standstill=typed(values["standstill"], str | None),
         applied=None if applied is None else Policy.from_json(applied),
-        overridden=typed(values["overridden"], int),
     )
     return plan, typed(values["digest"], str)
 

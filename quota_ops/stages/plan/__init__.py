@@ -9,7 +9,6 @@ from quota_ops.desired.pauses import find_pause
 from quota_ops.model.approval import Author, DecisionKind, find_login, mark_overridden
 from quota_ops.model.ceilings import Totals, judge_ceilings
 from quota_ops.model.client_effects import INVENTORY
-from quota_ops.model.difference import Kind
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
@@ -17,6 +16,7 @@ from quota_ops.model.guard_rules import EarlierRuns, judge
 from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.strict_policy import combine_strictly
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.sql.client_effects import (
     SUMMARY,
@@ -100,14 +100,8 @@ def assemble_plan(folder: RunFolder) -> Plan:
         batches=len(folder.batches()),
         ledger=ledger,
         holds=holds,
-        overridden=len(_find_overridden(folder)),
+        overridden=folder.count_overridden(folder.differences()),
     )
-
-
-def _find_overridden(folder: RunFolder) -> set[Key]:
-    """Return the declared rows that the cluster stores, and of which others take clients."""
-    taken = {row.declared_id for row in folder.overrides()}
-    return taken - {row.id for row in folder.differences() if row.kind is not Kind.IN_SYNC}
 
 
 def _apply_overrides(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
@@ -149,10 +143,11 @@ def judge_plan(
         clients=clients,
         risks={row: effect.risk for row, effect in effects.items()},
     )
-    if not (plan.policy.ceilings or (earlier.policy and earlier.policy.ceilings)):
+    ceilings = combine_strictly(earlier.strict_policy, plan.policy).ceilings
+    if not ceilings:
         return found
     totals = _sum_by_owner(folder.read_rows(DESIRED))
-    return (*found, *judge_ceilings(plan.writes, totals, plan.policy, earlier.policy))
+    return (*found, *judge_ceilings(plan.writes, totals, ceilings))
 
 
 def _sum_by_owner(rows: Iterable[DesiredRow]) -> Totals:
