@@ -166,11 +166,13 @@ class Approve(ApprovalOperator):
     def _write_repairs(self, run: "Run") -> None:
         """Write and verify the repairs of a blocked plan; the form shows it if that failed."""
         from quota_ops.runs.run import is_waiting, run_stage
+        from quota_ops.store.run_claim import claim_run
 
         try:
             if is_waiting(run):
-                run_stage(run, "apply")
-                run_stage(run, "verify")
+                with claim_run(run.folder):
+                    run_stage(run, "apply")
+                    run_stage(run, "verify")
         except QuotaOpsError as error:
             self.log.warning("%s", error)
 
