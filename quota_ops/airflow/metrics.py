@@ -8,16 +8,6 @@ from airflow.sdk.observability import stats
 if TYPE_CHECKING:
     from quota_ops.model.report import Report
 
-_COUNTED = (
-    "in_sync",
-    "overriding",
-    "drifted",
-    "returned",
-    "pending",
-    "held",
-    "unmanaged",
-    "unsettled",
-)
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 80
 
@@ -29,13 +19,13 @@ def emit_gauges(report: "Report") -> None:
     `compared`. CLUSTER is in the name because plain StatsD has no tags; the tag `cluster` has it
     too.
     """
-    from quota_ops.report.json_report import count_rows
+    from quota_ops.report.json_report import COUNTED, count_rows
 
     values: dict[str, int] = {"compared": int(report.plan is not None)}
     if report.plan is not None:
         counts = count_rows(report)
         values |= {"declared": report.plan.desired}
-        values |= {name: counts[name] or 0 for name in _COUNTED}
+        values |= {name: counts[name] or 0 for name in COUNTED}
     cluster = _UNSAFE.sub("_", report.cluster)[:_LONGEST_NAME]
     for name, value in values.items():
         stats.gauge(f"quota_ops.{name}.{cluster}", value, tags={"cluster": cluster})

@@ -14,7 +14,7 @@ from quota_ops.model.report import STOPPED, Report, StageStatus
 from quota_ops.model.rows import Key
 from quota_ops.model.verification import Settlement
 from quota_ops.report.audit import Json
-from quota_ops.report.json_report import count_rows
+from quota_ops.report.json_report import COUNTED, count_rows
 from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.summary import summarize
 
@@ -22,16 +22,6 @@ _LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.UNMANAGED})
 """The statuses of rows that are only counted."""
 _REQUESTED = frozenset({*DONE, Status.REFUSED, Status.UNKNOWN})
 """The outcomes of writes that a broker was asked for, at least with validate-only."""
-_COUNTED = (
-    "in_sync",
-    "overriding",
-    "drifted",
-    "returned",
-    "pending",
-    "held",
-    "unmanaged",
-    "unsettled",
-)
 _NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
 
 
@@ -95,7 +85,7 @@ def list_approvers(decisions: Iterable[Decision]) -> str | None:
 
 def _count_states(report: Report) -> dict[str, int | None]:
     counts, rows = count_rows(report), report_rows(report)
-    return {name: counts[name] for name in _COUNTED} | {
+    return {name: counts[name] for name in COUNTED} | {
         "declared": report.plan.desired if report.plan else None,
         "refused": sum(_find_outcome(row) is Status.REFUSED for row in rows),
         "changed": sum(row.was_written for row in rows),

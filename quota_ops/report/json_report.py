@@ -22,6 +22,17 @@ from quota_ops.store.json_text import in_ascii, json_text, without_nulls
 
 SCHEMA = 2
 """Raised when a field is removed or changes its meaning; new fields do not raise it."""
+COUNTED = (
+    "in_sync",
+    "overriding",
+    "drifted",
+    "returned",
+    "pending",
+    "held",
+    "unmanaged",
+    "unsettled",
+)
+"""The counts of a report that the history and Airflow's metrics have."""
 
 
 def as_json(report: Report) -> str:
