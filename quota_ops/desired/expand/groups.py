@@ -50,6 +50,7 @@ def _share(source: Source, group: Group, budget: Limit) -> dict[str, Limit]:
     returns = derivation.returns_to
     later = _divide(source, group, budget, returns) if returns else {}
     total = sum(member.weight for member in group.members)
+    least = _find_minimum(group, budget.key)
     shares = {}
     for member in group.members:
         name = member.entity.text
@@ -57,6 +58,7 @@ def _share(source: Source, group: Group, budget: Limit) -> dict[str, Limit]:
             return {}
         text = f"group {group.name}, {member.weight} of {total} of "
         text += format_limit(budget.key, budget.value)
+        text += f", at least {format_limit(budget.key, least)} each" if least else ""
         text += f", {derivation.text} for the group" if derivation.text else ""
         derived = derivation._replace(text=text, returns_to=later.get(name, returns))
         shares[name] = budget._replace(value=amounts[name], text="", derivation=derived)
@@ -70,7 +72,7 @@ def _divide(source: Source, group: Group, budget: Limit, value: float) -> dict[s
         _refuse(source, budget, message, "Write a number, or quotas of their own for the members.")
         return {}
     unit = 1 if key.whole else _HUNDREDTHS
-    least = next((limit.value for limit in group.minimum if limit.key == budget.key), 0.0)
+    least = _find_minimum(group, budget.key)
     weights = {member.entity.text: member.weight for member in group.members}
     try:
         shares = split_budget(int(Decimal(value) * unit), weights, int(Decimal(least) * unit))
@@ -79,6 +81,10 @@ def _divide(source: Source, group: Group, budget: Limit, value: float) -> dict[s
         _refuse(source, budget, message, "Raise the budget, or remove members.")
         return {}
     return {name: float(Decimal(share) / unit) for name, share in shares.items()}
+
+
+def _find_minimum(group: Group, key: str) -> float:
+    return next((limit.value for limit in group.minimum if limit.key == key), 0.0)
 
 
 def _refuse(source: Source, budget: Limit, message: str, remedy: str) -> None:
