@@ -11,7 +11,10 @@ from quota_ops.report.formats import moment
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
 HEADINGS = ("who", "until", "by", "since", "why")
-_UNKNOWN = "Neither Git nor the ledger has an entity of that name: check the spelling."
+_UNKNOWN = (
+    "Neither Git nor the ledger has an entity of that name: check the spelling, unless only the "
+    "cluster stores it."
+)
 
 
 def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:

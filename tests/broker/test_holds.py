@@ -173,7 +173,10 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     known = lab.call("hold", "demo", "--names", "user=gone", *why)
     held = lab.call("hold", "demo", "--names", "user=alcie", *why)
 
-    nobody = "Neither Git nor the ledger has an entity of that name: check the spelling.\n"
+    nobody = (
+        "Neither Git nor the ledger has an entity of that name: check the spelling, unless only "
+        "the cluster stores it.\n"
+    )
     assert (nobody in known.stdout, held.stdout.endswith(nobody)) == (False, True)
     assert held.stdout.splitlines()[0].endswith(": \\udcff")
     assert lab.run("plan").differences()[0].action == "set"
