@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.commit import short
 from quota_ops.model.errors import InvalidInput
@@ -24,7 +25,7 @@ def describe_sources(
     A part that cannot be read is described as such, because the limits are known nevertheless.
     """
     try:
-        declared = {row.id: row for row in read_cluster(folder).rows}
+        declared = {row.id: row for row in read_cluster(folder, FileCache.of_user()).rows}
         in_git = {key: _describe_declared(declared.get(key), stored[key]) for key in stored}
     except InvalidInput:
         in_git = dict.fromkeys(stored, "the files in Git are invalid")
