@@ -15,6 +15,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
+from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark import SparkEngine, local_session
@@ -97,17 +98,18 @@ def _sides(folder: Path, rows: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     keys = [("bench", f"user=user-{number:07d}", "producer_byte_rate") for number in range(rows)]
     desired = [
-        (*key, 1e6 + (number % 100 == 0), "bench", None, "bench.yaml", number)
+        DesiredRow(*key, 1e6 + (number % 100 == 0), "bench", None, "bench.yaml", number)
         for number, key in enumerate(keys)
     ]
     actual = [(*key, 1e6, True, None) for key in keys]
-    ledger = [(*key, 1e6, "verified", "bench", None, None, "run", "2026-01-01", 1) for key in keys]
+    at = "2026-01-01"
+    ledger = [LedgerRow(*key, 1e6, "verified", "bench", None, None, "run", at, 1) for key in keys]
     sides = ((DESIRED, desired), (ACTUAL, actual), (LEDGER, ledger))
     no_holds: list[tuple[str, str, str]] = []
     for table, values in (
         *sides,
         (HOLDS, no_holds),
-        (CLUSTERS, [("bench", "repair", False, "", "")]),
+        (CLUSTERS, [("bench", "repair", False)]),
     ):
         content = parquet.to_bytes(table, parquet.from_rows(table, values))
         (folder / table.file).write_bytes(content)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, Table
 from quota_ops.store import parquet
 from quota_ops.store.run_folder import RunFolder
@@ -88,18 +89,22 @@ def _read_events(folder: Path) -> tuple[float, float]:
     return total / 1e3, max(cpu.values()) / 1e9
 
 
+def _verify(cluster: str, entity: str, key: str) -> LedgerRow:
+    at = "2026-01-01T00:00:00Z"
+    return LedgerRow(cluster, entity, key, 1e6, "verified", "bench", None, None, "run", at, 1)
+
+
 def _write_run(root: Path, number: int) -> Path:
     cluster = f"cluster-{number:03d}"
     folder = root / cluster / "run"
     folder.mkdir(parents=True)
     keys = [(cluster, f"user=user-{one:07d}", "producer_byte_rate") for one in range(ENTITIES)]
-    at = "2026-01-01T00:00:00Z"
     sides: tuple[tuple[Table[Any], list[Any]], ...] = (
-        (DESIRED, [(*key, 2e6, "bench", None, "bench.yaml", 1) for key in keys]),
+        (DESIRED, [DesiredRow(*key, 2e6, "bench", None, "bench.yaml", 1) for key in keys]),
         (ACTUAL, [(*key, 1e6, True, None) for key in keys]),
-        (LEDGER, [(*key, 1e6, "verified", "bench", None, None, "run", at, 1) for key in keys]),
+        (LEDGER, [_verify(*key) for key in keys]),
         (HOLDS, []),
-        (CLUSTERS, [(cluster, "repair", False, "", "")]),
+        (CLUSTERS, [(cluster, "repair", False)]),
     )
     for table, rows in sides:
         content = parquet.to_bytes(table, parquet.from_rows(table, rows))
