@@ -90,7 +90,7 @@ class SparkDiff(SparkSubmitOperator):
             for folder in described:
                 (folder.place / stage_file("diff")).delete()
             with _record_missing_ends(described):
-                self._compare(context, [one.place for one in described])
+                self._compare(context, [folder.place for folder in described])
             result = self._describe_results(described)
         _log.info("%s", result)
         return result
@@ -109,7 +109,7 @@ class SparkDiff(SparkSubmitOperator):
     ) -> None:
         self.application = str(_find_file(JOB))
         before = ["--history", history] if history else []
-        self.application_args = [*before, *(one.uri for one in places)]
+        self.application_args = [*before, *(place.uri for place in places)]
         self._conn_id = spark.conn_id
         self._is_submitted = True
         self.conf = choose_settings(spark, places)
@@ -125,7 +125,7 @@ class SparkDiff(SparkSubmitOperator):
 
         if len(folders) == 1:
             return describe_result("diff", folders[0])
-        counts = {str(one.about()["cluster"]): one.count(DIFFERENCES) for one in folders}
+        counts = {str(run.about()["cluster"]): run.count(DIFFERENCES) for run in folders}
         differing = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
         found = counted(sum(counts.values()), "difference")
         found = f"{found}: {differing}" if differing else found

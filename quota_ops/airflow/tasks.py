@@ -127,7 +127,7 @@ def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
 
     with open_run(cluster, run_store, approve=approved) as run, claim_run(run.folder):
         run_stage("apply", run)
-        if any(one.status is Status.WAITING for one in run.folder.outcomes(APPLIED)):
+        if any(outcome.status is Status.WAITING for outcome in run.folder.outcomes(APPLIED)):
             raise Refused("guards block the plan, so only its repairs were written", _OVERRIDE)
         return describe_result("apply", run.folder)
 

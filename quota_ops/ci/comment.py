@@ -54,8 +54,15 @@ def post_comment(platform: Platform, token: str, text: str, marker: str) -> str:
     of the comment. Raises InvalidInput with the response of the platform.
     """
     author = _find_author(platform, token)
-    own = (one for one in _list_comments(platform, token) if _author_of(platform, one) == author)
-    earlier = next((one for one in own if str(one.get("body") or "").startswith(marker)), None)
+    earlier = next(
+        (
+            comment
+            for comment in _list_comments(platform, token)
+            if _author_of(platform, comment) == author
+            and str(comment.get("body") or "").startswith(marker)
+        ),
+        None,
+    )
     body = {"body": text}
     if earlier is None:
         found = _send(platform, token, "POST", platform.api, body)

@@ -34,7 +34,7 @@ class Derivation(NamedTuple):
 class Limit(NamedTuple):
     """A limit of one key, in the key's unit, with its text and the place of its key.
 
-    The text is empty if another place than the quota's own limits declares it.
+    The text is empty if a profile or a group declares it, not the quota's own limits.
     """
 
     key: str

@@ -322,8 +322,8 @@ capacity: {producer_byte_rate: 10 MiB}
         OTHER_BROKERS,
         _WARNING,
         _BROKERS,
-        "another number of brokers than cluster.yaml declares",
-        "The field brokers of cluster.yaml has another number than the brokers that responded.",
+        "a number of brokers that cluster.yaml does not declare",
+        "The field brokers of cluster.yaml differs from the number of brokers that responded.",
         "With more brokers than declared, a client may exceed its limit for the whole cluster; with"
         " fewer, it cannot reach it.",
         """\

@@ -104,7 +104,7 @@ class ClassEffect(NamedTuple):
         return LimitChange.SAME
 
     def judge(self, key: str) -> Risk:
-        """Return what happens in the numbers that guards compare, whoever owns the limits.
+        """Return the change as the numbers that guards compare, whoever owns the limits.
 
         A limit that fewer clients share may be lower without being cut.
         """

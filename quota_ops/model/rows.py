@@ -39,7 +39,7 @@ def find_unequal(targets: Targets, stored: Stored) -> tuple[Key, ...]:
 class DesiredRow(NamedTuple):
     """A row of DESIRED: a limit that a file declares.
 
-    `derivation` is how the value comes from that line, unless it stands there for this entity.
+    `derivation` explains how the value follows from that line; None if the line declares it.
     `until` (ISO 8601, UTC) is when the declared value changes, `returns_to` its value from then on
     if it is temporary: 0 if it then has none, because Kafka has no quota of 0.
     """

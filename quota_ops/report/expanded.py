@@ -19,7 +19,7 @@ def expanded_objects(rows: Iterable[DesiredRow], cluster: str) -> list[dict[str,
     cluster  the name of the cluster's folder
     entity   the names by type; null is the default
     key, value (in the key's own unit), file and line
-    from     how the value comes from that line; null if it stands there
+    from     how the value follows from that line; null if the line declares it
     until    when the value ends or changes (ISO 8601, UTC); null if it stays
     """
     return [

@@ -45,7 +45,7 @@ class Merge:
             what = "merged with its target branch, the files are invalid"
             return Unjudged(what, merged.invalid, _REMEDY)
         if base is not None and base.invalid:
-            return None  # which is told anyway
+            return None  # the review reports an invalid merge base anyway
         ours, theirs = _find_changes(base, head), _find_changes(target, merged)
         after = _list_values(merged)
         other = {one for one, value in theirs.items() if one not in ours or ours[one] != value}

@@ -162,7 +162,7 @@ def _list_cut(number: int, noun: str) -> list[str]:
 
 
 def _others(review: ClusterReview, rows: Sequence[ReportRow], room: int) -> list[str]:
-    """Return what differs for another reason than this branch, folded."""
+    """Return the differences that this branch does not cause, folded."""
     if not rows:
         return []
     number = counted(len(rows), "other difference")

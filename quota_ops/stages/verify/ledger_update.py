@@ -53,8 +53,7 @@ def update_ledger(
     too old to arrive. Rows that an earlier verify of the same run recorded are not recorded again,
     because they may have been released since. If another commit was applied, a later run writes, or
     changes wait, the ledger keeps its policy, commit, files and owners. Returns why a later run
-    takes precedence,
-    or None.
+    takes precedence, or None.
     """
     foreign = _find_foreign(folder)
     new = verified.keys() - verified_before
@@ -68,7 +67,7 @@ def update_ledger(
     known = ledger.read(ledger_folder)
     overtaken = why_overtaken(folder, known, ledger_folder)
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
-    waits = any(one.status is Status.WAITING for one in run.outcomes)
+    waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
     is_last = overtaken is None and why_lost(folder, known, ledger_folder) is None
     follows_git = is_last and not waits
 
