@@ -94,7 +94,7 @@ def test_levels_with_a_user(quick: RunningBroker, cluster: Cluster) -> None:
 
 
 def test_levels_without_a_user(quick: RunningBroker, cluster: Cluster) -> None:
-    """Levels 6 to 8 apply if those before them are not stored, and exempt no client id."""
+    """Levels 6 to 8 apply if no earlier level is stored; levels 7 and 8 skip an empty client id."""
     limits = {
         "client-id=other,user=alice": {PRODUCE: 1_000.0},
         "user=<default>": {CONSUME: 160_000.0},

@@ -13,7 +13,7 @@ from quota_ops.lab.demo.story import STEPS
 from tests.docs.demo import SHOWN, headings, shown_block
 from tests.docs.markdown import PAGES, ROOT, Page
 from tests.docs.shell import Shell, without_moment
-from tests.docs.transcript import NOT_RUN, UPDATE, as_it_went, first_line, steps
+from tests.docs.transcript import NOT_RUN, SETUPS, UPDATE, as_it_went, first_line, steps
 
 WITH_COMMANDS = [path for path in PAGES if steps(Page(path))]
 
@@ -47,6 +47,12 @@ def test_a_commit_may_have_digits_alone(around: str) -> None:
 def test_a_page_hides_no_step(path: Path) -> None:
     """No comment of a page has a command or a text that readers do not see."""
     assert Page(path).comments() == []
+
+
+def test_each_setup_is_of_a_page() -> None:
+    """Each set-up is of a page with commands, and of a section that the page has."""
+    found = {path.relative_to(SETUPS).with_suffix("").as_posix() for path in SETUPS.rglob("*.sh")}
+    assert found - {Page(path).name[5:-3] for path in WITH_COMMANDS} == set()
 
 
 def test_what_is_not_run_is_still_shown() -> None:

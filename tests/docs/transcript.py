@@ -1,7 +1,9 @@
 """The commands of a page, with the output on the page and the real one."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import yaml
@@ -16,10 +18,20 @@ NOT_RUN: dict[str, str] = yaml.safe_load((ROOT / "tests/cases/docs/not_run.yaml"
 """The reason why a block of commands is not run, by its first line."""
 
 
-class Step(NamedTuple):
-    """A command and its output on the page; None where the page shows none."""
+SETUPS = ROOT / "tests" / "docs" / "setups"
+"""What is there before the first command of a page, or of one of its sections, by the page's path.
 
-    block: Block
+A line `# before: HEADING` begins the commands of a section.
+"""
+
+
+class Step(NamedTuple):
+    """A command and its output on the page; None where the page shows none.
+
+    `block` is None for the set-up, which is not on the page.
+    """
+
+    block: Block | None
     command: str
     said: str | None
 
@@ -31,13 +43,31 @@ class Step(NamedTuple):
 
 
 def steps(page: Page) -> list[Step]:
-    """Return the commands of a page in order, without the blocks in NOT_RUN."""
-    return [step for block in page.blocks() for step in _steps(block)]
+    """Return the set-up and the commands of a page in order, without the blocks in NOT_RUN."""
+    shown = [step for block in page.blocks() for step in _steps(block)]
+    for heading, commands in reversed(_setups(page)):
+        line = page.text.splitlines().index(heading) if heading else 0
+        below = (number for number, step in enumerate(shown) if _line(step) >= line)
+        shown.insert(next(below, len(shown)), Step(None, commands, None))
+    return shown
 
 
 def first_line(block: Block) -> str:
     """Return the name of a block of commands."""
     return block.text.partition("\n")[0]
+
+
+def _setups(page: Page) -> list[tuple[str, str]]:
+    """Return the headings of a page and the commands to run before those under each."""
+    path = SETUPS / Path(page.name.removeprefix("docs/")).with_suffix(".sh")
+    text = f"# before: \n{path.read_text('utf-8')}" if path.exists() else ""
+    parts = re.split(r"^# before: (.*)\n", text, flags=re.MULTILINE)[1:]
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return [(heading and f"## {heading}", commands) for heading, commands in pairs if commands]
+
+
+def _line(step: Step) -> int:
+    return step.block.first if step.block else 0
 
 
 def _steps(block: Block) -> Iterator[Step]:
@@ -70,7 +100,7 @@ def as_it_went(page: Page, went: Sequence[tuple[Step, Said]]) -> None:
         return
     texts: dict[Block, str] = {}
     for step, said in went:
-        if step.said is not None:
+        if step.said is not None and step.block:
             command = "$ " + step.command.replace("\n", "\n> ")
             lines = [command, str(said)] if str(said) else [command]
             texts[step.block] = texts.get(step.block, "") + "\n".join(lines) + "\n"

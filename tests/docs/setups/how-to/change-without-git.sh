@@ -1,0 +1,16 @@
+# A cluster with one quota, written by a first run.
+git rm -rq desired_state/demo
+mkdir desired_state/orders
+cat > desired_state/orders/cluster.yaml <<end
+cluster_id: MkU3OEVBNTcwNTJENDM2Qg
+connection: demo
+end
+cat > desired_state/orders/checkout.yaml <<end
+owner: checkout
+
+quotas:
+  - user: checkout
+    limits: {producer_byte_rate: 10 MiB}
+end
+git add . && git commit -qm 'The quotas of orders'
+quota-ops reconcile orders

@@ -1,0 +1,17 @@
+# A cluster, with a quota that nobody declared.
+git rm -rq desired_state/demo
+mkdir desired_state/orders
+cat > desired_state/orders/cluster.yaml <<end
+cluster_id: MkU3OEVBNTcwNTJENDM2Qg
+connection: demo
+end
+cat > desired_state/orders/checkout.yaml <<end
+owner: checkout
+
+quotas:
+  - user: checkout
+    limits: {producer_byte_rate: 10 MiB}
+end
+git add . && git commit -qm 'The quotas of orders'
+quota-ops reconcile orders
+quota-ops alter orders --names client-id=old-etl --add 'consumer_byte_rate=20 MiB'

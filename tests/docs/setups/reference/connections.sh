@@ -1,0 +1,3 @@
+# before: Private links
+# The line in cluster.yaml.
+echo 'verify: bootstrap' >> desired_state/demo/cluster.yaml
