@@ -86,7 +86,7 @@ def hold(
     session.store.prepare()
     lead = measure_lead(add(session.holds, made))
     if output == TEXT:
-        is_known = session.is_declared(who) or session.is_managed(who)
+        is_known = session.is_declared(who) or session.is_managed(who) or session.was_stored(who)
         try:
             lasting = holds_now(session.holds)
         except InvalidInput as error:

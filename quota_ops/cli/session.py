@@ -1,8 +1,9 @@
 """What a command works on: a cluster by its name, the run store, and what a cluster stores."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Self
@@ -16,11 +17,12 @@ from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import EntityFilter, EntityGroup
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import ConcurrentWrite
-from quota_ops.model.tables import DIFFERENCES
+from quota_ops.model.tables import ACTUAL, DIFFERENCES
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
-from quota_ops.store.run_names import find_run
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_names import find_run, latest_first
 from quota_ops.store.run_store import RunStore, find_run_store
 from quota_ops.store.snapshot import Snapshot
 
@@ -115,6 +117,18 @@ class Session:
         except InvalidInput:
             return True
         return any(who.accepts(Entity.parse(row.entity)) for row in rows)
+
+    def was_stored(self, who: EntityFilter | EntityGroup) -> bool:
+        """Whether the last run that described the cluster found an entity that the filter accepts.
+
+        False if there is none, or if it cannot be read.
+        """
+        with suppress(InvalidInput):
+            places = latest_first(self.store, self.store.runs(self.policy.cluster))
+            described = (run for run in map(RunFolder, places) if run.has(ACTUAL.file))
+            for run in islice(described, 1):
+                return any(who.accepts(Entity.parse(row.entity)) for row in run.read_rows(ACTUAL))
+        return False
 
 
 @contextmanager

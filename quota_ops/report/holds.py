@@ -12,8 +12,8 @@ from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
 HEADINGS = ("who", "until", "by", "since", "why")
 _UNKNOWN = (
-    "Neither Git nor the ledger has an entity of that name: check the spelling, unless only the "
-    "cluster stores it."
+    "Neither Git nor the ledger has an entity of that name, and no run has found it on the "
+    "cluster: check the spelling."
 )
 
 

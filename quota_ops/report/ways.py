@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from shlex import quote
 from typing import NamedTuple
 
@@ -20,8 +21,10 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.sentences import is_accepted
 
-_EITHER = "To keep it, declare it in Git, or list its entity under protect in cluster.yaml"
+_EITHER = "To keep it, accept it into Git, or list its entity under protect in cluster.yaml"
 """The ways out that change files."""
+MOST_ENTITIES = 3
+"""For how many entities with overriding quotas the commands are printed."""
 
 
 class Ways(NamedTuple):
@@ -55,8 +58,9 @@ def format_names(row: ReportRow) -> str:
 
 
 def format_accept_key(row: ReportRow) -> str:
-    """Return the option that names the key; empty if Git does not declare it."""
-    return "" if row.difference.after is None else f" --key {quote(row.difference.key)}"
+    """Return the option that names the key; empty if nothing brings the value into Git."""
+    is_kept = row.difference.after is not None or row.status is RowStatus.OVERRIDING
+    return f" --key {quote(row.difference.key)}" if is_kept else ""
 
 
 def format_revert(row: ReportRow, report: Report) -> str:
@@ -69,32 +73,40 @@ def format_revert(row: ReportRow, report: Report) -> str:
         return ""
     cluster = quote(report.cluster)
     if row.status is RowStatus.OVERRIDING:
-        return _format_removal(row, cluster)
+        return _format_removal(report, names, (difference.key,))
     if difference.action is not Action.REPORT:
         is_blocked = bool(plan.guards) and not (plan.repairs and difference.restores)
         override = f" {format_override(*_name(plan.guards))}" if is_blocked else ""
         return "" if _find_obstacle(report) else f"quota-ops reconcile {cluster}{override}"
     if difference.after is None:
-        return _format_removal(row, cluster)
+        return _format_removal(report, names, (difference.key,))
     change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"
     guards = judge_alteration((difference._replace(action=Action.SET),), plan.policy, {})
     override = format_override(*_name(guards)).strip()
     return f"quota-ops alter {cluster} {names} {change} {override}"
 
 
-def _format_removal(row: ReportRow, cluster: str) -> str:
-    change = f"--delete {quote(row.difference.key)} --reason TEXT"
-    return f"quota-ops alter {cluster} {format_names(row)} {change}"
+def _format_removal(report: Report, names: str, keys: Iterable[str]) -> str:
+    change = f"--delete {quote(','.join(keys))} --reason TEXT"
+    return f"quota-ops alter {quote(report.cluster)} {names} {change}"
 
 
 def list_overriding_ways(report: Report) -> Iterator[str]:
-    """Yield what a person can do about the overriding quotas, with the first as an example."""
-    rows = [row for row in report_rows(report) if row.status is RowStatus.OVERRIDING]
-    if rows:
-        cluster, names = quote(report.cluster), format_names(rows[0])
-        yield f"No run changes an overriding quota. {_EITHER}."
-        yield f"To remove it:         {_format_removal(rows[0], cluster)}"
-        yield f"To decide it later:   quota-ops hold {cluster} {names} --until 2h --reason TEXT"
+    """Yield what a person can do about the overriding quotas, with the commands for each entity."""
+    keys: dict[str, list[str]] = {}
+    for row in report_rows(report):
+        if row.status is RowStatus.OVERRIDING:
+            keys.setdefault(format_names(row), []).append(row.difference.key)
+    if not keys:
+        return
+    ways = list_ways(report)
+    yield f"No run changes an overriding quota. {_EITHER}."
+    for names, its_keys in islice(keys.items(), MOST_ENTITIES):
+        yield f"To remove it:         {_format_removal(report, names, its_keys)}"
+        yield f"To keep it:           {ways.accept}{names}"
+        yield f"To decide it later:   {ways.hold}{names}{ways.hold_end}"
+    if (more := len(keys) - MOST_ENTITIES) > 0:
+        yield f"… and the same for {counted(more, 'other entity')}."
 
 
 def explain_revert(row: ReportRow, report: Report) -> str:

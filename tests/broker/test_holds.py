@@ -174,8 +174,8 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     held = lab.call("hold", "demo", "--names", "user=alcie", *why)
 
     nobody = (
-        "Neither Git nor the ledger has an entity of that name: check the spelling, unless only "
-        "the cluster stores it.\n"
+        "Neither Git nor the ledger has an entity of that name, and no run has found it on the "
+        "cluster: check the spelling.\n"
     )
     assert (nobody in known.stdout, held.stdout.endswith(nobody)) == (False, True)
     assert held.stdout.splitlines()[0].endswith(": \\udcff")

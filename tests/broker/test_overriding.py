@@ -90,6 +90,44 @@ def test_in_sync_is_a_promise_about_limits(lab: Lab) -> None:
     assert lab.call("verify", "demo").stdout.endswith(": stored and in force.\n")
 
 
+def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
+    """Each entity has its commands, which do what they promise: remove, accept into Git, or hold.
+
+    `accept --all` accepts drift alone. `hold` knows the names of what a run found on the cluster.
+    """
+    lab.desire({"user=bob": {KEY: 1048576.0}, "user=carol": {KEY: 1048576.0}})
+    lab.call("reconcile", "demo")
+    other = "client-id=app,user=carol"
+    rates = {KEY: 65536.0, "consumer_byte_rate": 65536.0}
+    lab.put({"client-id=<default>,user=bob": {KEY: 65536.0}, other: rates})
+
+    shown = lab.call("verify", "demo").stdout
+    bob, app = "--defaults client-id --names user=bob", "--names client-id=app --names user=carol"
+    ways = [line.split("quota-ops ")[1] for line in shown.splitlines() if line.startswith("To ")]
+    everything = lab.call("accept", "demo", "--all")
+    held = lab.call(*ways[5].replace("TEXT", "INC-7").split())
+    lab.call("release", "demo", "--names", "client-id=app", "--names", "user=carol")
+    accepted = lab.call(*ways[4].split())
+    removed = lab.call(*ways[0].replace("TEXT", "INC-7").split())
+
+    assert [way.partition(" --until")[0] for way in ways] == [
+        f"alter demo {bob} --delete {KEY} --reason TEXT",
+        f"accept demo {bob}",
+        f"hold demo {bob}",
+        f"alter demo {app} --delete {KEY} --reason TEXT",
+        f"accept demo {app}",
+        f"hold demo {app}",
+    ]
+    assert everything.returncode == 2
+    assert "check the spelling" not in held.stdout
+    assert "2 of 2 quotas accepted" in accepted.stdout, accepted.stderr
+    assert removed.returncode == 0
+    assert lab.call("reconcile", "demo").returncode == 0
+    assert lab.call("verify", "demo").stdout.endswith(
+        "4 of 4 quotas verified on every broker: stored and in force.\n"
+    )
+
+
 def test_protected_and_removed_quotas(lab: Lab) -> None:
     """A quota that cluster.yaml protects is accepted; a removal shows what clients fall back to."""
     state = {"user=ANONYMOUS": {KEY: 1048576.0}}
