@@ -72,7 +72,7 @@ Examples:
     "--fail-on-guards/--no-fail-on-guards",
     default=True,
     show_default=True,
-    help="Exit with 1 if a guard blocks a change of this branch.",
+    help="Exit with 1 if a guard blocks a change of this branch, or it removes a cluster.",
 )
 @click.option(
     "--comment",
@@ -128,6 +128,7 @@ def review(
                 head=head,
                 links=Links(shown_at, head, branch.base) if shown_at else None,
                 problems=_find_stray_files(branch),
+                is_merged=branch.head == branch.base,
             )
             code = found.exit_code(fail_on_guards=fail_on_guards)
             text = format_comment(found, platform)
@@ -181,12 +182,17 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
     from quota_ops.desired.files import cluster_folders
     from quota_ops.desired.read import find_policy
     from quota_ops.model.review import ClusterReview
+    from quota_ops.report.markdown import code
 
+    earlier = branch.find_earlier_folder(branch.base)
     folders = {one.name for one in cluster_folders(branch.desired_state)}
     names = _list_clusters(branch, folders, branch.list_changed())
     is_behind = bool(branch.count_missing())
     merge = branch.read_merge(names, shared.file_cache) if is_behind else None
     notes = (_refuse_crossed(branch),) if is_behind and merge is None else ()
+    if earlier is not None:
+        was = f"{earlier}/" if earlier else "the root of the repository"
+        notes = (*notes, f"The folder of the desired state was {code(was)} in the merge base.")
     names |= _list_clusters(branch, folders, merge.changed) if merge else set()
     there = folders & names
     bases = branch.read_commit(branch.base, names, shared.file_cache)

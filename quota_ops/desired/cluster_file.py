@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 import yaml
 
 from quota_ops.desired.capacity import Capacity, read_capacity
-from quota_ops.desired.ceilings import read_ceilings
+from quota_ops.desired.ceilings import DeclaredCeilings, read_ceilings
 from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.entries import (
     read_duration,
@@ -84,6 +84,7 @@ class ClusterFile(NamedTuple):
     profiles: Profiles
     uses: tuple[Use, ...]
     capacity: Capacity | None
+    ceilings: DeclaredCeilings
 
 
 def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
@@ -129,8 +130,10 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     if "owners" in fields:
         values["owners"], owner_nodes = read_owners(source, fields["owners"])
     profiles = read_profiles(source, fields["profiles"]) if "profiles" in fields else {}
+    ceilings = DeclaredCeilings()
     if "ceilings" in fields:
-        values["ceilings"] = read_ceilings(source, fields["ceilings"])
+        ceilings = read_ceilings(source, fields["ceilings"])
+        values["ceilings"] = ceilings.ceilings
     capacity = read_capacity(source, fields["capacity"]) if "capacity" in fields else None
     uses = read_uses(source, fields["use"]) if "use" in fields else ()
     if len(source.problems) > before:
@@ -138,7 +141,8 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     policy = Policy(cluster=cluster, protect=tuple(protect), **values)
     id_node = fields["cluster_id"].value
     return ClusterFile(
-        policy, source, id_node, protect, silences, owner_nodes, profiles, uses, capacity
+        *(policy, source, id_node, protect, silences, owner_nodes, profiles, uses, capacity),
+        ceilings,
     )
 
 

@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from quota_ops.desired.capacity import check_capacity
+from quota_ops.desired.ceilings import check_ceilings
 from quota_ops.desired.cluster_file import (
     CLUSTER_YAML,
     ClusterFile,
@@ -103,7 +104,7 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desi
     expanded = Expansion(files) if cluster is None else _expand(files, cluster, at)
     files = expanded.files
     by_file = [file.quotas for file in files]
-    quotas = list(chain.from_iterable(by_file))
+    quotas = tuple(chain.from_iterable(by_file))
     refuse_repeated_entities(quotas)
     if cluster is not None:
         refuse_placeholder(cluster)
@@ -211,7 +212,8 @@ def _findings(
 ) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
     own = (one for quotas in by_file for quota in quotas for one in quota.silences)
     silences = (*cluster.silences, *own)
-    quotas = chain.from_iterable(by_file)
+    quotas = tuple(chain.from_iterable(by_file))
     beyond = check_capacity(cluster.capacity, quotas) if cluster.capacity else ()
-    found = chain(check_quotas(by_file), expanded.findings, beyond)
+    above = check_ceilings(cluster.ceilings, quotas)
+    found = chain(check_quotas(by_file), expanded.findings, beyond, above)
     return tuple(mark_silenced(found, silences)), silences

@@ -16,7 +16,7 @@ TWIN, SLIP, ENDS_SOON, ENDED, UNUSED_PROFILE = "QO112", "QO113", "QO114", "QO115
 OVERCOMMITTED = "QO118"
 SOON_DAYS = 3
 """Within how many days a temporary limit ends for QO114."""
-PATTERN = "QO117"
+PATTERN, IDLE_CEILING, ABOVE_CEILING = "QO117", "QO119", "QO120"
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
 OTHER_BROKERS = "QO205"
 
@@ -267,6 +267,34 @@ capacity: {producer_byte_rate: 10 MiB}
   limits: {producer_byte_rate: 10 MiB}""",
         "Write an entry for each name. Silence the finding if a client or user really has this "
         "name.",
+    ),
+    Code(
+        IDLE_CEILING,
+        _WARNING,
+        _FILES,
+        "a ceiling of an owner without quotas",
+        "An entry of ceilings in cluster.yaml names an owner that no file of the cluster has.",
+        "If the name is misspelt, the owner who is meant may declare any limit.",
+        """\
+# cluster.yaml
+ceilings: {taem: {producer_byte_rate: 200 MiB}}
+# team.yaml
+- {user: alice, limits: {producer_byte_rate: 300 MiB}}""",
+        "Correct the name. Silence the finding for an owner who will come.",
+    ),
+    Code(
+        ABOVE_CEILING,
+        _WARNING,
+        _FILES,
+        "a limit above the ceiling of its owner",
+        "A limit, or all limits of an owner together, are above ceilings in cluster.yaml.",
+        "The guard above_ceiling blocks the plan that sets the limit until somebody approves it.",
+        """\
+# cluster.yaml
+ceilings: {team: {producer_byte_rate: 200 MiB}}
+# team.yaml
+- {user: alice, limits: {producer_byte_rate: 300 MiB}}""",
+        "Lower the limit, or agree on a higher ceiling with the owner of cluster.yaml.",
     ),
     Code(
         BEYOND_THREADS,

@@ -135,7 +135,8 @@ class ClusterReview:
             return self.error.exit_code
         if self.unjudged:
             return CannotJudge.exit_code
-        return Refused.exit_code if self.guards and fail_on_guards else 0
+        needs_approval = bool(self.guards) or self.is_removed
+        return Refused.exit_code if needs_approval and fail_on_guards else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,8 @@ class Review:
     links: Links | None = None
     problems: tuple[Problem, ...] = field(default=())
     """Problems outside the clusters' folders."""
+    is_merged: bool = False
+    """Whether the target branch has the head already."""
 
     def exit_code(self, *, fail_on_guards: bool = True) -> int:
         """Return the highest exit code of the clusters; 2 for a problem outside them."""

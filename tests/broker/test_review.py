@@ -124,13 +124,23 @@ def test_drift_is_folded_and_never_red(lab: Lab) -> None:
 
 
 def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
-    """A removed quota that somebody has deleted is not said to be on the cluster."""
-    lab.put(limits(alice=10))
+    """A removed quota that somebody has deleted is not said to be on the cluster.
+
+    If an unmanaged one keeps clients from what the branch declares, the verdict says so.
+    """
+    lab.put(limits(alice=10) | {"client-id=<default>,user=carol": {RATE: 1000.0}})
     begin(lab, alice=10, bob=20)
-    change(lab, alice=10)
+    change(lab, alice=10, carol=5)
 
-    _, comment = review(lab)
+    code, comment = review(lab)
 
+    assert code == 0
+    verdict = "⚠️ 1 change on `demo`; 1 unmanaged quota on the cluster comes first"
+    assert comment.startswith(heading(lab, verdict))
+    assert (
+        "\n- `user carol, any other client: 1 kB/s in force, 5 MiB/s declared by user=carol "
+        "(team.yaml:7)`\n"
+    ) in comment
     assert f"\nAlready absent from the cluster: `user=bob {RATE}`.\n" in comment
 
 

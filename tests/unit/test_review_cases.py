@@ -267,6 +267,35 @@ def test_what_is_not_committed_is_reviewed_and_named(tmp_path: Path) -> None:
     )
 
 
+def test_only_what_differs_is_a_change(tmp_path: Path) -> None:
+    """A moved desired state is compared with its earlier folder; a merged commit with nothing."""
+    root, out = tmp_path / "repository", tmp_path / "out"
+    files: dict[str, str | None] = {
+        "demo/cluster.yaml": "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n",
+        "demo/team.yaml": (
+            "owner: team\nquotas:\n  - {user: bob, limits: {producer_byte_rate: 1 MiB}}\n"
+        ),
+    }
+    make_branch(root, files, {"demo/more.yaml": "owner: team\nquotas: []\n"})
+    git(root, "mv", "desired_state", "quotas")
+    (root / "quotas" / "demo" / "more.yaml").write_text(
+        "owner: team\nquotas:\n  - {user: carol, limits: {producer_byte_rate: 1 MiB}}\n"
+    )
+    commit_all(root)
+
+    review = ("review", "--files-only", "--desired-state", "quotas")
+    moved = call_cli([*review, "--out", str(out)], {"HOME": str(tmp_path)}, root)
+    merged = call_cli([*review, "--base", "HEAD"], {"HOME": str(tmp_path)}, root)
+
+    assert moved.returncode == 0, moved.stdout
+    assert moved.stdout.startswith("**quota-ops · ✅ 1 change on `demo`** · commit")
+    words = "The folder of the desired state was `desired_state/` in the merge base.\n"
+    assert words in moved.stdout
+    assert merged.stdout.startswith(
+        "**quota-ops · nothing to compare: the target branch has this commit already** · commit"
+    )
+
+
 def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
     """A shallow clone, an unknown target and a folder outside Git are errors with a remedy."""
     root, home = tmp_path / "repository", {"HOME": str(tmp_path)}

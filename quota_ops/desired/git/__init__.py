@@ -92,6 +92,11 @@ class Repository:
         listed = self._run("ls-tree", "-r", "-z", commit)
         return dict(map(_entry, _records(listed)))
 
+    def entries_below(self, commit: str, folder: str) -> dict[str, Entry]:
+        """List the entries of a commit below another folder, which is named from the root."""
+        listed = self._run("ls-tree", "-r", "-z", "--full-tree", f"{commit}:{folder}")
+        return dict(map(_entry, _records(listed)))
+
     def skipped(self) -> frozenset[str]:
         """List the paths that Git leaves out of the checkout: sparse and skip-worktree files."""
         listed = self._run("ls-files", "-t", "-z")

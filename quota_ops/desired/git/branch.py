@@ -9,8 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
+from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.file_cache import FileCache
-from quota_ops.desired.files import SHARED, is_read
+from quota_ops.desired.files import SHARED, cluster_folders, is_read
 from quota_ops.desired.git import Repository
 from quota_ops.desired.git.merge import Merge, list_read
 from quota_ops.desired.read import find_policy, read_cluster
@@ -163,6 +164,22 @@ class Branch:
                 found.setdefault(user, []).append(cluster)
         return found
 
+    def find_earlier_folder(self, commit: str) -> str | None:
+        """Return the folder of the desired state in a commit, from the root, if it has moved since.
+
+        It is the only one in which the commit has the cluster.yaml of a folder of today. None if
+        the commit has files in the folder of today.
+        """
+        if self.repository.entries(commit):
+            return None
+        found = {
+            path.removesuffix(f"{folder.name}/{CLUSTER_YAML}").removesuffix("/")
+            for path in self.repository.entries_below(commit, "")
+            for folder in cluster_folders(self.desired_state)
+            if f"/{path}".endswith(f"/{folder.name}/{CLUSTER_YAML}")
+        }
+        return found.pop() if len(found) == 1 else None
+
     def count_missing(self) -> int:
         """Return how many commits of the target the branch does not have."""
         return self.repository.count_missing(self.target)
@@ -174,6 +191,8 @@ class Branch:
         A link is written as one that leads nowhere, so that reading it is a problem there too.
         """
         entries = self.repository.entries(commit)
+        if not entries and (earlier := self.find_earlier_folder(commit)) is not None:
+            entries = self.repository.entries_below(commit, earlier)
         tops = {*clusters, SHARED}
         wanted = {path: one for path, one in entries.items() if path.partition("/")[0] in tops}
         contents = self.repository.read_blobs([one.object_id for one in wanted.values()])

@@ -10,11 +10,12 @@ from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.review import ClusterReview, Links
 from quota_ops.model.rows import Key
 from quota_ops.model.text import counted, plural
+from quota_ops.report import cells
 from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.findings import FEW
 from quota_ops.report.markdown import code, findings_heading
 from quota_ops.report.review.policy_changes import list_policy_changes
-from quota_ops.report.review.rows import ReviewRows, count_rejected, split_rows
+from quota_ops.report.review.rows import ReviewRows, count_rejected, list_overriding, split_rows
 from quota_ops.report.review.verdict import UNJUDGED
 from quota_ops.report.sentences import (
     callback_words,
@@ -37,6 +38,7 @@ def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]
     yield from _owners(review)
     yield from _stored(split_rows(review))
     yield from _merged(split_rows(review))
+    yield from _overriding(review)
     yield from _needs(review)
     yield from _findings(review, links)
     yield from _notes(review)
@@ -65,11 +67,13 @@ def list_problems(
 
 def _removed(review: ClusterReview) -> Iterator[str]:
     if review.is_removed and review.base:
-        kept = "quotas" if review.base.invalid else counted(len(review.base.rows), "quota")
+        number = len(review.base.rows)
+        kept = "Its quotas" if review.base.invalid else f"Its {counted(number, 'quota')}"
+        stay, them = plural(number, "stays", "stay"), plural(number, "it", "them")
         yield (
             f"\n⚠️ The folder {code(review.folder)} is removed: quota-ops stops managing this "
-            f"cluster. Its {kept} stay on the cluster. To clear them, remove the quotas first and "
-            "the folder later."
+            f"cluster. {kept} {stay} on the cluster. To clear {them}, remove the "
+            f"{plural(number, 'quota')} first and the folder later."
         )
 
 
@@ -118,6 +122,21 @@ def _merged(rows: ReviewRows) -> Iterator[str]:
             f"\nMerged since this branch began, and on the cluster already: {named}. "
             "This branch does not revert that."
         )
+
+
+def _overriding(review: ClusterReview) -> Iterator[str]:
+    """Yield which clients do not get what this branch declares, because of unmanaged quotas."""
+    rows = list_overriding(review)
+    if rows:
+        yield (
+            "\n⚠️ Unmanaged quotas on the cluster come first, so these clients do not get what "
+            "this branch declares. `quota-ops accept` brings such a quota into Git; "
+            "`quota-ops alter` removes it.\n"
+        )
+    for row in rows[:FEW]:
+        yield f"- {code(cells.overriding(row))}"
+    if rows[FEW:]:
+        yield f"- {CUT.format(counted(len(rows) - FEW, 'more quota'))}"
 
 
 def _name_keys(keys: Sequence[Key]) -> str:

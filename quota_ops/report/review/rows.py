@@ -70,6 +70,16 @@ def _is_merged(review: ClusterReview, row: ReportRow) -> bool:
     return target != base and row.difference.before == target
 
 
+def list_overriding(review: ClusterReview) -> tuple[ReportRow, ...]:
+    """Return the unmanaged quotas that keep clients from what this branch declares."""
+    return tuple(
+        row
+        for row in split_rows(review).others
+        if row.status is RowStatus.OVERRIDING
+        and any(taken.declared_id in review.declared for taken in row.overrides)
+    )
+
+
 def count_rejected(review: ClusterReview) -> int:
     """Return how many changes the broker rejects."""
     validated = review.report.validated if review.report else ()

@@ -7,12 +7,13 @@ from quota_ops.findings.codes import CODES
 from quota_ops.model.review import ClusterReview, Review
 from quota_ops.model.text import counted, plural
 from quota_ops.report.review.policy_changes import list_policy_changes
-from quota_ops.report.review.rows import count_rejected, split_rows
+from quota_ops.report.review.rows import count_rejected, list_overriding, split_rows
 from quota_ops.report.row_status import Section
 
 UNJUDGED = "❔"
 """The mark of a verdict that lacks a comparison."""
 NOTHING = "no quota changes"
+NOTHING_TO_COMPARE = "nothing to compare: the target branch has this commit already"
 
 
 def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
@@ -20,6 +21,8 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     if review.problems and not review.clusters:
         return f"❌ {counted(len(review.problems), 'problem')} in the YAML files"
     changed = [one for one in review.clusters if is_shown(one)]
+    if review.is_merged and not review.clusters:
+        return NOTHING_TO_COMPARE
     if not changed:
         return f"{NOTHING}{_on_clusters(review, quoted)}"
     if len(changed) == 1:
@@ -29,12 +32,15 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     unjudged = len(changed) - wrong - len(judged)
     blocked = sum(bool(one.guards) for one in judged)
     warned = sum(count_warnings(one) for one in judged)
+    overridden = sum(len(list_overriding(one)) for one in judged)
     changes = sum(len(split_rows(one).written) for one in changed)
-    sign = "⚠️" if blocked or warned else "✅"
+    removed = sum(one.is_removed for one in changed)
+    sign = "⚠️" if blocked or warned or removed or overridden else "✅"
     sign = UNJUDGED if unjudged else sign
     sign = "❌" if wrong or review.problems else sign
     words = f"{sign} {counted(changes, 'change')} on {counted(len(changed), 'cluster')}"
     parts = [
+        *([f"{counted(removed, 'cluster')} removed from Git"] if removed else []),
         *([f"{counted(wrong, 'cluster')} {plural(wrong, 'has', 'have')} errors"] if wrong else []),
         *([f"{counted(unjudged, 'cluster')} cannot be judged"] if unjudged else []),
         *(
@@ -43,6 +49,7 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
             else []
         ),
     ]
+    parts += [_overriding_words(overridden)] if overridden else []
     parts += [counted(warned, "new warning")] if warned else []
     return "; ".join([words, *parts])
 
@@ -102,6 +109,13 @@ def _describe_changes(review: ClusterReview, cluster: str) -> str:
         return f"{UNJUDGED} {changes}; cannot judge: {_list_reasons(review)}"
     if guards := len(review.blocking):
         return f"⚠️ {changes}; {counted(guards, 'guard')} {plural(guards, 'needs', 'need')} approval"
+    if overriding := len(list_overriding(review)):
+        return f"⚠️ {changes}; {_overriding_words(overriding)}"
     if warnings := count_warnings(review):
         return f"⚠️ {changes}; {counted(warnings, 'new warning')}"
     return f"✅ {changes}"
+
+
+def _overriding_words(number: int) -> str:
+    comes = plural(number, "comes", "come")
+    return f"{counted(number, 'unmanaged quota')} on the cluster {comes} first"
