@@ -50,6 +50,8 @@ dist: setup ## build wheel and source archive, and plan with the wheel in an emp
 	@$(BIN)/python scripts/build_dist.py dist
 
 docs: setup ## build the site of the documentation into build/site; a link that leads nowhere ends it
+	@rm -rf build/docs && mkdir -p build && cp -R docs build/docs
+	@$(BIN)/python -m tests.docs.messages build/docs
 	@$(BIN)/zensical build --strict --clean
 
 up: setup ## start the sandbox broker, Spark and Airflow in the background; prints address and login

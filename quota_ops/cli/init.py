@@ -19,9 +19,15 @@ STARTER = {
     "README.md": "README.md",
 }
 """What `init` writes, and the template that it is made from."""
-JOBS = {"github": (".github/workflows/quotas.yml", "github.yml")}
-JOBS |= {"gitlab": (".gitlab-ci.yml", "gitlab.yml")}
-"""The job for pull requests on each platform, and its template."""
+JOBS = {
+    "github": {
+        ".github/workflows/quotas.yml": "github.yml",
+        ".github/workflows/reconcile.yml": "github_reconcile.yml",
+    },
+    "gitlab": {".gitlab-ci.yml": "gitlab.yml"},
+    "none": {},
+}
+"""The jobs for pull requests and after a merge on each platform, and their templates."""
 
 
 @click.command(
@@ -39,16 +45,16 @@ Examples:
 )
 @click.option(
     "--ci",
-    type=click.Choice([*JOBS, "none"]),
+    type=click.Choice([*JOBS]),
     default="github",
     show_default=True,
-    help="The platform of the job that reviews pull requests.",
+    help="The platform of the jobs that review pull requests and reconcile after a merge.",
 )
 def init(folder: Path, cluster: str, cluster_id: str | None, ci: str) -> None:
     """Create a repository for your quotas.
 
-    Desired state of one cluster with schemas for editors, a job for pull requests, a DAG file and
-    first steps. Writes nothing if one of its files exists.
+    Desired state of one cluster with schemas for editors, jobs for pull requests and merges, a DAG
+    file and first steps. Writes nothing if one of its files exists.
     """
     from importlib.metadata import version
     from shlex import quote
@@ -63,7 +69,7 @@ def init(folder: Path, cluster: str, cluster_id: str | None, ci: str) -> None:
         "connection": spell_text(cluster),
         "cluster_id": spell_text(cluster_id or PLACEHOLDER),
         "folder": folder.resolve().name,
-        "job": f"; the job in `{JOBS[ci][0]}` comments with it" if ci in JOBS else "",
+        "job": f"; the job in `{next(iter(JOBS[ci]))}` comments with it" if JOBS[ci] else "",
         "version": version("quota-ops"),
         **_columns(cluster),
     }
@@ -71,18 +77,18 @@ def init(folder: Path, cluster: str, cluster_id: str | None, ci: str) -> None:
         folder / Template(path).substitute(values): Template(
             files("quota_ops.cli").joinpath("starter", template).read_text(encoding="utf-8")
         ).substitute(values)
-        for path, template in (*STARTER.items(), *([JOBS[ci]] if ci in JOBS else []))
+        for path, template in {**STARTER, **JOBS[ci]}.items()
     } | _schemas(folder)
     if there := [path for path in texts if lexists(path)]:
         raise InvalidInput(f"{there[0]} already exists; nothing was written")
     for path, text in texts.items():
         write_files(path.parent, {path.name: text.encode()}, own=0)
         click.echo(f"  {path}")
-    if ci in JOBS:
-        job, owner = folder / JOBS[ci][0], {"github": "OWNER", "gitlab": "GROUP"}[ci]
+    if jobs := [str(folder / path) for path in JOBS[ci]]:
+        owner = {"github": "OWNER", "gitlab": "GROUP"}[ci]
         click.echo(
-            f"\nThe job in {job} needs one edit: replace {owner} with where your company has a "
-            "copy of quota-ops."
+            f"\nIn {' and '.join(jobs)}, replace {owner} with where your company has a copy of "
+            f"quota-ops, with the tag v{values['version']}."
         )
     first = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))}, "
     first += "" if cluster_id else "put your cluster's id into cluster.yaml, "

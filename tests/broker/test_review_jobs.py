@@ -1,4 +1,4 @@
-"""The ready-made jobs for pull requests, run as a runner would, on a real broker."""
+"""The ready-made jobs for pull requests and merges, run as a runner would, on a real broker."""
 
 import json
 import os
@@ -9,8 +9,10 @@ from typing import Any
 
 import yaml
 
+from quota_ops.cli.init import JOBS
 from quota_ops.report.review.comment import MARKER
 from tests.broker.test_review import MIB, RATE, begin, change
+from tests.calling import call_cli
 from tests.comments_api import TOKEN, serve_comments
 from tests.lab import Lab
 from tests.repositories import git, head
@@ -92,6 +94,69 @@ def test_the_action_reviews_a_pull_request(lab: Lab) -> None:
     assert (first[-13:], second[-13:]) == ("[exit code 1]", "[exit code 0]")
     results = json.loads(Path(outputs["sarif"]).read_text())["runs"][0]["results"]
     assert [(one["ruleId"], one["level"]) for one in results] == [("cut", "warning")]
+
+
+def run_script(script: str, lab: Lab, *shell: str, **variables: str) -> str:
+    """Run a script as a runner does; return its output and exit code."""
+    ended = subprocess.run(
+        [*shell, script],
+        env=environment_of(lab, QUOTA_OPS_DESIRED_STATE=str(lab.folder.parent), **variables),
+        cwd=lab.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return f"{ended.stdout}{ended.stderr}[exit code {ended.returncode}]"
+
+
+def read_variables(file: Path) -> dict[str, str]:
+    """Return the outputs of a step, or the variables of a dotenv report."""
+    return dict(line.split("=", 1) for line in file.read_text("utf-8").splitlines())
+
+
+def read_jobs(lab: Lab, ci: str) -> Any:
+    """Return the jobs after a merge that init writes for the cluster demo."""
+    ended = call_cli(["init", ci, "--ci", ci, "--cluster", "demo"], lab.environment, lab.root)
+    assert ended.returncode == 0
+    job = list(JOBS[ci])[-1]
+    jobs = yaml.safe_load((lab.root / ci / job).read_text("utf-8"))
+    return jobs["jobs"] if ci == "github" else jobs
+
+
+def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> None:
+    """A plan that a guard blocks waits for its environment; the approved plan alone is written."""
+    lab.put({"user=alice": {RATE: 10 * MIB}})
+    begin(lab, alice=10)
+    change(lab, alice=2)
+    jobs, bash = (
+        read_jobs(lab, "github"),
+        ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"),
+    )
+    output = lab.root / "output"
+    plan, write = (jobs[name]["steps"][-1] for name in ("plan", "reconcile"))
+
+    planned = run_script(plan["run"], lab, *bash, GITHUB_OUTPUT=str(output))
+    outputs = read_variables(output)
+    approved = {"RUN": outputs["run"], "DIGEST": outputs["digest"], "JOB": "https://host/run/7"}
+    other = run_script(write["run"], lab, *bash, **approved | {"DIGEST": "0" * 64})
+    before = lab.stored()
+    written = run_script(write["run"], lab, *bash, **approved)
+
+    assert outputs["environment"] == "quotas-approval"
+    assert "cut: user=alice producer_byte_rate would fall by more than 50 %" in planned
+    assert planned.endswith("[exit code 0]")
+    assert (other.endswith("[exit code 1]"), before) == (True, {"user=alice": {RATE: 10.0 * MIB}})
+    assert written.endswith("[exit code 0]")
+    assert lab.stored() == {"user=alice": {RATE: 2.0 * MIB}}
+
+    jobs, shell = read_jobs(lab, "gitlab"), ("sh", "-ec")
+    change(lab, alice=3)
+    again = run_script("\n".join(jobs["plan"]["script"]), lab, *shell)
+    variables = read_variables(lab.root / "plan.env") | {"CI_PIPELINE_URL": "https://host/8"}
+    ended = run_script("\n".join(jobs["reconcile"]["script"]), lab, *shell, **variables)
+
+    assert (variables["approval"], again[-13:], ended[-13:]) == ("none", *["[exit code 0]"] * 2)
+    assert lab.stored() == {"user=alice": {RATE: 3.0 * MIB}}
 
 
 def test_the_job_of_gitlab_reviews_a_merge_request(lab: Lab) -> None:

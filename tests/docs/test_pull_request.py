@@ -1,4 +1,4 @@
-"""The page on pull requests: what it promises about links."""
+"""The page on trust: what it promises about the files that a pull request can make us read."""
 
 import re
 
@@ -30,12 +30,12 @@ PROMISES = {
     "An owner or a reason": (BOUNDS, "what_is_longer_than_anybody_needs_is_refused"),
     "If you keep a link": (LINKS, "the_folder_that_a_link_leads_to_may_be_named"),
 }
-"""The promises of the page about links, by their beginning, and the test of each."""
+"""The promises of the section, by their beginning, and the test of each."""
 
 
 def test_every_promise_about_links_has_a_test() -> None:
     """Every item of the section on what a pull request cannot read has a test."""
-    page = (ROOT / "docs" / "how-to" / "pull-requests.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "explanation" / "trust.md").read_text(encoding="utf-8")
     section = page.partition("## What a pull request cannot read\n")[2]
     _, *lines = re.split(r"\n(?=- |\n\w)", section)
     said = [line.strip().removeprefix("- ") for line in lines]

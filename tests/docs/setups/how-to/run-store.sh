@@ -18,11 +18,3 @@ git add . && git commit -qm 'The quotas of orders'
 export QUOTA_OPS_RUN_STORE=~/old
 quota-ops reconcile orders
 quota-ops hold orders --names user=returns --until 2h --reason 'INC-31' --by anna
-
-# before: The same drift again and again
-# Two run stores write in turn.
-perl -pi -e 's/10 MiB/12 MiB/' desired_state/orders/checkout.yaml && git commit -qam 'More for checkout'
-quota-ops reconcile orders
-git checkout -q HEAD~1
-quota-ops reconcile orders --run-store ~/old.moved
-git checkout -q -

@@ -1,9 +1,9 @@
-# A cluster with a ledger.
+# Two commits, both applied, and a checkout of the first.
 git rm -rq desired_state/demo
 mkdir desired_state/orders
 cat > desired_state/orders/cluster.yaml <<end
 cluster_id: MkU3OEVBNTcwNTJENDM2Qg
-connection: demo
+connection: orders
 end
 cat > desired_state/orders/checkout.yaml <<end
 owner: checkout
@@ -23,16 +23,24 @@ quotas:
   - client-id: old-etl
     limits: {consumer_byte_rate: 20 MiB}
 end
-git add . && git commit -qm 'The quotas of orders'
+git add . && git commit -qm 'The quotas of orders' && git branch -q -M main
+cp ~/.config/quota-ops/connections/demo.properties ~/.config/quota-ops/connections/orders.properties
 quota-ops reconcile orders
+perl -pi -e 's/10 MiB/11 MiB/' desired_state/orders/checkout.yaml && git commit -qam 'More for checkout'
+quota-ops reconcile orders
+git checkout -q HEAD~1
 
-# before: A lost ledger: "No ledger of this cluster yet"
-# Lose the ledger, but keep a copy.
-cp -a $ledger ~/backup && rm -r $ledger
+# before: A damaged ledger
+git checkout -q main
 
-# before: An old ledger: "based on an older copy of the ledger"
-# Two more runs, and last week's copy put back.
-perl -ni -e 's/10 MiB/12 MiB/; print unless /returns/..eof' desired_state/orders/checkout.yaml
+# before: A lost ledger
+# Lose the ledger.
+rm -r $ledger
+
+# before: An old ledger
+# Two more runs, and the copy from before put back.
+cp -a $ledger ~/backup
+perl -ni -e 's/11 MiB/12 MiB/; print unless /returns/..eof' desired_state/orders/checkout.yaml
 perl -ni -e 'print unless /old-etl/..eof' desired_state/orders/search.yaml
 git commit -qam 'More for checkout, nothing for returns; search looks after old-etl itself'
 quota-ops release orders --from-ledger --names client-id=old-etl --reason 'search does' --by anna
@@ -40,3 +48,8 @@ quota-ops reconcile orders --allow unlimited --reason 'returns is gone'
 perl -pi -e 's/12 MiB/13 MiB/' desired_state/orders/checkout.yaml
 git commit -qam 'More for checkout'
 rm -r $ledger && cp -a ~/backup $ledger
+
+# before: A rebuilt cluster
+# The brokers of kafka-1 have another id.
+sed 's/^bootstrap.servers=.*/bootstrap.servers=kafka-1:9094/' \
+  ~/.config/quota-ops/connections/admin.properties > ~/.config/quota-ops/connections/orders.properties
