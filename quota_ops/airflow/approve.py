@@ -170,9 +170,9 @@ class Approve(ApprovalOperator):
 
         try:
             if is_waiting(run):
-                with claim_run(run.folder):
-                    run_stage(run, "apply")
-                    run_stage(run, "verify")
+                with claim_run(run.folder) as folder:
+                    for stage in ("apply", "verify"):
+                        run_stage(replace(run, folder=folder), stage)
         except QuotaOpsError as error:
             self.log.warning("%s", error)
 

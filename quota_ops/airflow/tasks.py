@@ -125,8 +125,11 @@ def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
     from quota_ops.store.run_claim import claim_run
 
-    with open_run(cluster, run_store, approve=approved) as run, claim_run(run.folder):
-        run_stage("apply", run)
+    with (
+        open_run(cluster, run_store, approve=approved) as run,
+        claim_run(run.folder) as folder,
+    ):
+        run_stage("apply", replace(run, folder=folder))
         if any(outcome.status is Status.WAITING for outcome in run.folder.outcomes(APPLIED)):
             raise Refused("guards block the plan, so only its repairs were written", _OVERRIDE)
         return describe_result("apply", run.folder)

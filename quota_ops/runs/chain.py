@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
-from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
+from quota_ops.model.errors import Claimed, GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.outcome import Outcome
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.store.attempt import state_sent
@@ -62,9 +63,11 @@ def _run_in_order(run: Run, stages: Sequence[str], stack: ExitStack) -> None:
         if stage not in remaining:
             continue
         if stage == "apply":
-            stack.enter_context(claim_run(run.folder))
+            run = replace(run, folder=stack.enter_context(claim_run(run.folder)))
         try:
             run_stage(run, stage)
+        except Claimed:
+            raise
         except QuotaOpsError as error:
             if isinstance(error, InvalidInput):
                 error = state_sent(error, list_sent(run.folder, stages), run.folder.place)

@@ -49,7 +49,11 @@ class Attempt:
         self.folder.leave_outcomes(batch_file(number), self._noted)
 
     def keep(self, number: int, batch: Iterable[Outcome]) -> tuple[Outcome, ...]:
-        """Record a batch's outcomes, and return them combined with those of earlier attempts."""
+        """Record a batch's outcomes, and return them combined with those of earlier attempts.
+
+        Raises Claimed, and records nothing, if another process has taken over the run.
+        """
+        self.folder.require_claim()
         known = tuple(merge_earlier(batch, self._earlier))
         self.done += known
         self.folder.leave_outcomes(batch_file(number), known)

@@ -1,7 +1,7 @@
 """A run's folder: the names of its artefacts, and their content as values."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
@@ -13,7 +13,7 @@ from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.commit import Provenance
 from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.errors import InvalidInput, describe_damage
+from quota_ops.model.errors import Claimed, InvalidInput, describe_damage
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.hold import Hold
 from quota_ops.model.metadata import Metadata
@@ -92,6 +92,8 @@ class RunFolder(ArtefactFolder):
 
     only_read: RunStore | None = field(default=None, compare=False)
     """The run store, if this run's folder is outside it: the run takes no number there."""
+    require_claim: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
+    """Raises Claimed if another process has taken over this run from this one."""
 
     @property
     def store(self) -> RunStore:
@@ -251,16 +253,19 @@ class RunFolder(ArtefactFolder):
 
     @contextmanager
     def stage(self, stage: str) -> Iterator[None]:
-        """Record how a stage ended and how long it took, whatever it raises.
+        """Record how a stage ended and how long it took, whatever it raises except Claimed.
 
         Until then, apply, which writes to the cluster, is NOT_ENDED.
         """
+        self.require_claim()
         began = monotonic()
         if stage == "apply":
             self.keep_end(StageResult(stage, StageStatus.NOT_ENDED))
         try:
             with timed(_log, logging.INFO, f"stage {stage}"):
                 yield
+        except Claimed:  # the stage is that of the process that has taken over
+            raise
         except BaseException as error:
             status, message = explain_failure(error)
             with suppress(InvalidInput):  # a failing store must not hide this error

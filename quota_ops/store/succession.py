@@ -10,7 +10,7 @@ from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.quota import same
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import DESIRED, LEDGER
-from quota_ops.store import claims
+from quota_ops.store import claims, ledger_end
 from quota_ops.store.claims import Claim
 from quota_ops.store.ledger import Ledger, last, read, read_applied_notes
 from quota_ops.store.parquet import to_rows
@@ -62,14 +62,18 @@ def format_new_plan_remedy(folder: RunFolder) -> str:
 
 
 def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | None:
-    """Return why the ledger is older than the one that a run's plan was made from.
+    """Return why the ledger is older than it was when a run's plan was made, or later.
 
-    A ledger that ends before that file was lost, or is an older copy. None if it is not older.
+    A ledger that ends before the file of then, or before the newest file that any run has written,
+    was lost or is an older copy. None if it is neither.
     """
     (began, _), (_, then) = folder.described(), read_applied_notes(folder.read_table(LEDGER))
-    if (known.file or "") >= (began or "") and (known.commits or not then):
+    if (known.file or "") < (began or "") or (then and not known.commits):
+        return f"the ledger that this plan was made from, {began}, is no longer in {ledger_folder}"
+    newest = ledger_end.read(ledger_folder)
+    if folder.old_ledger() or newest is None or newest in ledger_folder.list():
         return None
-    return f"the ledger that this plan was made from, {began}, is no longer in {ledger_folder}"
+    return f"{newest}, the newest file of the ledger, is no longer in {ledger_folder}"
 
 
 def record_claim(folder: RunFolder, ledger_folder: Place) -> None:

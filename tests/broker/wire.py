@@ -1,4 +1,4 @@
-"""A network between a client and a broker, which a test can cut."""
+"""A network between a client and a broker, which a test can cut, or let repeat what it carries."""
 
 import socket
 import threading
@@ -9,7 +9,7 @@ class Wire:
     """TCP connections to a broker that a test can cut.
 
     At `cut_at`, `request` or `answer`, the next bytes that way are lost and the connection with
-    them; `once` lets those after it through.
+    them; `once` lets those after it through. At `double_at`, all bytes that way arrive twice.
     """
 
     def __init__(self, target: str) -> None:
@@ -20,6 +20,7 @@ class Wire:
         self._carriers[0].start()
         self.port: int = self._server.getsockname()[1]
         self.cut_at: str | None = None
+        self.double_at: str | None = None
         self.once = False
 
     def lead_to(self, target: str) -> None:
@@ -60,4 +61,4 @@ class Wire:
                 if self.cut_at == what:
                     self.cut_at = None if self.once else what
                     self.cut()
-                to.sendall(data)
+                to.sendall(data * 2 if self.double_at == what else data)

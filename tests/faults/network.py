@@ -70,6 +70,26 @@ def cut_for_good_after_request(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
+def double_in_apply(scene: Scene, what: str) -> Seen:
+    """Let the second request of a run and all after it, or their responses, arrive twice."""
+    with wired(scene) as (cluster, wire):
+        double = partial(setattr, wire, "double_at", what)
+        said = scene.reconcile(connect=lambda: cluster, progress=After(1, double))
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("apply", "each request after the first arrives twice, and has two responses", quick=True)
+def request_doubled(scene: Scene) -> Seen:
+    """An alteration sets a value, so the copy changes nothing."""
+    return double_in_apply(scene, "request")
+
+
+@fault("apply", "each response after the first arrives twice")
+def answer_doubled(scene: Scene) -> Seen:
+    """No response is taken for that of a later request."""
+    return double_in_apply(scene, "answer")
+
+
 @fault("describe", "network cut before the response", quick=True)
 def describe_lost(scene: Scene) -> Seen:
     """A read is retried."""

@@ -3,8 +3,12 @@
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
+from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.runs.chain import CHAINS
+from quota_ops.stages import apply
+from quota_ops.stages.apply import intent
 from quota_ops.store.run_folder import PLAN
 from tests.broker.test_decisions import approves
 from tests.faults.filling import FULL, fill_at
@@ -49,6 +53,37 @@ def full_in_outcomes(scene: Scene) -> Seen:
 def full_in_ledger(scene: Scene) -> Seen:
     """The intents stay until a run reads them back."""
     return full(scene, "00000003.parquet")
+
+
+def lose_intents(scene: Scene) -> None:
+    """Lose the last file of the ledger, which a store has confirmed."""
+    last = max(on_disk(scene.lab.ledger_folder).iterdir())
+    assert scene.lab.known(INTENDED)
+    last.unlink()
+
+
+@fault("apply", "the run store confirms the intents, and loses them before the first request")
+def intents_lost_in_apply(scene: Scene) -> Seen:
+    """What must exist is looked for before each request."""
+
+    def record_and_lose(*given: Any) -> Any:
+        noted = intent.record_intents(*given)
+        lose_intents(scene)
+        return noted
+
+    scene.patch.setattr(apply, "record_intents", record_and_lose)
+    said = scene.reconcile()
+    scene.patch.setattr(apply, "record_intents", intent.record_intents)
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("verify", "the run store loses the intents of a run before they are read back", quick=True)
+def intents_lost_before_verify(scene: Scene) -> Seen:
+    """The run does not succeed, although every broker stores what it wrote."""
+    run = scene.prepare(CHAINS["apply"])
+    lose_intents(scene)
+    said = scene.go_on(run, ("verify", "report"))
+    return Seen(scene.holds(), said, scene.next_run())
 
 
 @fault("describe", "last file of the ledger truncated, as by a power cut", quick=True)

@@ -1,16 +1,26 @@
 """Two runs of one cluster at once: of two commits, or of two schedulers."""
 
+import json
+import os
+import re
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any, NamedTuple
 
+import pytest
+
+from quota_ops.model.errors import Claimed
+from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import DONE
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.runs.run import Run
+from quota_ops.store import run_claim
 from quota_ops.store.run_folder import APPLIED, PLAN, RunFolder
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, CHANGED, KEY, Scene
@@ -117,6 +127,35 @@ def approved_twice(scene: Scene) -> Seen:
 
     first = scene.go_on(replace(run, progress=After(1, approve)), RESUMED)
     return Seen(scene.holds(), f"the first: {first}; the second: {ends[0]}", scene.next_run())
+
+
+@fault("apply", "a worker of another host paused between two requests, and its run taken over")
+def paused_on_another_host(scene: Scene) -> Seen:
+    """The run is taken over after a minute without a renewal; the worker that wakes up stops."""
+    scene.patch.setattr(run_claim, "LEASE", 0.0)  # the paused worker looks for a later claim
+    run = scene.lab.planned()
+    digest = run.folder.read_json(PLAN)["digest"]
+    ends: list[str] = []
+
+    def take_over() -> None:
+        claim = on_disk(run.folder) / "claim-0001.json"
+        holder = json.loads(claim.read_text("utf-8")) | {"process": ["boot", "pid", 1, "0"]}
+        claim.write_text(json.dumps(holder), "utf-8")
+        paused = time.time() - 61
+        os.utime(claim, (paused, paused))
+        ended = scene.lab.cli("apply", "--run", str(run.folder.place), "--approve", digest)
+        ends.append(f"exit {ended.returncode}")
+
+    with pytest.raises(Claimed) as raised:
+        run_stages(replace(run, progress=After(1, take_over)), RESUMED)
+    error = raised.value
+    taken = re.escape(f"on host {socket.gethostname()} has applied run demo/")
+    assert re.match(rf"this process was paused, and process \d+ {taken}", error.message)
+    said = f"exit {error.exit_code}: this process was paused, and another one has applied the run"
+    run_stages(scene.lab.resume(run.folder), ("verify", "report"))
+    assert {one.status for one in run.folder.outcomes(APPLIED)} <= DONE
+    assert not scene.lab.known(INTENDED)
+    return Seen(scene.holds(), f"the first: {said}; the second: {ends[0]}", scene.next_run())
 
 
 @fault("apply", "a slow older run, its first request delayed until a newer run has ended")

@@ -1,33 +1,74 @@
-"""One process at a time applies a run."""
+"""One process at a time applies a run, on one host or on several."""
 
 import json
+import os
+import signal
+import socket
 import sys
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from subprocess import PIPE, Popen
+from time import sleep, time
 
 import pytest
 
 from quota_ops.model.errors import Claimed
+from quota_ops.store import run_claim
 from quota_ops.store.place import Place
 from quota_ops.store.run_claim import claim_run
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore, open_place
+from tests.places import on_disk
 
 CLAIM = """
 import sys
-from quota_ops.store.run_claim import claim_run
+from pathlib import Path
+from quota_ops.store import process, run_claim
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
-with claim_run(RunFolder(open_place(sys.argv[1]))):
-    print("claimed", flush=True)
-    sys.stdin.read()
+run_claim.LEASE, run_claim.RENEWAL = 0.0, 0.1  # looks for a later claim each time
+if len(sys.argv) > 2:
+    process._BOOT = Path(sys.argv[2])
+    run_claim.socket.gethostname = lambda: "other-host"
+try:
+    with run_claim.claim_run(RunFolder(open_place(sys.argv[1]))) as folder:
+        print("claimed", flush=True)
+        sys.stdin.readline()
+        folder.require_claim()
+        print("still claimed", flush=True)
+except Exception as error:
+    print(error.message, flush=True)
 """
 
 
 @pytest.fixture(name="run")
 def _run(tmp_path: Path) -> RunFolder:
     return RunFolder(RunStore(open_place(tmp_path)).new_run("demo", "one"))
+
+
+@contextmanager
+def claiming(run: RunFolder, *boot: Path) -> Iterator[Popen[str]]:
+    """Start a process that claims the run, by default of this host, until it reads a line."""
+    command = [sys.executable, "-c", CLAIM, str(run.place), *map(str, boot)]
+    with Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "claimed\n"
+        yield process
+
+
+def end(process: Popen[str]) -> str:
+    """Let a process continue to its end, and return what it printed."""
+    return process.communicate("go on\n", timeout=30)[0]
+
+
+def age(run: RunFolder) -> Path:
+    """Let the first claim of a run look as if it was last renewed more than a lease ago."""
+    claim = on_disk(run) / "claim-0001.json"
+    before = time() - run_claim.LEASE - 1
+    os.utime(claim, (before, before))
+    return claim
 
 
 def claims(run: RunFolder) -> list[str]:
@@ -37,12 +78,8 @@ def claims(run: RunFolder) -> list[str]:
 
 def test_a_run_is_claimed_by_one_process(run: RunFolder) -> None:
     """While a process has claimed a run, no other can; once it was killed or has ended, one can."""
-    with Popen(
-        [sys.executable, "-c", CLAIM, str(run.place)], stdin=PIPE, stdout=PIPE, text=True
-    ) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "claimed\n"
-        why = "another process has applied run demo/one since 2"
+    with claiming(run) as process:
+        why = f"another process has applied run demo/one since 2.*: process {process.pid} on host "
         with pytest.raises(Claimed, match=why), claim_run(run):
             raise AssertionError
         process.kill()
@@ -55,18 +92,65 @@ def test_a_run_is_claimed_by_one_process(run: RunFolder) -> None:
     assert claims(run) == ["claim-0001.json", "claim-0002.json", "claim-0003.json"]
 
 
-@pytest.mark.parametrize(("age", "is_free"), [(0, False), (59, False), (61, True)])
-def test_a_process_that_cannot_be_seen(run: RunFolder, age: int, *, is_free: bool) -> None:
-    """A claim from another machine counts for a minute: people approve a run at the same time."""
-    since = (datetime.now(UTC) - timedelta(seconds=age)).isoformat()
-    other = {"process": ["another boot", "n", 1, "2"], "since": since, "ended": False}
-    (run.place / "claim-0001.json").create(json.dumps(other).encode())
+def test_a_process_of_another_host_keeps_its_claim_while_it_works(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    """A claim that is renewed lasts, however long the run takes; one of a killed process ends."""
+    (boot := tmp_path / "boot").write_text("another boot")
+    with claiming(run, boot) as process:
+        claim = age(run)
+        while time() - claim.stat().st_mtime > run_claim.LEASE:
+            sleep(0.05)
+        why = f"process {process.pid} on host other-host"
+        with pytest.raises(Claimed, match=why), claim_run(run):
+            raise AssertionError
+        process.kill()
+        process.wait()
+        age(run)
 
-    try:
+        with claim_run(run) as folder:
+            folder.require_claim()
+    assert claims(run) == ["claim-0001.json", "claim-0002.json"]
+
+
+def test_a_process_that_was_paused_finds_who_took_over(run: RunFolder, tmp_path: Path) -> None:
+    """It sends nothing more, whether or not the other process has ended."""
+    (boot := tmp_path / "boot").write_text("another boot")
+    with claiming(run, boot) as process:
+        os.kill(process.pid, signal.SIGSTOP)
+        age(run)
         with claim_run(run):
-            assert is_free
-    except Claimed:
-        assert not is_free
+            pass
+        os.kill(process.pid, signal.SIGCONT)
+
+        said = end(process)
+
+    this = f"process {os.getpid()} on host {socket.gethostname()}"
+    assert said.startswith(f"this process was paused, and {this} has applied run demo/one since 2")
+    ended = [json.loads((run.place / name).read())["ended"] for name in claims(run)]
+    assert ended == [True, True]
+
+
+class Tomorrow(datetime):
+    """The clock of a host that is a day ahead."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> "Tomorrow":
+        """Return this time tomorrow."""
+        return super().now(tz) + timedelta(days=1)
+
+
+def test_a_renewal_by_the_clock_of_the_store_counts(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host whose clock is ahead takes no run over from a process that is at work."""
+    (boot := tmp_path / "boot").write_text("another boot")
+    with claiming(run, boot) as process:
+        monkeypatch.setattr(run_claim, "datetime", Tomorrow)
+        with pytest.raises(Claimed, match="on host other-host"), claim_run(run):
+            raise AssertionError
+        assert end(process) == "still claimed\n"
+    assert claims(run) == ["claim-0001.json"]
 
 
 def test_of_two_processes_that_claim_at_once_one_wins(

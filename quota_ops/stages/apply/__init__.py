@@ -12,7 +12,7 @@ from quota_ops.kafka.outcomes import build_outcomes, format_outcomes
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import resume_command
 from quota_ops.model.difference import Difference
-from quota_ops.model.errors import InvalidInput, NoResponse, QuotaOpsError, Refused
+from quota_ops.model.errors import Claimed, InvalidInput, NoResponse, QuotaOpsError, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import AS_INTENDED, DONE, EntityResponse, Outcome, Status
 from quota_ops.model.plan import Plan
@@ -119,14 +119,14 @@ def _write(
     folder, cluster, ledger_folder, holds_folder, progress = target
     record_claim(folder, ledger_folder)
     part = plan if only is None else replace(plan, differences=only)
-    record_intents(folder, part, described.stored, ledger_folder)
+    noted = record_intents(folder, part, described.stored, ledger_folder)
     waiting = {row.id for row in plan.writes} - {row.id for row in part.writes}
     attempt = Attempt(folder)
     try:
         checks = _Checks(
             plan.policy,
             holds_folder,
-            watch_releases(folder, part, ledger_folder),
+            watch_releases(folder, part, ledger_folder, noted),
             {row.id: row.until for row in part.writes if row.until is not None},
             frozenset(waiting),
         )
@@ -215,6 +215,8 @@ def _send_all(
             sorted_rows = sorted_rows._replace(outcomes=outcomes)
             batch, stored = _send(cluster, attempt, number, sorted_rows, stored, send=send)
             described = described._replace(stored=stored)
+        except Claimed:
+            raise
         except QuotaOpsError as error:
             trouble = error
             batch = build_outcomes(number, rows, Status.NOT_SENT, error.message)

@@ -5,23 +5,27 @@ from collections.abc import Callable, Iterable
 from quota_ops.kafka.outcomes import find_open, find_unwritten
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import UNKNOWN_KINDS
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import LedgerKey
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
 from quota_ops.model.rows import Keys, LedgerRow, Stored
-from quota_ops.store import claims, ledger
+from quota_ops.store import claims, ledger, ledger_end
+from quota_ops.store.numbered_files import file_name
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import refuse_if_overtaken
 
 
-def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) -> None:
+def record_intents(
+    folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place
+) -> str | None:
     """Record an intent for every write of the plan whose row is still as planned.
 
-    A row that was released since the plan was made gets no intent. Raises Refused as
-    `refuse_if_overtaken` does.
+    Returns the name of the ledger file that has them, None if none is new. A row that was released
+    since the plan was made gets no intent. Raises Refused as `refuse_if_overtaken` does.
     """
     about = folder.about()
     now = iso_utc()
@@ -49,7 +53,7 @@ def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder:
         released = find_unmanaged_since(plan, rows.values())
         ledger_edits.intend(rows, (row for row in intents if row.id not in released), stored)
 
-    ledger.change(ledger_folder, edit)
+    return ledger.change(ledger_folder, edit)
 
 
 def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
@@ -64,17 +68,29 @@ def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
     return frozenset(managed.difference(row.id for row in known if row.entity in entities))
 
 
-def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Callable[[], Keys]:
+def watch_releases(
+    folder: RunFolder, plan: Plan, ledger_folder: Place, noted: str | None
+) -> Callable[[], Keys]:
     """Return a function that returns the released rows, or raises Refused when overtaken.
 
-    That function reads files only when the ledger or the claims have a new one.
+    It raises Claimed when another process has taken over the run, and InvalidInput when the ledger
+    ends before the file `noted`, which has the intents. It reads files only when the ledger or the
+    claims have a new one.
     """
     seen: list[int] = []
     released: Keys = frozenset()
 
     def find_new() -> Keys:
         nonlocal seen, released
+        folder.require_claim()
         last = max(ledger.file_numbers(ledger_folder), default=0)
+        if noted and file_name(last, ledger_end.KIND) < noted:
+            raise InvalidInput(
+                f"the run store has confirmed {noted}, with what this run is about to write, and "
+                f"does not have it: {ledger_folder}",
+                "Check that the run store keeps what it confirms, and that nobody has restored an "
+                "older copy.",
+            )
         if (files := [last, claims.last_number(ledger_folder)]) != seen:
             refuse_if_overtaken(folder, ledger_folder)
             released = find_unmanaged_since(plan, ledger.read(ledger_folder).rows)

@@ -25,7 +25,7 @@ from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import APPLIED, METADATA, PLAN, VERIFICATION, RunFolder
 from quota_ops.store.run_json import verification_json
-from quota_ops.store.succession import why_overtaken
+from quota_ops.store.succession import why_lost, why_overtaken
 
 
 def compute_deadline(rows: int) -> float:
@@ -44,8 +44,9 @@ def verify_cluster(
 
     After an apply, the ledger records as verified the rows that every responding broker stores.
     Raises Refused when a row differs, when a broker does not respond before the deadline, at once
-    when a later run applies, and, without a plan, when a cleared row has returned; Unreachable
-    when no broker responds; WrongCluster when an address leads to another cluster.
+    when a later run applies, when the newest file of the ledger was lost, and, without a plan, when
+    a cleared row has returned; Unreachable when no broker responds; WrongCluster when an address
+    leads to another cluster.
     """
     differences = folder.differences() if folder.has(DIFFERENCES.file) else ()
     has_plan, has_applied = folder.has(PLAN), folder.has(APPLIED)
@@ -81,8 +82,9 @@ def verify_cluster(
     if not responder.bootstrap:
         brokers = (*brokers, *map(BrokerResult.of_absent, metadata.missed))
     wrong_rows = tuple(find_wrong_rows(targets, stored))
-    overtaken = None
+    overtaken, lost = None, None
     if has_applied and stored:
+        lost = why_lost(folder, ledger.read(ledger_folder), ledger_folder)
         differing = {one.id for one in wrong_rows}
         verified = {row: value for row, value in targets.items() if row not in differing}
         live = [one.id for one in cluster.brokers]
@@ -94,12 +96,19 @@ def verify_cluster(
             verified_before=find_verified(folder, verified.keys(), digest),
             stored=stored,
             brokers=known.after(run.about["run"], live, registered, metadata.absent),
+            lost=lost,
         )
     verification = verification_json(brokers, wrong_rows, len(targets) - len(wrong_rows), digest)
     folder.write_json(VERIFICATION, {"attempt": uuid4().hex, **verification})
     folder.write_json(METADATA, metadata.as_json())
     if overtaken is not None:
         raise Refused(overtaken, format_remedy(run, stored, ledger.read(ledger_folder).rows))
+    if lost is not None:
+        raise Refused(
+            f"{lost}: what runs have recorded there is missing",
+            "The rows that this run has read back are recorded. Check that the run store keeps what"
+            " it confirms, and that nobody has restored an older copy.",
+        )
     what = f"--run {quote(str(folder.place))}" if has_applied else run.about["cluster"]
     raise_unless_agreed(
         brokers,

@@ -17,7 +17,7 @@ from quota_ops.model.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targe
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
-from quota_ops.store.succession import why_lost, why_overtaken
+from quota_ops.store.succession import why_overtaken
 
 
 class AppliedRun(NamedTuple):
@@ -45,15 +45,17 @@ def update_ledger(
     verified_before: Keys,
     stored: Mapping[int, Stored],
     brokers: KnownBrokers,
+    lost: str | None,
 ) -> str | None:
     """Record the verified rows and brokers, and the run's policy and commit.
 
-    `stored` are the values on each broker that responded. The ledger forgets a write of this run
+    `stored` are the values on each broker that responded, `lost` why the ledger is an older one or
+    None. The ledger forgets a write of this run
     when it was read back and none of its requests can still arrive, and any other write when it is
     too old to arrive. Rows that an earlier verify of the same run recorded are not recorded again,
-    because they may have been released since. If another commit was applied, a later run writes, or
-    changes wait, the ledger keeps its policy, commit, files and owners. Returns why a later run
-    takes precedence, or None.
+    because they may have been released since. If another commit was applied, a later run writes,
+    the ledger is older or changes wait, the ledger keeps its policy, commit, files and owners.
+    Returns why a later run takes precedence, or None.
     """
     foreign = _find_foreign(folder)
     new = verified.keys() - verified_before
@@ -68,7 +70,7 @@ def update_ledger(
     overtaken = why_overtaken(folder, known, ledger_folder)
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
     waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
-    is_last = overtaken is None and why_lost(folder, known, ledger_folder) is None
+    is_last = overtaken is None and lost is None
     follows_git = is_last and not waits
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
