@@ -22,6 +22,7 @@ import yaml
 
 import quota_ops
 from quota_ops.desired.groups import Group
+from quota_ops.desired.quota_lines import read_quota_lines
 from quota_ops.desired.quotas_file import Quota, QuotasFile, read_quotas_file
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import SizeBudget, compose, read_bounded
@@ -124,15 +125,14 @@ def read_files(
 def _read_file(source: Source, room: SizeBudget, file_cache: FileCache | None) -> QuotasFile | None:
     found = file_cache.find(source, room.values) if file_cache else None
     if found is not None:
-        file, values = found
-        room.values -= values
-        return file
+        room.values -= found[1]
+        return found[0]
     values, problems = room.values, len(source.problems)
-    root = compose(source, room)
-    if root is None:
-        return None
-    file = read_quotas_file(source, root)
-    if file_cache is not None and len(source.problems) == problems:
+    file = read_quota_lines(source, room)
+    if file is None:
+        root = compose(source, room)
+        file = None if root is None else read_quotas_file(source, root)
+    if file is not None and file_cache is not None and len(source.problems) == problems:
         file_cache.keep(file, values - room.values)
     return file
 

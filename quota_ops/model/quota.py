@@ -83,6 +83,7 @@ STARVING_PERCENTAGE = 0.1
 """Percent of a thread: at half of it, a broker 4.4 delayed each request by a second."""
 _THOUSANDTHS = 1000
 _LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[A-Za-z%/]+))?")
+_DIGITS = re.compile("[1-9][0-9]{0,14}")
 _NO_LIMIT = frozenset({UNLIMITED, "infinity", "infinite", "inf", ".inf", "-1"})
 _SEPARATORS = re.compile("[,_']")
 _CARELESS = re.compile(
@@ -107,6 +108,8 @@ def parse_limit(key: QuotaKey, text: str) -> float:
     """
     if text.strip() == UNLIMITED:
         return key.unlimited
+    if _DIGITS.fullmatch(text) and (number := float(text)) <= key.largest:  # nearly every limit
+        return number
     match = _LIMIT.fullmatch(text.strip())
     if match is None or len(match["number"]) > _LONGEST:
         raise ValueError(

@@ -11,8 +11,10 @@ from click.testing import CliRunner
 from quota_ops.cli import main
 from quota_ops.desired import file_cache
 from quota_ops.desired.file_cache import FileCache
+from quota_ops.desired.quota_lines import read_quota_lines
+from quota_ops.desired.quotas_file import QuotasFile
 from quota_ops.desired.read import Desired, read_cluster
-from quota_ops.desired.yaml.nodes import SizeBudget, compose
+from quota_ops.desired.yaml.nodes import SizeBudget
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.errors import InvalidDesiredState
 
@@ -42,11 +44,11 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the names of the quotas files that are parsed from here on."""
     names: list[str] = []
 
-    def noting(source: Source, room: SizeBudget) -> object:
+    def noting(source: Source, room: SizeBudget) -> QuotasFile | None:
         names.append(source.name)
-        return compose(source, room)
+        return read_quota_lines(source, room)
 
-    monkeypatch.setattr(file_cache, "compose", noting)
+    monkeypatch.setattr(file_cache, "read_quota_lines", noting)
     return names
 
 
