@@ -1,7 +1,7 @@
 """Build the source archive and from it the wheel, into a folder, and check them.
 
 The wheel must have every file of the packages and nothing else, be byte for byte what the
-checkout builds, and plan from a snapshot in an empty environment without Java.
+checkout builds, and, installed by `uv tool install`, plan from a snapshot without Java.
 """
 
 import hashlib
@@ -89,25 +89,24 @@ def _check_rebuild(wheel: Path, place: Path) -> None:
 
 
 def _plan(wheel: Path, place: Path) -> str:
-    """Install the wheel and plan from a snapshot; returns the heading of the plan."""
-    environment, quotas, snapshot = place / "environment", place / "quotas", place / "actual.jsonl"
-    _run(UV, "venv", "--quiet", "--python", sys.executable, environment)
+    """Install the wheel as a tool and plan from a snapshot; returns the heading of the plan."""
+    quotas, snapshot = place / "quotas", place / "actual.jsonl"
     lock = ROOT / "requirements.lock"
-    into = ("--python", environment / "bin" / "python")
-    _run(UV, "pip", "install", "--quiet", *into, "--constraints", lock, wheel)
+    into = ("--python", sys.executable, "--constraints", lock)
+    folders = {"UV_TOOL_DIR": str(place / "tools"), "UV_TOOL_BIN_DIR": str(place / "bin")}
+    _run(UV, "tool", "install", "--quiet", *into, wheel, environment=dict(os.environ) | folders)
     snapshot.write_text("".join(f"{json.dumps(line)}\n" for line in STORED), "utf-8")
-    command = environment / "bin" / "quota-ops"
-    _run(command, "init", quotas, "--cluster", "demo", "--cluster-id", CLUSTER_ID, home=place)
+    command = place / "bin" / "quota-ops"
+    alone = {"HOME": str(place), "PATH": str(command.parent)}  # no other program, and so no Java
+    cluster = ("--cluster", "demo", "--cluster-id", CLUSTER_ID)
+    _run(command, "init", quotas, *cluster, environment=alone)
     plan = ("plan", "demo", "--actual", snapshot, "--desired-state", quotas / "desired_state")
-    return _run(command, *plan, home=place).splitlines()[0]
+    return _run(command, *plan, environment=alone).splitlines()[0]
 
 
-def _run(*command: str | Path, home: Path | None = None) -> str:
-    """Run a command; with a home of its own it has no other program, and so no Java."""
-    alone = {"HOME": str(home), "PATH": str(Path(command[0]).parent)}
-    done = subprocess.run(
-        command, env=alone if home else None, capture_output=True, text=True, check=False
-    )
+def _run(*command: str | Path, environment: dict[str, str] | None = None) -> str:
+    """Run a command, by default with the environment of this process; return its output."""
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         _fail(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stderr}")
     return done.stdout
