@@ -5,7 +5,9 @@ import inspect
 import re
 import textwrap
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -157,9 +159,69 @@ def _example(text: str) -> str:
     )
 
 
+COMMANDS_BY_USE = {
+    "Check YAML, and see what a plan would do": "check explain plan effects review diff validate",
+    "Write to the cluster": "reconcile apply verify alter rollback",
+    "Look at the cluster": "ping describe resolve inventory report",
+    "Manual changes, and what is managed": "accept hold holds adopt release",
+    "Earlier runs": "runs show history backtest metrics prune",
+    "Set up, and try out": "init import schema findings sandbox demo up down",
+}
+SHARED_BY = 6
+"""An option that this many commands have with the same help is described once."""
+
+
 def _cli() -> str:
-    parts = (f"## {name}\n\n```text\n{text.rstrip()}\n```\n\n" for name, text in commands())
+    found = {
+        name: _find_command(name) for names in COMMANDS_BY_USE.values() for name in names.split()
+    }
+    assert set(found) == set(main.list_commands(click.Context(main)))
+    counts = Counter(
+        help_of for command in found.values() for help_of in map(_option, command.params)
+    )
+    shared = {option for option, count in counts.items() if count >= SHARED_BY}
+    every = {_option(param): param for command in found.values() for param in command.params}
+    options = click.Command("", params=[every[option] for option in sorted(shared)])
+    parts = [f"## Shared options\n\n```text\n{_options(options)}\n```\n\n"]
+    for use, names in COMMANDS_BY_USE.items():
+        parts.append(f"## {use}\n\n")
+        parts += (_command(found[name], f"quota-ops {name}", shared) for name in names.split())
     return "\n" + "".join(parts)
+
+
+def _find_command(name: str) -> click.Command:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    return command
+
+
+def _option(param: click.Parameter) -> str:
+    """Return a text that is the same for the same option; an argument's own text for each."""
+    words = param.help if isinstance(param, click.Option) else id(param)
+    return f"{' '.join(param.opts)} {words}"
+
+
+def _options(command: click.Command) -> str:
+    command.add_help_option = False
+    return next(text for _, text in commands(command, "")).partition("Options:\n")[2].rstrip()
+
+
+def _command(command: click.Command, name: str, shared: set[str]) -> str:
+    """Return a command without the options that many commands share, and its subcommands."""
+    own = copy(command)
+    own.params = [param for param in command.params if _option(param) not in shared]
+    own.add_help_option = False
+    if isinstance(own, click.Group):
+        own.commands = {}
+    usage, _, text = next(commands(own, name))[1].partition("\n")
+    used = [param.opts[-1] for param in command.params if _option(param) in shared]
+    also = f"Shared options: {', '.join(f'`{one}`' for one in used)}.\n\n" if used else ""
+    below = (
+        _command(sub, f"{name} {sub_name}", shared)
+        for sub_name, sub in getattr(command, "commands", {}).items()
+    )
+    usage = usage.removeprefix("Usage: ")
+    return f"### {name}\n\n```text\n{usage}\n{text.rstrip()}\n```\n\n{also}{''.join(below)}"
 
 
 def _kafka_versions() -> str:
