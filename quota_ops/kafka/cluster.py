@@ -169,7 +169,7 @@ class Cluster:
 
         If their query is late or fails, that function returns facts that are all late.
         """
-        find_facts = run_in_background(lambda: self.read_facts(timeout), 1.5 * timeout)
+        find_facts = run_in_background(lambda: self.read_facts(timeout), 2.5 * timeout)
         return lambda: find_facts() or make_late_facts(self._connection, self._description)
 
     def start_metadata_query(self, timeout: float = 1.0) -> Callable[[], Metadata | None]:

@@ -70,18 +70,18 @@ MetadataVersion of 4.4."""
 
 
 def read_facts(connection: Connection, cluster: ClusterDescription, timeout: float) -> ClusterFacts:
-    """Read the facts of every endpoint, and the users and ACLs from the first one.
+    """Read the facts of every endpoint, and the users and ACLs from the first one that responds.
 
     A fact that does not arrive within `timeout` seconds is None; `late` and `late_users` name it.
     """
     deadline = time.monotonic() + timeout
     client = build_client(connection, cluster.endpoints, timeout, largest=_LARGEST)
     try:
-        responses, late = _send_requests(client, cluster, deadline)
+        responses, late, responder = _send_requests(client, cluster, deadline)
     finally:
         client.close()
-    first, aliases = cluster.endpoints[0].id, {}
-    users, acls = responses.get((first, "users")), responses.get((first, "acls"))
+    aliases: dict[int, int] = {}
+    users, acls = responses.get((responder, "users")), responses.get((responder, "acls"))
     if cluster.bootstrap:
         aliases = {find_responder(responses.get((BOOTSTRAP, "configs"))): BOOTSTRAP}
     return ClusterFacts(
@@ -98,7 +98,7 @@ def read_facts(connection: Connection, cluster: ClusterDescription, timeout: flo
         tuple(
             one.id for one in cluster.brokers if (aliases.get(one.id, one.id), "configs") in late
         ),
-        not late.isdisjoint({(first, "users"), (first, "acls")}),
+        not late.isdisjoint({(responder, "users"), (responder, "acls")}),
     )
 
 
@@ -115,10 +115,11 @@ def make_late_facts(connection: Connection, cluster: ClusterDescription) -> Clus
 
 def _send_requests(
     client: Any, cluster: ClusterDescription, deadline: float
-) -> tuple[Responses, set[tuple[int, str]]]:
-    """Return the responses, and the requests to which none arrived in time.
+) -> tuple[Responses, set[tuple[int, str]], int]:
+    """Return the responses, the requests to which none arrived in time, and which broker was asked.
 
-    A list of ACLs that is too large is not late.
+    The third value is the broker whose users and ACLs were requested: the first one, or, if it is
+    silent for half of the time, another one. A list of ACLs that is too large is not late.
     """
     nodes, first = map_nodes(client, cluster.endpoints), cluster.endpoints[0].id
     futures = {
@@ -126,17 +127,25 @@ def _send_requests(
         for broker in cluster.endpoints
         for name, request in _list_requests(cluster, broker, first=broker.id == first)
     }
-    _wait(client, futures.values(), deadline)
+    half = (time.monotonic() + deadline) / 2
+    _wait(client, futures.values(), half)
+    silent = {broker for (broker, _), future in futures.items() if not future.is_done}
+    responder = next((one.id for one in cluster.endpoints if one.id not in silent), first)
+    if responder != first:
+        del futures[first, "users"]
+        futures[responder, "users"] = client.send(nodes[responder], _build_users_request())
+        _wait(client, [futures[responder, "users"]], deadline)
     # A response that is too large closes the connection, which loses all other responses on it.
-    futures[first, "acls"] = client.send(nodes[first], DescribeAclsRequest(**EVERY_ACL))
-    _wait(client, [futures[first, "acls"]], deadline)
+    futures[responder, "acls"] = client.send(nodes[responder], DescribeAclsRequest(**EVERY_ACL))
+    _wait(client, futures.values(), deadline)
     responses = {one: future.value for one, future in futures.items() if future.succeeded()}
     missing = {one: future for one, future in futures.items() if not future.succeeded()}
-    return responses, {
+    late = {
         one
         for one, future in missing.items()
         if one[1] == "configs" or not future.is_done or isinstance(future.exception, TIMEOUTS)
     }
+    return responses, late, responder
 
 
 def _wait(client: Any, futures: Iterable[Any], deadline: float) -> None:
@@ -158,8 +167,12 @@ def _list_requests(
     yield "configs", build_configs_request(cluster, broker)
     yield "versions", build_versions_request()
     if first:
-        # An empty list requests every user. So does null, but some brokers never respond to null.
-        yield "users", DescribeUserScramCredentialsRequest(users=[])
+        yield "users", _build_users_request()
+
+
+def _build_users_request() -> Any:
+    # An empty list requests every user. So does null, but some brokers never respond to null.
+    return DescribeUserScramCredentialsRequest(users=[])
 
 
 def build_versions_request() -> Any:

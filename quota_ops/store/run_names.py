@@ -102,22 +102,28 @@ def find_newest_id(store: RunStore, cluster: str) -> str | None:
 
 
 def refuse_ambiguous(store: RunStore, cluster: str, runs: Sequence[Place]) -> None:
-    """Raise InvalidInput if the name of a cluster is that of several: their runs take turns.
-
-    A cluster that was rebuilt has another id too, but after its first run under the new id, none
-    has the old one.
-    """
-    newest = list(islice(latest_first(store, runs), _RECENT))
-    if len({run.parent for run in newest}) != 1:
-        return  # an id, or the runs of the whole store
-    turns = [of for of, _ in groupby(filter(None, _read_ids(newest)))]
-    if len(ids := dict.fromkeys(turns)) < len(turns):
+    """Raise InvalidInput if the name of a cluster is that of several, as `find_sharing_ids`."""
+    if ids := find_sharing_ids(store, runs):
         raise InvalidInput(
             f"{cluster} is the name of {counted(len(ids), 'cluster')} in the run store "
             f"{store.root}: {', '.join(ids)}",
-            f"Name one by its id, for example {next(iter(ids))}. To keep their runs apart, rename "
-            "the folder of one in its repository, or use two run stores.",
+            f"Name one by its id, for example {ids[0]}. To keep their runs apart, rename the "
+            "folder of one in its repository, or use two run stores.",
         )
+
+
+def find_sharing_ids(store: RunStore, runs: Sequence[Place]) -> tuple[str, ...]:
+    """Return the ids of several clusters that share a name, because their newest runs take turns.
+
+    Empty if they do not. A cluster that was rebuilt has another id too, but after its first run
+    under the new id, none has the old one.
+    """
+    newest = list(islice(latest_first(store, runs), _RECENT))
+    if len({run.parent for run in newest}) != 1:
+        return ()  # an id, or the runs of the whole store
+    turns = [of for of, _ in groupby(filter(None, _read_ids(newest)))]
+    ids = dict.fromkeys(turns)
+    return tuple(ids) if len(ids) < len(turns) else ()
 
 
 _RECENT = 50

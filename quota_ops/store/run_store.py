@@ -120,10 +120,15 @@ class RunStore:
         """The folder of files that name the newest overview of each drift DAG."""
         return self.root / "newest_fleet"
 
-    def newest_run(self, cluster: str, dag_id: str | None) -> Place:
+    def newest_run(self, cluster: str, cluster_id: str, dag_id: str | None) -> Place:
         """Return the file that names the newest report of a cluster by a DAG, or without one."""
-        name = safe_name(cluster) + (f"@{safe_name(dag_id)}" if dag_id else "")
-        return self.root / "newest_runs" / name
+        parts = (cluster, cluster_id, *((dag_id,) if dag_id else ()))
+        return self.root / "newest_runs" / "@".join(map(safe_name, parts))
+
+    def list_ids(self, cluster: str) -> set[str]:
+        """Return the ids under which a cluster's name has reports; InvalidInput as `Place.list`."""
+        names = (name.split("@") for name in (self.root / "newest_runs").list())
+        return {id_ for of, id_, *_ in names if of == safe_name(cluster)}
 
     def overview(self, run: str) -> Place:
         """Return the folder of a drift run's overview; `run` as in `new_run`."""

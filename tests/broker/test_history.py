@@ -13,6 +13,7 @@ from quota_ops.store import history, parquet
 from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_file
 from tests.broker.test_dead_runs import begin, kill
+from tests.cli.test_shared_name import US, leave_run
 from tests.lab import Lab
 from tests.places import on_disk
 from tests.writing import State
@@ -262,3 +263,17 @@ def test_killed_before_its_end_is_recorded(lab: Lab) -> None:
 
     assert (run.place / "end-0001.json").exists()
     assert read_of_killed(lab) == ([], {name}, "")
+
+
+def test_a_report_has_the_history_of_its_own_cluster(lab: Lab) -> None:
+    """The chart of a page, and the run that it links to, are by cluster id, not by name alone."""
+    lab.desire({})
+    runs = [lab.run("report")]
+    for day in (1, 2):
+        leave_run(lab.store, "demo", US, day)
+        runs.append(lab.run("report"))
+
+    past = runs[-1].read_json("past.json")
+
+    assert [day["date"] for day in past["days"]] == [runs[-1].about()["started"][:10]]
+    assert past["previous"] == runs[-2].place.name

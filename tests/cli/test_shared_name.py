@@ -23,16 +23,22 @@ def leave_runs(path: Path, ids: list[str]) -> dict[str, str]:
     """
     store = RunStore(open_place(path / "store"))
     for day, cluster_id in enumerate(ids, 1):
-        run, at = f"run-{day}", f"2026-11-0{day}T10:00:00Z"
-        folder = RunFolder.start(store.new_run("prod", run), cluster="prod", commit=None)
-        folder.write_json(ABOUT, folder.read_json(ABOUT) | {"cluster_id": cluster_id})
-        end: dict[str, Any] = {"cluster": "prod", "cluster_id": cluster_id, "run": run}
-        end |= {"started": at, "ended": at}
-        end |= {"revision": 1, "mode": "apply", "status": "In sync", "declared": day}
-        write = {"entity": f"user={cluster_id}", "key": "producer_byte_rate", "requested": 1.0}
-        rows = (NOTHING | end, NOTHING | end | write | {"outcome": "accepted"})
-        history.append(store, [HistoryRow(**row) for row in rows])
+        leave_run(store, "prod", cluster_id, day)
     return {"QUOTA_OPS_RUN_STORE": str(path / "store"), "HOME": str(path)}
+
+
+def leave_run(store: RunStore, cluster: str, cluster_id: str, day: int) -> None:
+    """Create a run of a day that set a limit of a user, as the newest one with a report."""
+    run, at = f"run-{day}", f"2026-11-0{day}T10:00:00Z"
+    folder = RunFolder.start(store.new_run(cluster, run), cluster=cluster, commit=None)
+    folder.write_json(ABOUT, folder.read_json(ABOUT) | {"cluster_id": cluster_id})
+    store.newest_run(cluster, cluster_id, None).replace(f"{run}\n".encode())
+    end: dict[str, Any] = {"cluster": cluster, "cluster_id": cluster_id, "run": run}
+    end |= {"started": at, "ended": at}
+    end |= {"revision": 1, "mode": "apply", "status": "In sync", "declared": day}
+    write = {"entity": f"user={cluster_id}", "key": "producer_byte_rate", "requested": 1.0}
+    rows = (NOTHING | end, NOTHING | end | write | {"outcome": "accepted"})
+    history.append(store, [HistoryRow(**row) for row in rows])
 
 
 @pytest.mark.parametrize(

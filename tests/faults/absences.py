@@ -37,9 +37,12 @@ def reconciled(scene: Scene) -> str:
 
 @fault("verify", "one broker of three frozen, and fenced before the run", broker="three")
 def fenced_before(scene: Scene) -> Seen:
-    """A broker without client routes is missed, and no run calls itself verified."""
-    frozen = [node for node in scene.machine.nodes if node != scene.machine.leader][-1]
+    """No run calls itself verified, and what the others report of themselves is kept."""
+    frozen = next(node for node in scene.machine.nodes if node != scene.machine.leader)
     scene.machine.freeze(frozen)
+    facts = scene.lab.cluster.start_facts_query()()
+    assert (facts.late, facts.late_users) == ((frozen,), False)
+    assert [one.id for one in facts.brokers if one.version is None] == [frozen]
     time.sleep(FENCING)
     said = reconciled(scene)
     holds = scene.holds()

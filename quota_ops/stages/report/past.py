@@ -17,6 +17,7 @@ from quota_ops.store.history import list_days, read_day
 from quota_ops.store.history_summaries import Summary, read_summaries, read_table
 from quota_ops.store.holds import list_since
 from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
+from quota_ops.store.run_names import find_sharing_ids
 from quota_ops.store.run_store import RunStore
 
 _log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ def _follow(folder: RunFolder) -> str | None:
         return None
     about, run, runs = folder.read_json(ABOUT), folder.place.name, folder.place.parent
     try:
-        newest = folder.store.newest_run(about["cluster"], about.get("dag_id"))
+        newest = folder.store.newest_run(about["cluster"], about["cluster_id"], about.get("dag_id"))
         found = newest.read().decode() if newest.exists() else "\n"
         before, _, earlier = found.partition("\n")
         previous = earlier if before == run else before  # a run that starts over finds itself
@@ -78,22 +79,30 @@ def _follow(folder: RunFolder) -> str | None:
 def _read_past(store: RunStore, report: Report) -> Past:
     """Return the history of the rows that differ, and of the days.
 
-    Without drift, days alone suffice: to read those of a summary takes no query.
+    Without drift, days alone suffice: to read those of a summary takes no query. Summaries are by
+    name, so they do not count if another cluster has the same name.
     """
+    cluster_id = report.cluster_id if _shares_name(store, report.cluster) else None
     days = [one.of_cluster(report.cluster) for one in list_days(store)]
     if (ends := sum(len(one.ends) for one in days if not one.compacted)) > MOST_ENDS:
         return Past(trouble=_MANY.format(ends=ends, cluster=report.cluster))
     differences = report.plan.differences if report.plan else ()
-    if not any(row.is_drift for row in differences):
+    if cluster_id is None and not any(row.is_drift for row in differences):
         newest = next(read_summaries(store), None)
         dates = [one.date for one in days if one.date < report.finished[:10]]
         if all(newest and date <= newest.until for date in dates):
             return _read_days(store, newest, report.cluster)
-    found = read_history(store, report.cluster, {row.entity for row in differences})
+    found = read_history(
+        store, report.cluster, {row.entity for row in differences}, cluster_id=cluster_id
+    )
     past = select_past(found.quotas, found.days, differences, MOST_DAYS)
     if found.troubles:
         past = replace(past, trouble=f"The history is not complete: {'; '.join(found.troubles)}.")
     return past
+
+
+def _shares_name(store: RunStore, cluster: str) -> bool:
+    return len(store.list_ids(cluster)) > 1 and bool(find_sharing_ids(store, store.runs(cluster)))
 
 
 def _list_changes(store: RunStore, report: Report) -> tuple[tuple[str, ...], ...]:
