@@ -96,11 +96,15 @@ def test_without_a_ledger_what_main_declares_is_managed(lab: Lab) -> None:
 
 
 def test_drift_is_folded_and_never_red(lab: Lab) -> None:
-    """What others changed is not in the verdict, and what is on the cluster already is named."""
+    """What others changed is not in the verdict, and what is on the cluster already is named.
+
+    A review changes neither the cluster nor the run store.
+    """
     begin(lab, alice=10, bob=20, carol=5)
     lab.run("reconcile")
     lab.put(limits(bob=7, carol=8))
     change(lab, alice=20, bob=20, carol=8)
+    before = lab.store.root.walk(), lab.stored()
 
     code, comment = review(lab, "--out", str(lab.root / "out"))
 
@@ -112,7 +116,7 @@ def test_drift_is_folded_and_never_red(lab: Lab) -> None:
     )
     assert f"| user `bob` | `{RATE}` | 7 MiB/s → 20 MiB/s | `drifted` |" in comment
     assert (lab.root / "out" / "clusters" / "demo" / "report.html").is_file()
-    assert len(lab.store.runs("demo")) == 1  # that of reconcile
+    assert (lab.store.root.walk(), lab.stored()) == before
     found = json.loads((lab.root / "out" / "review.json").read_text())
     (cluster,) = found["clusters"]
     assert (found["verdict"], found["exit_code"]) == ("✅ 1 change on demo", 0)
