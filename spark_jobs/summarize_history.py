@@ -12,7 +12,7 @@ from quota_ops.store.run_store import RunStore, open_place
 
 __all__ = ["main"]
 
-_NAME_IT = "Give its folder, or its address in a bucket: quota-ops ping --run-store reads it."
+_NAME_IT = "Pass its folder, or its address in a bucket: quota-ops ping --run-store reads it."
 
 
 def main(run_store: str) -> None:

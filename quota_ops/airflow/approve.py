@@ -42,14 +42,15 @@ def list_assigned_users(
 ) -> "list[HITLUser] | None":
     """Return the users who may decide; None if everyone who may edit runs may decide.
 
-    Raises InvalidInput for an empty list, which Airflow treats as everyone, and for other values.
+    Raises InvalidInput for an empty list, which Airflow would treat as everyone, and for anything
+    that is not a list of users.
     """
     if approvers is None:
         return None
     if not approvers or isinstance(approvers, str):
         raise InvalidInput(
             f"approvers is {approvers!r}, which is not a list of users",
-            "Give the ids of the users who may approve a plan, for example ['olga'], or leave "
+            "Pass the ids of the users who may approve a plan, for example ['olga'], or leave "
             "approvers out: then everyone who may edit runs of the DAG may approve.",
         )
     return [_read_user(one) for one in approvers]
@@ -65,14 +66,15 @@ def _read_user(user: "str | HITLUser") -> "HITLUser":
         return user
     raise InvalidInput(
         f"approvers has {user!r}, which is not a user",
-        "Give the id of a user as text, or {'id': ..., 'name': ...} with two texts.",
+        "Pass the id of a user as text, or {'id': ..., 'name': ...} with two texts.",
     )
 
 
 RETRIES = 10
 """Airflow 3.3 treats a task as killed if a decision arrives before its process has ended.
 
-The task is then retried and waits again; a script that approves at once may cause several retries.
+The task is then retried and waits again; a script that approves immediately may cause several
+retries.
 """
 
 

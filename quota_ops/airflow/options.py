@@ -40,7 +40,7 @@ class TaskOptions(TypedDict, total=False):
     max_retry_delay: timedelta
     """The longest wait before a retry."""
     execution_timeout: timedelta
-    """How long one try may take. A plan that waits for approval takes no time of it."""
+    """The maximum duration of one attempt. Time spent waiting for an approval does not count."""
     max_active_tis_per_dag: int
     """How many runs of the DAG may execute it at the same time."""
 

@@ -49,7 +49,7 @@ def find_store(run_store: str | None) -> RunStore:
     """
     if not named_store(run_store):
         raise InvalidInput(
-            "no run store is named, so there is no place for runs and ledgers",
+            "no run store is specified, so there is no place for runs and ledgers",
             f"Set {ENVIRONMENT} on every worker, or call build_dags(run_store=...), to one folder "
             "that all workers share.",
         )

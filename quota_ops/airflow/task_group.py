@@ -107,7 +107,7 @@ class QuotaReconcile(TaskGroup):
         if any(self.iter_mapped_task_groups()):
             raise InvalidInput(
                 f"the task group of {self.cluster} is inside a mapped task group",
-                "Add one QuotaReconcile for each cluster: a run of a DAG reconciles it once.",
+                "Move it out of the mapped group, and add one QuotaReconcile for each cluster.",
             )
         groups = self.dag.task_group.get_task_group_dict().values()
         same = [
@@ -186,5 +186,5 @@ def refuse_missing_folder(desired_state: Path) -> None:
     if not desired_state.is_dir():
         raise InvalidInput(
             f"{desired_state} is not a folder",
-            "Give the folder that has one folder for each cluster.",
+            "Pass the folder that contains one subfolder per cluster.",
         )

@@ -95,7 +95,7 @@ def accept(
 
     if not (names or defaults or anyone or everything):
         raise InvalidInput(
-            "no quota is named",
+            "no quota is specified",
             "Add --names user=alice, --defaults user for the default, or --all for every drift.",
         )
     who = parse_wanted(names, defaults, anyone, everything=everything)

@@ -68,7 +68,9 @@ def find_approver(
     def decide_at_terminal(plan: Plan) -> Decision:
         if approve is not None:
             refuse_unless_approves(approve, folder, plan)
-        report = replace(read_report(folder), applied=())  # nobody has decided: nothing is unsent
+        report = replace(
+            read_report(folder), applied=()
+        )  # not yet decided, so no change counts as 'not sent'
         show_screen((*plan_screen(report, most=MOST), line()))
         if not _confirm_plan(plan):
             return make_decision(folder, plan, DecisionKind.REJECTED, author, "")

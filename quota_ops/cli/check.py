@@ -123,7 +123,7 @@ def check_clusters(
     ]
     try:
         _show_all(checked, output, strict=strict)
-    finally:  # even after an error: all problems are listed at once
+    finally:  # even after an error: all problems are listed in one pass
         if not clusters:
             refuse_stray_files(desired_state)
     if not folders:

@@ -129,7 +129,8 @@ def warn_unnamed(actual: Path, cluster_id: str | None, policy: "Policy") -> None
     """Warn on stderr that a snapshot without an id may come from any cluster."""
     if cluster_id is None:
         click.echo(
-            f"{actual} names no cluster, so quota-ops cannot check that it is of {policy.cluster} "
-            f"({policy.cluster_id}). A snapshot that describe writes now names its cluster.",
+            f"{actual} contains no cluster id, so quota-ops cannot check that it is of "
+            f"{policy.cluster} ({policy.cluster_id}). A snapshot that describe writes now names "
+            "its cluster.",
             err=True,
         )

@@ -164,7 +164,7 @@ def _read_snapshot(actual: Path, policy: "Policy | None") -> "tuple[tuple[Stored
         return snapshot.require_cluster(policy.cluster_id).rows, policy.cluster_id
     if snapshot.cluster_id is None:
         raise InvalidInput(
-            f"{actual} names no cluster",
+            f"{actual} contains no cluster id",
             f"Write {CLUSTER_YAML} first, with cluster_id and connection; "
             "quota-ops init creates an example.",
         )

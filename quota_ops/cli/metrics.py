@@ -18,7 +18,7 @@ Examples:
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Replace this file at once, instead of printing. Its name must end in .prom.",
+    help="Replace this file atomically, instead of printing. Its name must end in .prom.",
 )
 @options.run_store
 def metrics(clusters: tuple[str, ...], out: Path | None, run_store: str | None) -> None:

@@ -31,7 +31,7 @@ desired_state = click.option(
 
 
 def group(command: Command) -> Command:
-    """Add --owner, --file and --run, each of which selects many entities at once."""
+    """Add --owner, --file and --run, each of which selects many entities."""
     for option, metavar, text in (
         ("--run", "RUN", "All entities that this run of the cluster writes."),
         ("--file", "FILE", "All entities of this file below the cluster's folder."),
@@ -137,7 +137,7 @@ def _commit(ctx: click.Context, option: click.Parameter, given: str | None) -> s
         raise InvalidInput(
             f"--commit {clean_text(given)!r} is not a commit id: an id has 1 to 200 letters, "
             "digits, '.', '_', '/' and '-'",
-            "Give the id, or leave out --commit to record the commit of the checkout.",
+            "Pass the id, or leave out --commit to record the commit of the checkout.",
         )
     return given
 
@@ -163,7 +163,7 @@ by = click.option(
     "--by",
     default=_find_login,
     metavar="NAME",
-    callback=_recorded("Give a name, or leave out --by to record your login."),
+    callback=_recorded("Pass a name, or leave out --by to record your login."),
     help="Your name; it is recorded.  [default: your login]",
 )
 
@@ -205,7 +205,7 @@ out = click.option(
 
 def reason(why: str, *, required: bool = False) -> Callable[[Command], Command]:
     """Return the option --reason; its help states what the reason is for."""
-    remedy = "Give a reason." if required else "Give a reason, or leave out --reason."
+    remedy = "Pass a reason." if required else "Pass a reason, or leave out --reason."
     return click.option("--reason", required=required, callback=_recorded(remedy), help=why)
 
 

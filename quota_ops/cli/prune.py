@@ -49,7 +49,7 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     if kept < timedelta(days=1):
         raise InvalidInput(
             f"--keep {keep} is less than a day",
-            "Give at least 1d: a younger run may still be working.",
+            "Use at least 1d: a younger run may still be working.",
         )
     now = datetime.now(UTC)
     store = find_run_store(run_store)

@@ -223,9 +223,9 @@ def _choose_keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
             "See quota-ops resolve --help.",
         )
     if key in CLIENT_KEYS and not by_client:
-        raise InvalidInput(f"{key} is not limited by address.", "Give --user or --client-id.")
+        raise InvalidInput(f"{key} does not apply to IP addresses.", "Pass --user or --client-id.")
     if key in IP_KEYS and not by_address:
-        raise InvalidInput(f"{key} is limited by address alone.", "Give --ip.")
+        raise InvalidInput(f"{key} applies only to IP addresses.", "Pass --ip.")
     keys = (CLIENT_KEYS if by_client else ()) + (IP_KEYS if by_address else ())
     return keys if key is None else (key,)
 

@@ -27,7 +27,7 @@ MOST = 200
 
 
 def load_report(folder: RunFolder) -> Report:
-    """Load the report of a run: the one that it wrote, or else one made from its artefacts."""
+    """Load the report of a run: the one that it wrote, or else one made from its artifacts."""
     return folder.read_cached(REPORT, lambda: read_report(folder))
 
 
@@ -107,12 +107,12 @@ def record_command(folder: RunFolder, verb: Verb, connection_file: Path | None) 
 
 
 def record_command_if_stopped(
-    folder: RunFolder, verb: Verb, artefact: str, connection_file: Path | None
+    folder: RunFolder, verb: Verb, artifact: str, connection_file: Path | None
 ) -> AbstractContextManager[None]:
-    """Record the end of a verb if a signal ends the block after its artefact was written."""
+    """Record the end of a verb if a signal ends the block after its artifact was written."""
 
     def keep() -> None:
-        if folder.has(artefact):
+        if folder.has(artifact):
             record_command(folder, verb, connection_file)
 
     return report_run_if_stopped(folder.place, keep)

@@ -150,7 +150,7 @@ def open_source(
         return
     if cluster is None:
         raise InvalidInput(
-            "no cluster is named", "Name a CLUSTER, or pass a snapshot with --actual FILE."
+            "no cluster is specified", "Name a CLUSTER, or pass a snapshot with --actual FILE."
         )
     from quota_ops.kafka.cluster import open_policy  # 0.2 s, which a snapshot does not need
 

@@ -54,7 +54,7 @@ def is_folder_or_link(path: Path) -> bool:
             return True
     except LinkError:
         return True
-    except (OSError, ValueError) as error:  # a name that no path can hold
+    except (OSError, ValueError) as error:  # not a valid path, for example with a NUL byte
         if find_limit(error):
             raise
         return False

@@ -1,4 +1,4 @@
-"""A cluster's desired state: its policy and one row for each limit, or every problem at once."""
+"""A cluster's desired state: its policy and one row for each limit, or every problem."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -244,7 +244,7 @@ profiles: {gold: {producer_byte_rate: 50 MiB}}""",
         _FILES,
         "more promised than a broker can serve",
         "The limits of one key are together more than capacity in cluster.yaml times its factor.",
-        "If all clients use their limits at once, every one of them gets less.",
+        "If all clients use their limits at the same time, every one of them gets less.",
         """\
 # cluster.yaml
 capacity: {producer_byte_rate: 10 MiB}
@@ -274,7 +274,7 @@ capacity: {producer_byte_rate: 10 MiB}
         _FILES,
         "a ceiling of an owner without quotas",
         "An entry of ceilings in cluster.yaml names an owner that no file of the cluster has.",
-        "If the name is misspelt, the owner who is meant may declare any limit.",
+        "If the name is misspelled, the owner who is meant may declare any limit.",
         """\
 # cluster.yaml
 ceilings: {taem: {producer_byte_rate: 200 MiB}}
@@ -334,7 +334,7 @@ ceilings: {team: {producer_byte_rate: 200 MiB}}
         """\
 - user: {default: true}
   limits: {request_percentage: 5}""",
-        "Give the user of quota-ops a quota of its own, with request_percentage: unlimited.",
+        "Set a separate quota for the user of quota-ops, with request_percentage: unlimited.",
     ),
     Code(
         UNCHECKED_USERS,

@@ -97,7 +97,7 @@ _FEW = 3
 """The most entities with the same result that an error lists one by one."""
 
 
-def format_outcomes(outcomes: Iterable[Outcome], artefact: str) -> str:
+def format_outcomes(outcomes: Iterable[Outcome], artifact: str) -> str:
     """Return one line for each entity, or one for many entities with the same result."""
     by_result: dict[str, list[str]] = {}
     for one in outcomes:
@@ -108,11 +108,11 @@ def format_outcomes(outcomes: Iterable[Outcome], artefact: str) -> str:
         more = len(entities) - 1
         listed = entities if more < _FEW else [f"{entities[0]} and {more:,} more"]
         lines += [f"{entity}  {result}" for entity in listed]
-    return format_lines(lines, artefact)
+    return format_lines(lines, artifact)
 
 
-def format_lines(lines: Sequence[str], artefact: str) -> str:
-    """Return the first lines, indented, and the number of further lines in the artefact."""
+def format_lines(lines: Sequence[str], artifact: str) -> str:
+    """Return the first lines, indented, and the number of further lines in the artifact."""
     more = len(lines) - MOST_LINES
-    last = [f"and {more:,} more, all in {artefact}"] if more > 0 else []
+    last = [f"and {more:,} more, all in {artifact}"] if more > 0 else []
     return "\n".join(f"  {line}" for line in (*lines[:MOST_LINES], *last))

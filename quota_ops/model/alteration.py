@@ -72,7 +72,7 @@ def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
     """Parse `--add consumer_byte_rate=20 MB` and `--delete producer_byte_rate`.
 
     Each option may be given several times, with several changes separated by commas. A deleted key
-    has the value None. Raises InvalidInput if no change is given, if a key is given twice, or if
+    has the value None. Raises InvalidInput without a change, if a key is specified twice, or if
     `parse_value` rejects a value.
     """
     for option, given in (("--add", add), ("--delete", delete)):
@@ -90,7 +90,7 @@ def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
     keys = [key for key, _ in changes]
     for key in keys:
         if keys.count(key) > 1:
-            raise InvalidInput(f"{key} is given twice", "Give each key once.")
+            raise InvalidInput(f"{key} is specified twice", "Specify each key once.")
     return tuple(changes)
 
 

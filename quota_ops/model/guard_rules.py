@@ -2,7 +2,7 @@
 
 `judge` calls each guard; the thresholds that they compare with are `GuardThresholds` of a policy.
 
-All guards are functions of the artefacts of the run alone: the differences, the quotas and the
+All guards are functions of the artifacts of the run alone: the differences, the quotas and the
 ledger at the time of describe, and the policy. Apply judges the plan again and has to find exactly
 the same, so no guard may use the time, the current cluster or the current ledger.
 

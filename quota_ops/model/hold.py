@@ -78,7 +78,7 @@ def _who_from_json(values: dict[str, Any]) -> EntityFilter | EntityGroup:
 def select_current_holds(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
     """Return the holds that have not ended; the last hold on the same entities replaces others.
 
-    A release ends a hold at once, also if the clock of the machine that recorded it is ahead.
+    A release ends a hold immediately, also if the clock of the machine that recorded it is ahead.
     """
     last = {one.who: one for one in holds}
     return tuple(one for one in last.values() if one.until > now and not one.is_release)

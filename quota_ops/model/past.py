@@ -44,7 +44,7 @@ class Past:
         return known if is_last and same(known.altered_value, row.before) else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values of an artefact."""
+        """Return the values as JSON stores them."""
         return {
             "trouble": self.trouble,
             "previous": self.previous,

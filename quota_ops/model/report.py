@@ -164,7 +164,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A summary of one run in the run store, as far as its artefacts can be read."""
+    """A summary of one run in the run store, as far as its artifacts can be read."""
 
     cluster: str
     cluster_id: str | None

@@ -19,9 +19,9 @@ EXAMPLE = (
 class SnapshotHeader:
     """The first line of a snapshot: its cluster, and whether rows were left out.
 
-    `cluster_id` is None if the snapshot names no cluster, as in earlier versions. `filter` is the
-    text of the filter that the rows match, None if the file has all stored rows. `rows` is how
-    many rows follow, None if the header does not have the number.
+    `cluster_id` is None if the snapshot contains no cluster id. `filter` is the text of the filter
+    that the rows match, None if the file has all stored rows. `rows` is how many rows follow, None
+    if the header does not have the number.
     """
 
     cluster_id: str | None = None

@@ -44,13 +44,13 @@ def parse_exactly(
     """Return a filter for entities of exactly the types in the flags, like an entry of `protect`.
 
     So `user=alice` is the entity that `alter` would alter, and not a client of alice. Raises
-    InvalidInput as `parse_filter`, if no entity is named, and for an empty name, which brokers
+    InvalidInput as `parse_filter`, if no entity is specified, and for an empty name, which brokers
     never store.
     """
     wanted = parse_filter(names, defaults, anyone, strict=True)
     if not wanted.parts:
         raise InvalidInput(
-            "no entity is named",
+            "no entity is specified",
             "Add --names user=alice, --defaults user for the default, --any user for all users.",
         )
     for part in wanted.parts:
@@ -69,11 +69,11 @@ def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
     parts = [*parse_names(names), *((kind, None) for kind in parse_types(defaults))]
     if not parts:
         raise InvalidInput(
-            "no entity is named", "Add --names user=alice, or --defaults user for the default."
+            "no entity is specified", "Add --names user=alice, or --defaults user for the default."
         )
     for kind in dict(parts):
         if [one for one, _ in parts].count(kind) > 1:
-            raise InvalidInput(f"{kind} is given twice; an entity has one name of each type")
+            raise InvalidInput(f"{kind} is specified twice; an entity has one name of each type")
     return Entity.of(dict(parts))
 
 
@@ -88,7 +88,7 @@ def parse_names(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
     texts = _PARTS.findall(given[0]) if len(given) == 1 else given
     if len(given) == 1:
         for text in texts:
-            _refuse_misspelt_type(text)
+            _refuse_misspelled_type(text)
     return tuple(map(_parse_name, texts))
 
 
@@ -111,7 +111,7 @@ def _format_name(kind: str, name: str) -> str:
     try:
         if is_visible(name) and parse_names([plain]) == ((kind, name),):
             return plain
-    except InvalidInput:  # a part of the name looks like a misspelt type
+    except InvalidInput:  # a part of the name looks like a misspelled type
         pass
     return Entity.of({kind: name}).text
 
@@ -161,7 +161,7 @@ def require_carried(option: str, name: str) -> None:
         )
 
 
-def _refuse_misspelt_type(text: str) -> None:
+def _refuse_misspelled_type(text: str) -> None:
     kind, _, name = text.partition("=")
     if name.startswith('"'):
         return

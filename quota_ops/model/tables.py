@@ -44,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Row]):
-    """A named list of columns; its artefact is NAME.parquet in the run folder."""
+    """A named list of columns; its artifact is NAME.parquet in the run folder."""
 
     name: str
     columns: tuple[Column, ...]

@@ -56,7 +56,7 @@ class Settlement(NamedTuple):
     """The stored values; None for a row that the cluster did not store."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values of an artefact."""
+        """Return the values as JSON stores them."""
         return {
             "by": self.by,
             "found": [[*row, json_number(self.found[row])] for row in self.found],

@@ -1,4 +1,4 @@
-"""The tables for resolving the limits of many clients at once."""
+"""The tables for resolving the limits of many clients in one pass."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -32,7 +32,7 @@ class CommandEnd:
     cluster_id: str
     finished: str
     stages: tuple[StageResult, ...]
-    artefact: Mapping[str, Any]
+    artifact: Mapping[str, Any]
     outcomes: tuple[Outcome, ...]
     decisions: tuple[Decision, ...]
     """Who overrode which guards of an alter."""
@@ -47,9 +47,9 @@ def format_command_end(end: CommandEnd, number: int) -> Json:
     return {
         "schema": SCHEMA,
         "verb": end.verb.value,
-        "by": end.artefact.get("by"),
-        "login": end.artefact.get("login"),
-        "reason": end.artefact.get("reason") or None,
+        "by": end.artifact.get("by"),
+        "login": end.artifact.get("login"),
+        "reason": end.artifact.get("reason") or None,
         **{name: end.about[name] for name in ("cluster", "run", "commit", "started")},
         "commit_source": end.about["provenance"].source,
         "uncommitted": list(end.about["provenance"].uncommitted),
@@ -64,15 +64,15 @@ def format_command_end(end: CommandEnd, number: int) -> Json:
         "decisions": [one.as_json() for one in end.decisions],
         "rollback": None,
         "brokers": [],
-        "changes": list(_changes(_KINDS[end.verb], end.artefact, end.outcomes)),
+        "changes": list(_changes(_KINDS[end.verb], end.artifact, end.outcomes)),
     }
 
 
 def _changes(
-    kind: str, artefact: Mapping[str, Any], outcomes: Iterable[Outcome]
+    kind: str, artifact: Mapping[str, Any], outcomes: Iterable[Outcome]
 ) -> Iterator[dict[str, Any]]:
     by_entity = {one.entity: one for one in outcomes}
-    for row in artefact["changes"] if "changes" in artefact else artefact["rows"]:
+    for row in artifact["changes"] if "changes" in artifact else artifact["rows"]:
         outcome = by_entity.get(row["entity"])
         yield {
             "entity": row["entity"],

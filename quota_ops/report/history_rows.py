@@ -26,7 +26,7 @@ _NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
 
 
 class RunEnd(NamedTuple):
-    """What the artefacts of a run have besides its report."""
+    """What the artifacts of a run have besides its report."""
 
     ended: str
     sequence: int | None

@@ -65,7 +65,7 @@ def format_data(tables: Iterable[PageTable], **more: Any) -> "Markup":
 
 
 def list_choices(tables: Iterable[PageTable]) -> dict[str, list[str]]:
-    """Return the filters of a page, each with the values that occur, at most 1,000."""
+    """Return each filter of a page with up to 1,000 of the values that occur."""
     rows = [row for table in tables for row in table.rows]
     found = {name: {getattr(row, name) for row in rows} - {""} for name in ("owner", "kind", "key")}
     found["news"] = {row.news for row in rows} - {""}

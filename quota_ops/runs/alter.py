@@ -278,7 +278,12 @@ def _send_in_turn(
             answers = build_outcomes(number, rows, Status.NOT_SENT, error.message)
         yield answers
         open_ones = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
-        trouble = open_ones[0].message or "an earlier batch was left unknown" if open_ones else None
+        trouble = (
+            open_ones[0].message
+            or "the outcome of an earlier batch is unknown, so nothing more was sent"
+            if open_ones
+            else None
+        )
 
 
 def _row_json(row: BatchRow) -> dict[str, object]:

@@ -17,12 +17,12 @@ from quota_ops.stages.report.history_record import record_command_history
 from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, RunFolder
 from quota_ops.store.run_store import RunStore
 
-_ARTEFACTS = {
+_ARTIFACTS = {
     Verb.ALTER: (ALTER, ("validate", "apply")),
     Verb.ADOPT: (ADOPTED, ("adopt",)),
     Verb.RELEASE: (RELEASED, ("release",)),
 }
-"""The artefact and the stages of each command."""
+"""The artifact and the stages of each command."""
 
 
 def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
@@ -52,7 +52,7 @@ def record_command_end(
     folder: RunFolder, verb: Verb, find_audit: Callable[[str], Connection] = find_audit_connection
 ) -> str | None:
     """Record a command's end; return why the audit topic or the history lacks it, or None."""
-    name, stages = _ARTEFACTS[verb]
+    name, stages = _ARTIFACTS[verb]
     results = map(folder.stage_result, stages)
     end = CommandEnd(
         verb,

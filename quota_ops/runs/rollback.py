@@ -53,7 +53,8 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
     about = earlier.about()
     if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
         raise Refused(
-            f"run {about['run']} has not recorded its end", _explain_wait(earlier, about["cluster"])
+            f"run {about['run']} has not recorded its end",
+            _explain_wait(earlier, about["cluster"]),
         )
     plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
     rows = tuple(_find_changed_rows(earlier, plan, known)) if plan else ()

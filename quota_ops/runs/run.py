@@ -232,7 +232,7 @@ STAGE_FUNCTIONS: Mapping[str, Callable[[Run], None]] = {
 
 
 def run_stage(run: Run, stage: str) -> None:
-    """Run one stage, which reads each artefact of the run once, and record how it ended.
+    """Run one stage, which reads each artifact of the run once, and record how it ended.
 
     A stage that cannot reach the cluster is recorded as failed.
     """

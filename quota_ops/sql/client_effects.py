@@ -36,7 +36,7 @@ from quota_ops.store.run_json import typed
 from quota_ops.store.run_store import open_place
 
 SUMMARY = "client_effects.json"
-"""The artefact with the numbers by owner, and the folder with the rows of CLIENT_EFFECTS."""
+"""The artifact with the numbers by owner, and the folder with the rows of CLIENT_EFFECTS."""
 _ROWS = "client_effects"
 LARGE_BYTES = 64_000_000
 """Bytes of an inventory, about two million clients, from which on Spark is worth its start."""

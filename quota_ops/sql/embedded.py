@@ -156,7 +156,7 @@ def number_batches(differences: pa.Table) -> pa.Table:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise KeyboardInterrupt for an interrupt, which DuckDB raises as a RuntimeError."""
+    """Turn DuckDB's RuntimeError for an interrupt back into KeyboardInterrupt."""
     try:
         yield
     except RuntimeError as error:

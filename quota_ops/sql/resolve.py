@@ -1,4 +1,4 @@
-"""Resolve the limits of many clients at once: clients and stored quotas to one table."""
+"""Resolve the limits of many clients in one pass: clients and stored quotas to one table."""
 
 import csv
 import json

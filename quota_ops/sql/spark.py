@@ -106,7 +106,7 @@ class SparkEngine:
             found = self._spark.sql(text.diff_text()).join(by_cluster, "cluster")
             self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
         if not any(one.path.endswith(".parquet") for one in (to / DIFFERENCES.name).walk()):
-            return  # nothing differs: batches.sql would only cost its planning
+            return  # nothing differs: skip batches.sql, whose planning takes time
         # What is examined and batched is what is stored, and is not computed twice.
         written = self._read_parquet(DIFFERENCES, to / DIFFERENCES.name)
         written.createOrReplaceTempView(DIFFERENCES.name)

@@ -1,1 +1,1 @@
-"""The eight stages: each reads artefacts from a run folder and leaves its own there."""
+"""The eight stages: each reads artifacts from a run folder and leaves its own there."""

@@ -32,7 +32,7 @@ def parse_address(text: str) -> Address | None:
     if scheme not in _SCHEMES:
         raise InvalidInput(
             f"{scheme}:// is not the address of a run store",
-            f"Give a local folder, or an address that begins with {', '.join(_SCHEMES)}.",
+            f"Use a local folder, or an address that begins with {', '.join(_SCHEMES)}.",
         )
     if why := _find_mistake(bucket, key):
         form = (
@@ -40,7 +40,7 @@ def parse_address(text: str) -> Address | None:
         )
         raise InvalidInput(
             f"{form}: {why}",
-            "Give a bucket and the names of folders. Credentials belong in the environment.",
+            "Use a bucket and the names of folders. Credentials belong in the environment.",
         )
     return Address(f"{scheme}://{bucket}", key)
 

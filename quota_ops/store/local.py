@@ -149,7 +149,7 @@ class LocalStore:
             yield
 
     def is_locked(self, key: str) -> bool | None:
-        """Return whether a process of this kernel has the lock; None without file or locks."""
+        """Return whether a process here has the lock; None if there is no file, or no locks."""
         with suppress(OSError), self.open(key) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -135,7 +135,7 @@ def open_client(bucket: str) -> "Client":
     except client_errors():
         raise InvalidInput(
             f"{bucket} cannot be opened: the address or a variable of the environment is not valid",
-            "Give an address such as s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX,"
+            "Use an address such as s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX,"
             f" and set {cloud.credentials}, for example.",
         ) from None
 

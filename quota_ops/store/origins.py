@@ -31,7 +31,7 @@ from quota_ops.store.run_numbers import newest_runs
 from quota_ops.store.run_store import RunStore
 
 ORIGINS = "origins.json"
-"""The artefact with the origins of values that are not in the ledger."""
+"""The artifact with the origins of values that are not in the ledger."""
 LOOKED_AT = 100
 """How many of the newest runs of the store are searched for the origin of a value."""
 _CHANGED = ", and changed since"

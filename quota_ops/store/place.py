@@ -168,7 +168,7 @@ class Place:
 
     @property
     def parent(self) -> "Place":
-        """The place above; a whole store is its own parent."""
+        """The parent folder; the root of a store is its own parent."""
         return Place(self.store, self.key.rpartition("/")[0])
 
     def read(self) -> bytes:

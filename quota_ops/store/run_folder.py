@@ -1,4 +1,4 @@
-"""A run's folder: the names of its artefacts, and their content as values."""
+"""A run's folder: the names of its artifacts, and their content as values."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from quota_ops.model.rows import BatchRow, OverrideRow, group_by_batch
 from quota_ops.model.tables import BATCHES, DIFFERENCES, OVERRIDES
 from quota_ops.model.verification import Settlement
 from quota_ops.store import parquet, run_numbers
-from quota_ops.store.artefacts import ArtefactFolder
+from quota_ops.store.artifacts import ArtifactFolder
 from quota_ops.store.json_text import json_text
 from quota_ops.store.ledger_end import explain_described
 from quota_ops.store.place import Place
@@ -69,17 +69,17 @@ _log = logging.getLogger(__name__)
 
 
 def stage_file(stage: str) -> str:
-    """Return the name of the artefact with the end of a stage."""
+    """Return the name of the artifact with the end of a stage."""
     return f"stage-{stage}.json"
 
 
 def batch_file(number: int) -> str:
-    """Return the name of the artefact with the outcomes of a batch, from 1 on."""
+    """Return the name of the artifact with the outcomes of a batch, from 1 on."""
     return f"batch-{number:04d}.json"
 
 
 def settling_file(number: int) -> str:
-    """Return the name of the artefact with what a later run found, from 1 on."""
+    """Return the name of the artifact with what a later run found, from 1 on."""
     return f"settling-{number:04d}.json"
 
 
@@ -87,8 +87,8 @@ _KINDS, _ACTIONS = ({one.value: one for one in words} for words in (Kind, Action
 
 
 @dataclass(frozen=True, slots=True)
-class RunFolder(ArtefactFolder):
-    """One run's artefacts."""
+class RunFolder(ArtifactFolder):
+    """One run's artifacts."""
 
     only_read: RunStore | None = field(default=None, compare=False)
     """The run store, if this run's folder is outside it: the run takes no number there."""

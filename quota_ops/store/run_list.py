@@ -52,7 +52,7 @@ _ENDS = (
     ((PLAN,), "planned"),
     ((DIFFERENCES.file,), "compared"),
 )
-"""The status of a run without a report, by the first of these artefacts that it has."""
+"""The status of a run without a report, by the first of these artifacts that it has."""
 
 _UNKNOWN: dict[str, Any] = dict.fromkeys(("commit", "cluster_id", "by"))
 """The fields of a damaged run.json."""
@@ -123,7 +123,7 @@ class _End(NamedTuple):
 
 @dataclass
 class _Parts:
-    """Reads a run's artefacts, and remembers which of them cannot be read."""
+    """Reads a run's artifacts, and remembers which of them cannot be read."""
 
     folder: RunFolder
     size: int = 0
@@ -141,7 +141,7 @@ class _Parts:
         return cls(RunFolder(place, names=names), sum(leaf.size for leaf in leaves))
 
     def read(self, name: str, read: Callable[[], Value]) -> Value | None:
-        """Return the content of an artefact; None if it is missing or damaged."""
+        """Return the content of an artifact; None if it is missing or damaged."""
         if not self.folder.has(name):
             return None
         try:

@@ -53,7 +53,7 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
             more = f" and {len(names) - 5:,} more" if names[5:] else ""
             raise InvalidInput(
                 f"{wanted!r} may be any of {len(names):,} runs: {', '.join(names[:5])}{more}",
-                "Give the full name of one.",
+                "Use the full name of one.",
             )
     if name == LAST and paths:
         raise InvalidInput(

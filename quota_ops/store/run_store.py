@@ -1,6 +1,6 @@
 """The run store: all runs and ledgers, outside every checkout; only `prune` removes anything.
 
-ROOT/runs/CLUSTER/RUN/      one run's artefacts
+ROOT/runs/CLUSTER/RUN/      one run's artifacts
 ROOT/fleet/RUN/             a drift run's overview of all clusters
 ROOT/newest_fleet/DAG_ID    the newest overview of a drift DAG
 ROOT/newest_runs/           the newest report of each cluster, of each DAG and of the command line

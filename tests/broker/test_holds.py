@@ -259,7 +259,7 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
             "--until 'noon' is neither a duration",
         ),
         (("hold", *WHO, "--until", "2h", "--reason", " "), "--reason is blank, but it is recorded"),
-        (("hold", "demo", "--until", "2h", "--reason", "x"), "no entity is named"),
+        (("hold", "demo", "--until", "2h", "--reason", "x"), "no entity is specified"),
         (
             ("hold", *WHO, "--owner", "team", "--until", "2h", "--reason", "x"),
             "--owner, --file and --run already select entities",

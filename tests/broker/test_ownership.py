@@ -197,7 +197,7 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("adopt", "demo", *WHY), "no entity is named"),
+        (("adopt", "demo", *WHY), "no entity is specified"),
         (
             ("adopt", "demo", "--all", "--names", "user=a", *WHY),
             "--all already selects every quota",

@@ -44,7 +44,7 @@ Edit = Callable[[RunFolder], object]
 
 
 def field(name: str, change: Callable[[dict[str, Any]], object]) -> Edit:
-    """Edit a JSON artefact by hand."""
+    """Edit a JSON artifact by hand."""
 
     def edit(folder: RunFolder) -> None:
         values = folder.read_json(name)
@@ -200,7 +200,7 @@ def test_a_table_of_another_cluster_is_not_compared(table: Table[Any], lab: Lab)
 
 
 JUNK: tuple[Any, ...] = (None, 1, "x", [], {}, [None], [1], {"x": 1})
-ARTEFACTS = (ABOUT, POLICY, DESCRIBED, PLAN, VALIDATED, APPLIED, VERIFICATION, "stage-apply.json")
+ARTIFACTS = (ABOUT, POLICY, DESCRIBED, PLAN, VALIDATED, APPLIED, VERIFICATION, "stage-apply.json")
 
 
 @pytest.fixture(name="finished", scope="module")
@@ -215,8 +215,8 @@ def _finished(
         yield run.folder, run.approvals, plan_from_json(run.folder.read_json(PLAN))[0]
 
 
-@pytest.mark.parametrize("name", ARTEFACTS)
-def test_a_damaged_artefact_is_told_and_hides_nothing(
+@pytest.mark.parametrize("name", ARTIFACTS)
+def test_a_damaged_artifact_is_told_and_hides_nothing(
     name: str, finished: tuple[RunFolder, Place, Plan], tmp_path: Path
 ) -> None:
     """Whatever a field contains, the user sees an error, or a report that names the damage."""

@@ -120,7 +120,7 @@ def test_a_folder_to_keep_is_a_new_one(tmp_path: Path) -> None:
         [*QUOTA_OPS, "demo", "--keep", str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 2
-    assert ended.stderr == f"{tmp_path} is not empty\n  Give --keep a new folder.\n"
+    assert ended.stderr == f"{tmp_path} is not empty\n  Pass a new folder to --keep.\n"
     assert [one.name for one in tmp_path.iterdir()] == ["mine.txt"]
 
 

@@ -212,7 +212,7 @@ def test_many_clients(lab: Lab) -> None:
     ("arguments", "message"),
     [
         ((), "resolve needs to know whose limit: --user, --client-id, --ip or --clients."),
-        (("--user", "a"), "no cluster is named"),
+        (("--user", "a"), "no cluster is specified"),
         (("demo", "--user", ""), "--user is empty."),
         (("demo", "--ip", "localhost"), "--ip localhost is not an IP address."),
         (("demo", "--ip", "010.20.0.7"), "--ip 010.20.0.7 is not an IP address."),
@@ -221,11 +221,11 @@ def test_many_clients(lab: Lab) -> None:
         (("demo", "--names", "group=b"), "--names group=: brokers limit by user, client-id, ip."),
         (
             ("demo", "--user", "a", "--key", "connection_creation_rate"),
-            "connection_creation_rate is limited by address alone.",
+            "connection_creation_rate applies only to IP addresses.",
         ),
         (
             ("demo", "--ip", "::1", "--key", "request_percentage"),
-            "request_percentage is not limited by address.",
+            "request_percentage does not apply to IP addresses.",
         ),
         (("demo", "--user", "a", "--clients", "snapshot.jsonl"), "--clients reads names"),
         (("--actual", "broken.jsonl", "--user", "a"), "broken.jsonl:2: this is not a row of"),

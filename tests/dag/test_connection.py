@@ -167,7 +167,7 @@ def test_no_secret_is_left(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """After a run the password is in no artefact, no log, and not in Airflow's database."""
+    """After a run the password is in no artifact, no log, and not in Airflow's database."""
     host, port = secured_broker.bootstrap("SASL").split(":")
     password = secured_broker.config.users["admin"]
     conn = LOGIN | {"host": host, "port": int(port), "login": "admin", "password": password}

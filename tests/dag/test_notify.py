@@ -243,7 +243,7 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
 
 
 def test_what_does_not_happen(tmp_path: Path) -> None:
-    """A misspelt event is an error of the DAG file."""
+    """A misspelled event is an error of the DAG file."""
     from quota_ops.airflow import build_dags
 
     notify: Any = {"faild": []}

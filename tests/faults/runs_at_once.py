@@ -190,7 +190,7 @@ def newer_run_applies(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("apply", "two DAG runs at once, each in its own Airflow")
+@fault("apply", "two DAG runs at the same time, each in its own Airflow")
 def two_dag_runs(scene: Scene) -> Seen:
     """Each finds what the other wrote; together they report every change."""
     with ExitStack() as stack:

@@ -90,7 +90,7 @@ def altered_after_request(scene: Scene) -> Seen:
     return Seen(scene.holds(THEIRS), said, scene.next_run())
 
 
-@fault("apply", "two commands at once, at one commit")
+@fault("apply", "two commands at the same time, at one commit")
 def two_at_once(scene: Scene) -> Seen:
     """Each finds what the other wrote; the ledger has it all."""
     both = [

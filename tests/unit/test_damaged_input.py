@@ -170,7 +170,7 @@ def test_a_connection_of_any_text(edits: Edits) -> None:
 
 @bounded
 @given(st.data())
-def test_an_artefact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject) -> None:
+def test_an_artifact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject) -> None:
     """The report is still written, harmless and complete; apply rejects it or accepts the plan."""
     folder = RunFolder(open_place(tmp_path / "run"))
     shutil.rmtree(on_disk(folder), ignore_errors=True)
@@ -201,7 +201,7 @@ def _with_any(data: st.DataObject, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("depth", [700, 3000])
-def test_artefacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) -> None:
+def test_artifacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) -> None:
     """Python's parser fails on them at some depth, and the run is still reported."""
     folder = RunFolder(open_place(tmp_path / "runs" / "demo" / "run"))
     shutil.copytree(on_disk(run.folder), on_disk(folder))

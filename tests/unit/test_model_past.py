@@ -73,7 +73,7 @@ def test_who_altered_a_quota(fields: dict[str, Any], is_found: bool) -> None:  #
 
 
 def test_there_and_back() -> None:
-    """The artefact has every value, also an infinite one."""
+    """The artifact has every value, also an infinite one."""
     before = past(LOOKED, desired=inf, actual=1.0, trouble="not complete")
 
     assert Past.from_json(json.loads(json.dumps(before.as_json()))) == before

@@ -159,7 +159,7 @@ def test_a_snapshot_starts_a_run_of_its_own() -> None:
 
 
 def test_a_snapshot_is_filtered_by_the_types_that_it_has(tmp_path: Path) -> None:
-    """A type of the file is accepted even if no broker supports it; a misspelt one is not."""
+    """A type of the file is accepted even if no broker supports it; a misspelled one is not."""
     file = tmp_path / "redpanda.jsonl"
     prefix = '{"entity": {"client-id-prefix": "app-"}, "key": "producer_byte_rate", "value": 7.0}\n'
     file.write_text(ALICE + prefix)

@@ -30,7 +30,7 @@ def _store(tmp_path: Path) -> RunStore:
 
 
 def add_run(store: RunStore, name: str, cluster_id: str = "id", **files: Any) -> RunFolder:
-    """Add a run of demo with some artefacts."""
+    """Add a run of demo with some artifacts."""
     place = store.root / "runs" / "demo" / name
     run = RunFolder.start(place, cluster="demo", commit=None)
     run.write_json(POLICY, Policy("demo", cluster_id, "demo").as_json())
@@ -54,7 +54,7 @@ def record(value: float, cluster_id: str = "id") -> dict[str, Any]:
 
 
 def alter(before: float | None, after: float | None) -> dict[str, Any]:
-    """Return the artefacts of an alter that the cluster accepted."""
+    """Return the artifacts of an alter that the cluster accepted."""
     change = {"entity": "user=bob", "key": KEY, "before": before, "after": after}
     outcome = {"batch": 1, "entity": "user=bob", "keys": [KEY], "status": "accepted"}
     return {"alter": {**WHO, "changes": [change]}, "applied": {"outcomes": [outcome]}}

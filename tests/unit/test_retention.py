@@ -34,7 +34,7 @@ REPORT = {**END, "counts": {"changed": 2}, "plan": {"digest": "abc"}, "rows": []
 
 
 def leave(store: RunStore, run: str, started: str, sequence: int, **files: Any) -> Place:
-    """Create a run of demo with some artefacts, `report` for report.json."""
+    """Create a run of demo with some artifacts, `report` for report.json."""
     path = store.root / "runs" / "demo" / run
     about = {"run": run, "cluster": "demo", "commit": "c", "started": started}
     for name, content in {"run": {**about, "sequence": sequence}, **files}.items():
@@ -247,7 +247,7 @@ def test_the_newest_claims_stay(store: RunStore) -> None:
 
 
 def test_what_people_said_stays(store: RunStore) -> None:
-    """Approvals and holds are not artefacts of runs: prune does not touch them."""
+    """Approvals and holds are not artifacts of runs: prune does not touch them."""
     for folder in (store.approvals("id"), store.holds("id")):
         (folder / "00000001.json").replace(b"{}")
 

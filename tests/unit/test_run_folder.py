@@ -1,4 +1,4 @@
-"""A run's folder: its artefacts, and the errors for missing or damaged ones."""
+"""A run's folder: its artifacts, and the errors for missing or damaged ones."""
 
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def test_a_page_takes_any_text(folder: RunFolder) -> None:
 
 
 def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
-    """An artefact that an earlier stage did not write is never invented."""
+    """An artifact that an earlier stage did not write is never invented."""
     for read in (
         folder.about,
         folder.policy,
@@ -90,7 +90,7 @@ def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
     ],
 )
 def test_what_is_damaged_is_named(content: bytes, said: str, folder: RunFolder) -> None:
-    """A damaged artefact is an error with its place, however it is read."""
+    """A damaged artifact is an error with its place, however it is read."""
     for name, read in (
         (ABOUT, folder.about),
         (POLICY, folder.policy),
@@ -104,7 +104,7 @@ def test_what_is_damaged_is_named(content: bytes, said: str, folder: RunFolder) 
 
 
 def test_what_cannot_be_read_is_named(folder: RunFolder) -> None:
-    """Any error of the operating system while reading an artefact is reported."""
+    """Any error of the operating system while reading an artifact is reported."""
     (on_disk(folder) / ABOUT).mkdir()
     with pytest.raises(InvalidInput) as refused:
         folder.about()
@@ -137,7 +137,7 @@ def test_tables_come_back(folder: RunFolder) -> None:
 
 
 def test_what_a_process_left_itself_it_does_not_read_again(folder: RunFolder) -> None:
-    """A folder that remembers its artefacts returns them until it writes new ones."""
+    """A folder that remembers its artifacts returns them until it writes new ones."""
     left = (Outcome(1, "user=a", ("k",), Status.ACCEPTED),)
     rows = [BatchRow("id", 1, "user=b", "k", None, 1.0)]
     keeping = folder.with_cache()

@@ -35,9 +35,9 @@ WHOLE = {
     "ours": None,
     "other": f"other.jsonl is of cluster {OTHER}, but cluster.yaml names {OURS}.",
     "part": "part.jsonl has only the quotas that match user=<any>.",
-    "old": f"old.jsonl names no cluster, so quota-ops cannot check that it is of demo ({OURS}). "
-    "A snapshot that describe writes now names its cluster.",
-    "unnamed": "unnamed.jsonl names no cluster, so quota-ops cannot check that it is of demo "
+    "old": "old.jsonl contains no cluster id, so quota-ops cannot check that it is of demo "
+    f"({OURS}). A snapshot that describe writes now names its cluster.",
+    "unnamed": "unnamed.jsonl contains no cluster id, so quota-ops cannot check that it is of demo "
     f"({OURS}). A snapshot that describe writes now names its cluster.",
     "empty": "empty.jsonl is empty: the describe that should have written it probably failed.",
     "counted": None,
@@ -130,7 +130,9 @@ def test_import_writes_the_cluster_that_the_snapshot_names() -> None:
     """Without a cluster.yaml, import takes the id from the snapshot, which must have one."""
     (Path("desired_state") / "demo" / "cluster.yaml").unlink()
 
-    assert run("import demo --actual old.jsonl").stderr.startswith("old.jsonl names no cluster\n")
+    assert run("import demo --actual old.jsonl").stderr.startswith(
+        "old.jsonl contains no cluster id\n"
+    )
     assert run("import demo --actual other.jsonl").exit_code == 0
     text = (Path("desired_state") / "demo" / "cluster.yaml").read_text()
     assert f"cluster_id: {OTHER}\n" in text

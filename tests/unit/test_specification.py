@@ -84,9 +84,9 @@ def test_flags_that_are_shown_mean_the_same_entity(entity: Entity) -> None:
         (
             [],
             [],
-            "no entity is named\n  Add --names user=alice, or --defaults user for the default.",
+            "no entity is specified\n  Add --names user=alice, or --defaults user for the default.",
         ),
-        (["user=a"], ["user"], "user is given twice; an entity has one name of each type"),
+        (["user=a"], ["user"], "user is specified twice; an entity has one name of each type"),
     ],
 )
 def test_flags_that_are_no_entity(names: list[str], defaults: list[str], message: str) -> None:
@@ -139,7 +139,7 @@ def test_flags_that_mean_exactly_somebody() -> None:
 
     assert wanted.text == "client-id=<any>,user=alice"
     assert not wanted.accepts(Entity.of({"user": "alice"}))
-    with pytest.raises(InvalidInput, match="no entity is named"):
+    with pytest.raises(InvalidInput, match="no entity is specified"):
         parse_exactly([], [], [])
     with pytest.raises(InvalidInput) as error:
         parse_exactly(["user=alice", "client-id="], [], [])

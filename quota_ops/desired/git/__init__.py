@@ -160,7 +160,7 @@ class Repository:
         return sorted({os.fsdecode(one) for one in _records(changed + untracked)})
 
     def lines_changed_since(self, commit: str, path: str) -> list[range]:
-        """List the lines of a file in the checkout, from 1, that differ from a commit."""
+        """List the lines, by numbers from 1, of a checked-out file that differ from a commit."""
         patch = self._run(
             "diff-index",
             "--patch",

@@ -157,7 +157,7 @@ OVERRIDE = Shape(
     "a field of an override",
     {
         "from": Field(
-            "When it starts, with the zone. Without it, it applies at once.",
+            "When it starts, with the zone. Without it, it applies immediately.",
             "2026-11-27T08:00+01:00",
             read_time,
             TIME,

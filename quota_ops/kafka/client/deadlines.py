@@ -86,6 +86,6 @@ def run_in_background(call: Callable[[], _Result], timeout: float) -> Callable[[
         thread.join(max(0.0, deadline - time.monotonic()))
         return results[0] if results else None
 
-    thread = Thread(target=in_thread, daemon=True)  # a lookup has no deadline
+    thread = Thread(target=in_thread, daemon=True)  # a lookup cannot time out: do not wait for it
     thread.start()
     return fetch

@@ -81,7 +81,7 @@ def _post(connection: Connection, seconds: float) -> _Response:
     if url.startswith("https:"):
         handlers.append(request.HTTPSHandler(context=_build_trust(connection)))
     else:
-        handlers.append(request.ProxyHandler({}))  # the endpoint is on this machine, in plain text
+        handlers.append(request.ProxyHandler({}))  # plain HTTP is only for loopback: no proxy
     try:
         with request.build_opener(*handlers).open(posted, timeout=seconds) as response:
             return _Response(response.status, _parse(response.read(_LONGEST_RESPONSE)))

@@ -28,7 +28,7 @@ class Home:
         try:
             find_run_store(str(self.store))
         except InvalidInput as inside:
-            raise InvalidInput(inside.message, "Give --keep a folder outside of it.") from None
+            raise InvalidInput(inside.message, "Pass a folder outside of it to --keep.") from None
 
     @property
     def repository(self) -> Repository:

@@ -99,7 +99,7 @@ def _home(keep: Path | None) -> Iterator[Home]:
     home = Home(keep.resolve())
     home.check()
     if keep.exists() and any(keep.iterdir()):
-        raise InvalidInput(f"{keep} is not empty", "Give --keep a new folder.")
+        raise InvalidInput(f"{keep} is not empty", "Pass a new folder to --keep.")
     keep.mkdir(mode=0o700, parents=True, exist_ok=True)
     yield home
 

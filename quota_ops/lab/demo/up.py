@@ -84,7 +84,9 @@ def _find_dags(home: Path) -> Path:
     here = Path("dags").resolve()
     if here.is_dir():
         return here
-    desired_state = Path("desired_state").absolute()  # build_dags rejects a link
+    desired_state = Path(
+        "desired_state"
+    ).absolute()  # not resolve(): build_dags must see a link to reject it
     if not desired_state.is_dir():
         desired_state = home / "desired_state"
         with as_file(EXAMPLE) as example:

@@ -2,8 +2,8 @@
 
 Run by its path: `python launch.py attached|detached LOG COMMAND...`. It prints the command's
 process id. Attached, its standard input is a pipe from the parent. The pipe closes when the parent
-ends, on every operating system, and this program then stops the command. Detached, it exits at once
-and the command continues. It imports only the standard library, to start fast.
+ends, on every operating system, and this program then stops the command. Detached, it exits
+immediately and the command continues. It imports only the standard library, to start fast.
 """
 
 import contextlib

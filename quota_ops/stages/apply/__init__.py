@@ -223,7 +223,9 @@ def _send_all(
         batch = attempt.keep(number, batch)
         progress.report_batch(number, len(batches), batch)
         if any(one.status is Status.UNKNOWN for one in batch):
-            trouble = NoResponse("an earlier batch was left unknown")
+            trouble = NoResponse(
+                "the outcome of an earlier batch is unknown, so nothing more was sent"
+            )
     return trouble
 
 

@@ -19,7 +19,7 @@ from quota_ops.store.parquet import to_values
 from quota_ops.store.run_folder import RunFolder
 
 EFFECTS = "effects.json"
-"""The artefact with the effects that are not evident from the values before and after."""
+"""The artifact with the effects that are not evident from the values before and after."""
 _Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, ...], Risk]
 
 

@@ -1,4 +1,4 @@
-"""report: render the artefacts of a run for people, even after a stage has failed."""
+"""report: render the artifacts of a run for people, even after a stage has failed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,7 +37,9 @@ def write_reports(
     `find_audit` looks up the connection to the audit topic by its name.
     """
     read = add_past(folder, read_run(folder))
-    forgotten = record_run_history(folder, read)  # first: nobody settles a run that has ended
+    forgotten = record_run_history(
+        folder, read
+    )  # before the end is recorded: later runs add nothing
     missed = record_end(folder, partial(audit_record, read), find_audit)
     if (missed, forgotten) == (read.audit, None):
         report = read

@@ -20,7 +20,7 @@ _ONLY_VALIDATED = f"{_ACCEPTED}, and was only validated"
 def read_record(folder: RunFolder) -> Record | None:
     """Return the result of a run without a plan; None for a run with a plan.
 
-    Raises InvalidInput when an artefact is damaged.
+    Raises InvalidInput when an artifact is damaged.
     """
     for name, describe in _RECORDS.items():
         if folder.has(name):

@@ -1,4 +1,4 @@
-"""The artefact past.json: what happened before a run, for its report and all that repeat it."""
+"""The artifact past.json: what happened before a run, for its report and all that repeat it."""
 
 import logging
 from dataclasses import replace

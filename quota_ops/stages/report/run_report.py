@@ -1,4 +1,4 @@
-"""Builds a report from a run's artefacts; it omits missing ones and reports damaged ones."""
+"""Builds a report from a run's artifacts; it omits missing ones and reports damaged ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -60,7 +60,7 @@ from quota_ops.store.run_marks import find_liveness, format_deadline
 Part = TypeVar("Part")
 
 PAST = "past.json"
-"""The artefact with what happened before the run."""
+"""The artifact with what happened before the run."""
 _OWNED = ("entity", "key", "owner")
 _RECORDED = ("adopt", "release")
 """The stages of commands without a plan, in addition to the eight."""
@@ -69,9 +69,9 @@ _SETTLED = "next run that writes to this cluster settles the writes that it sent
 
 
 def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
-    """Return the report of a run's artefacts so far; `versions` are the program versions.
+    """Return the report of a run's artifacts so far; `versions` are the program versions.
 
-    A stage whose artefact cannot be read is reported as failed, even if it recorded success.
+    A stage whose artifact cannot be read is reported as failed, even if it recorded success.
     """
     about = folder.about()
     parts = _Parts(folder)
@@ -90,7 +90,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         parts.read_outcomes("apply", APPLIED),
     )
     ended = not has_not_ended(stages)
-    if not ended:  # artefacts of later stages are from an earlier attempt
+    if not ended:  # artifacts of later stages are from an earlier attempt
         verification = None
         applied = parts.read("apply", BATCHES.file, lambda: outcomes_so_far(folder)) or applied
     brokers, verdicts, verified = verification or ((), (), 0)
@@ -216,14 +216,14 @@ def _read_desired(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key
 
 
 class _Parts:
-    """Reads the artefacts of a run, and records which stages have a damaged one."""
+    """Reads the artifacts of a run, and records which stages have a damaged one."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._damaged: dict[str, str] = {}
 
     def read(self, stage: str, name: str, read: Callable[[], Part]) -> Part | None:
-        """Read one artefact of a stage; None when it is missing or damaged."""
+        """Read one artifact of a stage; None when it is missing or damaged."""
         if not self._folder.has(name):
             return None
         try:
@@ -236,7 +236,7 @@ class _Parts:
         """Read the result of a run without a plan; None for any other run, or a damaged one."""
         try:
             return read_record(self._folder)
-        except (InvalidInput, AttributeError, TypeError):  # `show` reports the artefact
+        except (InvalidInput, AttributeError, TypeError):  # `show` reports the artifact
             return None
 
     def read_outcomes(self, stage: str, name: str) -> tuple[Outcome, ...]:
@@ -244,7 +244,7 @@ class _Parts:
         return self.read(stage, name, lambda: self._folder.outcomes(name)) or ()
 
     def read_stage(self, stage: str) -> StageResult:
-        """Return the result of a stage, marked as failed if an artefact of it was damaged."""
+        """Return the result of a stage, marked as failed if an artifact of it was damaged."""
         result = self.read(stage, stage_file(stage), lambda: self._folder.stage_result(stage))
         result = result or StageResult(stage, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
@@ -252,7 +252,7 @@ class _Parts:
         return self.mark_damaged(result)
 
     def mark_damaged(self, result: StageResult) -> StageResult:
-        """Return a stage's result, or a failed one when an artefact of the stage was damaged."""
+        """Return a stage's result, or a failed one when an artifact of the stage was damaged."""
         if result.stage not in self._damaged:
             return result
         return StageResult(result.stage, StageStatus.FAILED, None, self._damaged[result.stage])

@@ -21,7 +21,7 @@ from quota_ops.store.succession import why_overtaken
 
 
 class AppliedRun(NamedTuple):
-    """A run as its artefacts describe it, each read once; without outcomes if it did not apply."""
+    """A run as its artifacts describe it, each read once; without outcomes if it did not apply."""
 
     about: Mapping[str, Any]
     policy: Policy

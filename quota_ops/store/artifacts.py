@@ -1,4 +1,4 @@
-"""A folder of artefacts: tables as Parquet, readable JSON, and text."""
+"""A folder of artifacts: tables as Parquet, readable JSON, and text."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,24 +17,24 @@ Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True, slots=True)
-class ArtefactFolder:
-    """Artefacts by name; each is written completely or not at all."""
+class ArtifactFolder:
+    """Artifacts by name; each is written completely or not at all."""
 
     place: Place
     kept: dict[str | Table[Any], Any] | None = field(default=None, compare=False, repr=False)
-    """The parsed artefacts that this process wrote or read, by name; None to remember nothing."""
+    """The parsed artifacts that this process wrote or read, by name; None to remember nothing."""
     names: frozenset[str] | None = field(default=None, compare=False, repr=False)
-    """The names of the artefacts, if they were listed and do not change; None to look up each."""
+    """The names of the artifacts, if they were listed and do not change; None to look up each."""
 
     def with_cache(self) -> Self:
         """Return the same folder, for a process that runs several stages.
 
-        It reads no artefact twice, even if another process changes the file meanwhile.
+        It reads no artifact twice, even if another process changes the file meanwhile.
         """
         return replace(self, kept={})
 
     def read_cached(self, what: str | Table[Any], read: Callable[[], Parsed]) -> Parsed:
-        """Return a parsed artefact: the remembered one, or else the result of `read`."""
+        """Return a parsed artifact: the remembered one, or else the result of `read`."""
         if self.kept is None:
             return read()
         if what not in self.kept:
@@ -43,7 +43,7 @@ class ArtefactFolder:
         return kept
 
     def has(self, name: str) -> bool:
-        """Return whether the artefact exists; InvalidInput if this process cannot find out."""
+        """Return whether the artifact exists; InvalidInput if this process cannot find out."""
         return (self.place / name).exists() if self.names is None else name in self.names
 
     def write_table(self, table: Table[Any], rows: Sequence[Sequence[Any]]) -> None:
@@ -92,7 +92,7 @@ class ArtefactFolder:
     def read_as(
         self, name: str, parse: Callable[[dict[str, Any]], Parsed], before: str | None = None
     ) -> Parsed:
-        """Return a JSON artefact parsed by `parse`; InvalidInput as `read_json`."""
+        """Return a JSON artifact parsed by `parse`; InvalidInput as `read_json`."""
         value = self.read_json(name, before)
         try:
             return parse(value)
@@ -100,7 +100,7 @@ class ArtefactFolder:
             raise self.explain_damage(name, error) from error
 
     def explain_damage(self, name: str, error: Exception) -> InvalidInput:
-        """Return the error for a JSON artefact that does not parse."""
+        """Return the error for a JSON artifact that does not parse."""
         return InvalidInput(f"{self.place / name} is damaged: {describe_damage(error)}")
 
     def write_text(self, name: str, text: str) -> None:
