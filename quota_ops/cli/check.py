@@ -18,6 +18,7 @@ from quota_ops.model.text import counted
 if TYPE_CHECKING:
     from quota_ops.desired.file_cache import FileCache
     from quota_ops.desired.read import Desired
+    from quota_ops.model.placement import Placement
 
 _JSONL = "jsonl"
 
@@ -44,6 +45,8 @@ Examples:
 @refuse_idle("--expanded", "Name the cluster instead.", beside=("--run",))
 @options.as_of
 @refuse_idle("--as-of", "Leave it out: this run has a time.", beside=("--run",))
+@options.brokers
+@refuse_idle("--brokers", "Leave it out: the run queries the brokers.", beside=("--run",))
 @options.no_cache
 @click.option(
     "--format",
@@ -62,6 +65,7 @@ def check(
     *,
     strict: bool,
     expanded: bool,
+    brokers: "Placement | None",
     file_cache: "FileCache | None",
 ) -> None:
     """Check the YAML files and list every problem.
@@ -79,6 +83,7 @@ def check(
             strict=strict,
             expanded=expanded,
             at=as_of,
+            brokers=brokers,
             file_cache=file_cache,
         )
     else:
@@ -93,12 +98,14 @@ def check_clusters(
     strict: bool,
     expanded: bool = False,
     at: str | None = None,
+    brokers: "Placement | None" = None,
     file_cache: "FileCache | None" = None,
 ) -> None:
     """Check the named clusters; if none is named, all of them and the YAML files outside them.
 
     With `strict`, findings that are not silenced count as problems. With `expanded`, also shows
-    every limit. `at` (ISO 8601, UTC) decides on temporary limits, by default now.
+    every limit. `at` (ISO 8601, UTC) decides on temporary limits, by default now. `brokers` share
+    the limits of the whole cluster; without it, they are not divided.
     """
     from quota_ops.desired.clusters import (
         find_clusters,
@@ -108,6 +115,9 @@ def check_clusters(
     from quota_ops.desired.git.commit import read_whole_checkout
     from quota_ops.desired.read import find_cluster
 
+    def read(folder: Path) -> "Desired":
+        return read_whole_checkout(folder, file_cache, at=at).divide(brokers, folder)
+
     folders = [find_cluster(name, desired_state) for name in clusters]
     for one in {folder.parent: folder for folder in folders}.values():
         refuse_duplicate_clusters(one)
@@ -115,7 +125,7 @@ def check_clusters(
     checked = [
         _check_cluster(
             folder,
-            partial(read_whole_checkout, folder, file_cache, at=at),
+            partial(read, folder),
             output,
             expanded=expanded,
         )
@@ -167,7 +177,7 @@ def _check_cluster(
 ) -> dict[str, Any]:
     from quota_ops.desired.files import cluster_name
     from quota_ops.findings.silences import list_unsilenced
-    from quota_ops.report.expanded import expanded_objects, expanded_table
+    from quota_ops.report.expanded import expanded_objects, expanded_table, undivided_lines
     from quota_ops.report.findings import finding_lines, findings_json
     from quota_ops.report.layout import Tone, line
     from quota_ops.report.screens import problems_screen
@@ -204,7 +214,8 @@ def _check_cluster(
         read_in = f"{counted(len(desired.rows), 'quota')} in {counted(desired.files, 'file')}"
         found = f", {counted(len(unsilenced), 'finding')}" if unsilenced else ""
         last = line(f"{name}: {read_in}, no problems{found}", Tone.CHANGE if found else Tone.OK)
-        show_screen((*finding_lines(unsilenced, str(folder)), last))
+        undivided = undivided_lines(desired.rows)
+        show_screen((*finding_lines(unsilenced, str(folder)), *undivided, last))
     findings = findings_json(desired.findings, str(folder))
     return {
         "cluster": name,

@@ -11,8 +11,11 @@ from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from quota_ops.desired.file_cache import FileCache
     from quota_ops.desired.read import Desired
+    from quota_ops.model.placement import Placement
     from quota_ops.model.rows import DesiredRow, Key
     from quota_ops.report.expanded import Changes
 
@@ -30,6 +33,7 @@ Examples:
 @click.argument("what", metavar="FILE:LINE|ENTITY")
 @options.desired_state
 @options.as_of
+@options.brokers
 @options.no_cache
 @options.output_format
 def explain(
@@ -38,6 +42,7 @@ def explain(
     what: str,
     desired_state: Path,
     as_of: str | None,
+    brokers: "Placement | None",
     output: str,
     file_cache: "FileCache | None",
 ) -> None:
@@ -51,8 +56,12 @@ def explain(
     from quota_ops.report.expanded import expanded_objects, explanation_screen
 
     folder, at = find_cluster(cluster, desired_state), as_of or iso_utc()
-    desired = read_cluster(folder, file_cache, at=at)
-    changes = _find_changes(folder, desired, file_cache)
+
+    def read(time: str) -> "Desired":
+        return read_cluster(folder, file_cache, at=time).divide(brokers, folder)
+
+    desired = read(at)
+    changes = _find_changes(desired, read)
     entities = _find_entities(desired, folder, what)
     rows = [row for row in desired.rows if row.entity in entities]
     if output == TEXT:
@@ -89,17 +98,15 @@ def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str
     return frozenset({what})
 
 
-def _find_changes(folder: Path, desired: "Desired", file_cache: "FileCache | None") -> "Changes":
+def _find_changes(desired: "Desired", read: "Callable[[str], Desired]") -> "Changes":
     """Return what becomes of the rows that change at a known time."""
-    from quota_ops.desired.read import read_cluster
-
     rows = {row.id: row for row in desired.rows}
     changes: dict[Key, list[tuple[str, DesiredRow | None]]] = {}
     for _ in range(MOST_CHANGES):
         at = min((row.until for row in rows.values() if row.until is not None), default=None)
         if at is None:
             break
-        later = {row.id: row for row in read_cluster(folder, file_cache, at=at).rows}
+        later = {row.id: row for row in read(at).rows}
         for key, row in rows.items():
             if row.until == at:
                 changes.setdefault(key, []).append((at, later.get(key)))

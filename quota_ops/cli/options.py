@@ -196,6 +196,21 @@ as_of = click.option(
     callback=_time,
     help="Decide on temporary limits (until, overrides) at this TIME, which has a zone.",
 )
+
+
+def _brokers(_context: click.Context, _option: click.Parameter, given: str | None) -> Any:
+    from quota_ops.desired.brokers_file import read_brokers
+
+    return None if given is None else read_brokers(given)
+
+
+brokers = click.option(
+    "--brokers",
+    metavar="N|FILE",
+    callback=_brokers,
+    help="Divide limits of the whole cluster by N brokers, or by those of a FILE that maps each "
+    "broker to the topics that it leads.",
+)
 out = click.option(
     "--out",
     metavar="FOLDER",

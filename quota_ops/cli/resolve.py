@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,10 +129,13 @@ def resolve(
         facts = source.start_facts_query()
         stored, brokers = source.describe(), len(source.brokers)
         callback = callback_words(facts())
-        absent = None
+        absent, sources = None, {}
         if not isinstance(source, Snapshot) and clients is None and typed["output"] == "text":
             absent = _find_absent(source, str(cluster), desired_state, run_store)
             brokers += len(absent.missed)
+            limits = Limits(stored)
+            resolutions = [_resolve(limits, key, names) for key in keys]
+            sources = _describe_sources(source, resolutions, str(cluster), desired_state, run_store)
     if clients is not None:
         _resolve_file(stored, clients, typed)
         for warning in filter(None, (callback, foreign_words(stored))):
@@ -143,11 +147,6 @@ def resolve(
         click.echo(json.dumps(as_json(resolutions, callback), ensure_ascii=False, indent=1))
         return
     place = (cluster or str(actual)) if typed["explain"] else None
-    sources = (
-        {}
-        if isinstance(source, Snapshot)
-        else _describe_sources(resolutions, str(cluster), desired_state, run_store)
-    )
     screen = resolution_screen(
         resolutions, brokers or None, callback=callback, explained_on=place, sources=sources
     )
@@ -169,12 +168,18 @@ def _find_absent(
 
 
 def _describe_sources(
-    resolutions: "Sequence[Resolution]", cluster: str, desired_state: Path, run_store: str | None
+    source: "Cluster",
+    resolutions: "Sequence[Resolution]",
+    cluster: str,
+    desired_state: Path,
+    run_store: str | None,
 ) -> "dict[Key, str]":
     """Describe where the limits that apply come from."""
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.rows import Key
     from quota_ops.runs.limit_sources import describe_sources
+    from quota_ops.stages.describe.absent_brokers import read_known_brokers
+    from quota_ops.stages.describe.rates import read_placement
     from quota_ops.store.run_store import find_run_store
 
     applied = {
@@ -183,7 +188,10 @@ def _describe_sources(
         if one.applied is not None and one.applied.value is not None
     }
     folder = find_cluster(cluster, desired_state)
-    return describe_sources(folder, read_policy(folder), find_run_store(run_store), applied)
+    policy, store = read_policy(folder), find_run_store(run_store)
+    known = read_known_brokers(store.ledger(policy.cluster_id))
+    placement = partial(read_placement, source, policy, known)
+    return describe_sources(folder, policy, store, applied, placement)
 
 
 def _read_names(typed: dict[str, Any]) -> dict[str, str]:

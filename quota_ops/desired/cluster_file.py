@@ -33,7 +33,6 @@ from quota_ops.desired.yaml.scalars import (
     read_flag,
     read_note,
     read_percent,
-    read_positive,
     read_text,
     read_whole,
     show,
@@ -216,7 +215,6 @@ _READERS = {
     "paused": _read_paused,
     "inventory": read_inventory,
     "repository": read_repository,
-    "brokers": read_positive,
 }
 
 

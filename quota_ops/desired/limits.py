@@ -11,7 +11,7 @@ from quota_ops.desired.yaml.scalars import Misread, is_empty_scalar, show
 from quota_ops.desired.yaml.shapes import LIMITS, QUOTA, Shape
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.entity_rules import CURLY
-from quota_ops.model.quota import QUOTA_KEYS, parse_limit
+from quota_ops.model.quota import QUOTA_KEYS, format_limit, parse_limit
 
 _OF_CLUSTER = re.compile(r"\s*(per|for|in|of)?\s*(the)?\s*(whole)?\s*cluster$", re.IGNORECASE)
 _LONGEST_NUMBER = 40
@@ -23,18 +23,21 @@ class Derivation(NamedTuple):
 
     `until` (ISO 8601, UTC) is when the limit ends or changes, `returns_to` the value from then on
     if it is temporary: that of the standing limit, or 0 if there is none. Kafka has no quota of 0.
+    `returns_to_whole` is whether that value is one of the whole cluster.
     """
 
     text: str
     until: str | None = None
     returns_to: float | None = None
     reason: str | None = None
+    returns_to_whole: bool = False
 
 
 class Limit(NamedTuple):
     """A limit of one key, in the key's unit, with its text and the place of its key.
 
-    The text is empty if a profile or a group declares it, not the quota's own limits.
+    The text is empty if a profile or a group declares it, not the quota's own limits. `is_whole` is
+    whether the whole cluster has it, of which each broker gets a share.
     """
 
     key: str
@@ -42,6 +45,12 @@ class Limit(NamedTuple):
     text: str
     span: Span
     derivation: Derivation | None = None
+    is_whole: bool = False
+
+    @property
+    def words(self) -> str:
+        """The value as people read it: `300 MiB/s per cluster`."""
+        return format_limit(self.key, self.value) + (" per cluster" if self.is_whole else "")
 
 
 def read_limits(

@@ -43,6 +43,8 @@ class Quota(NamedTuple):
     """What decides its limits besides `limits`; None once they are expanded."""
     group: str | None = None
     """The group of which it is a share."""
+    topics: tuple[str, ...] = ()
+    """Only brokers that lead partitions of these share its limits of the whole cluster."""
 
     @property
     def place(self) -> str:
@@ -101,17 +103,20 @@ def quota_rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
                 cluster, entity, limit.key, limit.value, quota.owner, quota.reason, *place
             )
             if limit.derivation or quota.derivation:
-                row = _derive(row, quota.derivation, limit.derivation or Derivation(""))
+                row = _derive(row, quota, limit, limit.derivation or Derivation(""))
             yield row
 
 
-def _derive(row: DesiredRow, listed: str | None, derivation: Derivation) -> DesiredRow:
-    text, until, returns_to, reason = derivation
+def _derive(row: DesiredRow, quota: Quota, limit: Limit, derivation: Derivation) -> DesiredRow:
+    text, until, returns_to, reason, returns_to_whole = derivation
     return row._replace(
-        derivation=", ".join(filter(None, (listed, text))),
+        derivation=", ".join(filter(None, (quota.derivation, text))),
         until=until,
         returns_to=returns_to,
         reason=reason or row.reason,
+        whole=limit.value if limit.is_whole else None,
+        whole_after=returns_to if returns_to_whole else None,
+        topics=",".join(quota.topics) or None if limit.is_whole or returns_to_whole else None,
     )
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import Self
 
 from quota_ops.desired.capacity import check_capacity
 from quota_ops.desired.ceilings import check_ceilings
@@ -18,6 +19,7 @@ from quota_ops.desired.cluster_file import (
 from quota_ops.desired.contradictions import refuse_repeated_entities, refuse_unmanageable
 from quota_ops.desired.expand.changes import list_changes
 from quota_ops.desired.expand.expansion import Expansion, expand
+from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.desired.file_cache import FileCache, read_files
 from quota_ops.desired.files import (
     cluster_folders,
@@ -45,6 +47,7 @@ from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.moment import iso_utc
+from quota_ops.model.placement import Placement
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow
 
@@ -66,6 +69,21 @@ class Desired:
     findings: tuple[Finding, ...] = ()
     silences: tuple[Silence, ...] = ()
     contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def needs_brokers(self) -> bool:
+        """Whether some rows are limits of the whole cluster, which are not divided yet."""
+        return any(row.needs_brokers for row in self.rows)
+
+    def divide(self, placement: Placement | None, folder: Path) -> Self:
+        """Return it with the share of each broker in limits of the whole cluster.
+
+        Without brokers, they stay whole. Raises InvalidDesiredState as `divide_rates`; `folder` is
+        the cluster's folder.
+        """
+        if placement is None:
+            return self
+        return replace(self, rows=divide_rates(self.rows, placement, prefix=f"{folder}/"))
 
 
 def read_cluster(
@@ -101,7 +119,7 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desi
     names = list_quotas_files(folder, problems, inventory)
     clients = read_inventory_files(folder, inventory, problems) if inventory else {}
     files: Sequence[QuotasFile] = list(read_files(folder, names, problems, file_cache))
-    expanded = Expansion(files) if cluster is None else _expand(files, cluster, at)
+    expanded = expand(files, cluster.profiles, at) if cluster else Expansion(files)
     files = expanded.files
     by_file = [file.quotas for file in files]
     quotas = tuple(chain.from_iterable(by_file))
@@ -122,10 +140,6 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desi
     sources = (cluster.source, *shared, *(file.source for file in files))
     contents = {source.name: source.content for source in sources} | clients
     return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents)
-
-
-def _expand(files: Sequence[QuotasFile], cluster: ClusterFile, at: str) -> Expansion:
-    return expand(files, cluster.profiles, at, cluster.policy.brokers)
 
 
 def read_policy(folder: Path) -> Policy:

@@ -209,7 +209,10 @@ def _quota() -> Schema:
 
 
 def _overrides(limits: Schema) -> Schema:
-    return {"type": "array", "items": _object(OVERRIDE, {"limits": limits})}
+    return {
+        "type": "array",
+        "items": _object(OVERRIDE, {"limits": limits, "cluster_limits": limits}),
+    }
 
 
 def _group() -> Schema:

@@ -3,10 +3,13 @@
 They are read here and kept with the file; `desired.expand` turns them into limits.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from quota_ops.desired.limits import Limit, read_limits
+import yaml
+
+from quota_ops.desired.limits import Derivation, Limit, read_limits
 from quota_ops.desired.yaml.fields import (
     FieldNodes,
     read_fields,
@@ -14,12 +17,14 @@ from quota_ops.desired.yaml.fields import (
     read_value,
     read_values,
 )
-from quota_ops.desired.yaml.scalars import read_note, read_time
+from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, read_time, show
 from quota_ops.desired.yaml.shapes import OVERRIDE
 from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.model.entity import IP
 from quota_ops.model.quota import QUOTA_KEYS
 
 _OF_CONTROLLER = "controller_mutation_rate"
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{1,249}\*")
 
 
 class Reference(NamedTuple):
@@ -51,21 +56,30 @@ class Terms(NamedTuple):
     overrides: tuple[Override, ...]
     cluster_limits: tuple[Limit, ...] = ()
     """Limits of the whole cluster, to be divided by its brokers."""
+    topics: tuple[str, ...] = ()
+    """Names, or prefixes with `*`: only brokers that lead partitions of these topics count."""
 
 
 def read_terms(
     source: Source, fields: Mapping[str, FieldNodes], types: Sequence[str]
 ) -> Terms | None:
     """Read the terms of an entry for an entity with these types; None if it has none."""
-    if not fields.keys() & {"profile", "until", "overrides", "cluster_limits"}:
+    if not fields.keys() & {"profile", "until", "overrides", "cluster_limits", "topics"}:
         return None
     until = fields.get("until")
+    overrides = _read_overrides(source, fields.get("overrides"), types)
+    rates = _read_cluster_limits(source, fields, types)
+    every = (*rates, *(limit for override in overrides for limit in override.limits))
+    if "topics" in fields and not any(limit.is_whole for limit in every):
+        message = "topics decide which brokers share a limit of the whole cluster."
+        source.refuse(fields["topics"].name, message, "Write the limits under cluster_limits.")
     return Terms(
         read_reference(source, fields.get("profile")),
         read_value(source, until, read_time),
         source.find_span((until or next(iter(fields.values()))).name),
-        _read_overrides(source, fields.get("overrides"), types),
-        _read_cluster_limits(source, fields, types),
+        overrides,
+        rates,
+        _read_topics(source, fields, types),
     )
 
 
@@ -81,13 +95,50 @@ def _read_cluster_limits(
             _refuse(source, limit, "is enforced by the controller alone")
         elif limit.value == QUOTA_KEYS[limit.key].unlimited:
             _refuse(source, limit, "is unlimited")
-    return limits
+    whole = (limit._replace(is_whole=True) for limit in limits)
+    return tuple([limit._replace(derivation=Derivation(limit.words)) for limit in whole])
 
 
 def _refuse(source: Source, limit: Limit, why: str) -> None:
     line, column, length = limit.span
     message = f"{limit.key} {why}, so brokers have no share of it."
     source.refuse_at(line, column, message, "Write it under limits.", length=length)
+
+
+def _read_topics(
+    source: Source, fields: Mapping[str, FieldNodes], types: Sequence[str]
+) -> tuple[str, ...]:
+    if "topics" not in fields:
+        return ()
+    field = fields["topics"]
+    if IP in types:
+        message = "topics do not limit the brokers that addresses connect to."
+        source.refuse(field.name, message, "Remove topics.")
+    topics: dict[str, None] = {}
+    for item in read_items(source, field):
+        topic = read_value(source, FieldNodes(field.name, item), _read_topic)
+        if topic in topics:
+            source.refuse(item, f"{topic} is listed twice.", "Remove one.")
+        elif topic is not None:
+            topics[topic] = None
+    if isinstance(field.value, yaml.SequenceNode) and not field.value.value:
+        message = "topics is an empty list."
+        source.refuse(field.value, message, "List at least one topic, or remove topics.")
+    return tuple(topics)
+
+
+def _read_topic(field: str, node: yaml.Node) -> str:
+    """Read a topic's name, or a prefix with `*`.
+
+    Source: org.apache.kafka.common.internals.Topic.
+    """
+    text = read_text(field, node)
+    if not _TOPIC.fullmatch(text):
+        raise Misread(
+            f"{show(text)} is neither a topic nor a prefix of topics.",
+            "Write a name of letters, digits, '.', '_' and '-', or a prefix like orders-*.",
+        )
+    return text
 
 
 def _read_overrides(
@@ -114,6 +165,7 @@ def _read_override(source: Source, item: FieldNodes, types: Sequence[str]) -> Ov
         return None
     values = read_values(source, fields, OVERRIDE)
     limits = read_limits(source, fields["limits"], types) if "limits" in fields else ()
+    limits += _read_cluster_limits(source, fields, types)
     start, until = values["from"] or "", values["until"]
     if until is None or ("from" in fields and not start):
         return None

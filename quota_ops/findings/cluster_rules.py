@@ -6,7 +6,6 @@ from difflib import get_close_matches
 from quota_ops.findings.codes import (
     BEYOND_THREADS,
     CODES,
-    OTHER_BROKERS,
     OWN_LIMIT,
     OWN_PERCENTAGE,
     UNCHECKED_USERS,
@@ -17,7 +16,6 @@ from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, USER, Entity
 from quota_ops.model.finding import Finding
 from quota_ops.model.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.rows import Key, StoredQuota
-from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import ANONYMOUS, LEVELS, Limits
 
 Rows = Mapping[Key, float]
@@ -29,12 +27,9 @@ _MOST_SUGGESTED = 20
 """So many unknown users are compared with all known ones: the last of 10,000 is no typo."""
 
 
-def check_cluster(
-    desired: Rows, others: Rows, facts: ClusterFacts | None, brokers: int | None = None
-) -> Iterator[Finding]:
+def check_cluster(desired: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
     """Yield the findings of Git's rows that need the cluster, and the rows that stay on it.
 
-    `brokers` is by how many brokers Git divides limits of the whole cluster.
     Findings that need facts are left out without them; see `list_decidable_codes`.
     """
     if facts is not None:
@@ -42,7 +37,6 @@ def check_cluster(
         yield from find_unknown_users((text for text, _ in desired), facts)
         yield from _find_unchecked_users(desired, facts)
         yield from _find_own_throttle(desired, others, facts)
-        yield from _compare_brokers(brokers, facts)
 
 
 def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
@@ -53,19 +47,8 @@ def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
         UNCHECKED_USERS: facts is not None
         and (facts.lacks_describe or facts.scram_users is not None),
         OWN_LIMIT: facts is not None and _own_name(facts) is not None,
-        OTHER_BROKERS: facts is not None,
     }
     return frozenset(code for code, is_known in known.items() if is_known)
-
-
-def _compare_brokers(brokers: int | None, facts: ClusterFacts) -> Iterator[Finding]:
-    found = len(facts.brokers)
-    if brokers is not None and brokers != found:
-        message = (
-            f"cluster.yaml divides limits of the whole cluster by {counted(brokers, 'broker')}"
-        )
-        message += f", and {counted(found, 'broker')} responded."
-        yield Finding(OTHER_BROKERS, None, None, message, CODES[OTHER_BROKERS].remedy)
 
 
 def _capacity(facts: ClusterFacts) -> float | None:

@@ -18,7 +18,6 @@ SOON_DAYS = 3
 """Within how many days a temporary limit ends for QO114."""
 PATTERN, IDLE_CEILING, ABOVE_CEILING = "QO117", "QO119", "QO120"
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
-OTHER_BROKERS = "QO205"
 
 _WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
 _FILES, _BROKERS = DecidedBy.FILES, DecidedBy.BROKERS
@@ -345,19 +344,6 @@ ceilings: {team: {producer_byte_rate: 200 MiB}}
         "QO202 is not checked: a typo in the name of a user stays unnoticed.",
         "- {user: alice, limits: {producer_byte_rate: 10 MiB}}",
         "Grant Describe, which only allows reading, or silence the finding in cluster.yaml.",
-    ),
-    Code(
-        OTHER_BROKERS,
-        _WARNING,
-        _BROKERS,
-        "a number of brokers that cluster.yaml does not declare",
-        "The field brokers of cluster.yaml differs from the number of brokers that responded.",
-        "With more brokers than declared, a client may exceed its limit for the whole cluster; with"
-        " fewer, it cannot reach it.",
-        """\
-- user: etl
-  cluster_limits: {producer_byte_rate: 300 MiB}""",
-        "Correct brokers in cluster.yaml, or wait until a broker that is away is back.",
     ),
 )
 

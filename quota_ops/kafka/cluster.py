@@ -1,6 +1,6 @@
 """A cluster, and the three calls that quota-ops makes: describe, validate and apply."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -27,7 +27,13 @@ from quota_ops.kafka.messages import (
     parse_responses,
     parse_values,
 )
-from quota_ops.kafka.metadata import build_cluster_request, parse_registered, read_metadata
+from quota_ops.kafka.metadata import (
+    build_cluster_request,
+    build_topics_request,
+    parse_leads,
+    parse_registered,
+    read_metadata,
+)
 from quota_ops.kafka.preflight import preflight
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import ClusterFacts
@@ -155,6 +161,18 @@ class Cluster:
         with suppress(ClusterTrouble):
             return parse_registered(self._brokers.read(build_cluster_request(), at, 2.0))
         return None
+
+    def read_leads(
+        self, names: Sequence[str], brokers: Collection[int]
+    ) -> Mapping[int, Sequence[str]]:
+        """Return which topics each of these brokers leads, of names and prefixes.
+
+        Topics that do not exist, or that this user may not describe, are left out. Raises
+        Unreachable.
+        """
+        if not names:
+            return {}
+        return parse_leads(self._brokers.read(build_topics_request(names)), names, brokers)
 
     def read_facts(self, timeout: float) -> ClusterFacts:
         """Return the brokers' releases and settings, queried in parallel over separate connections.

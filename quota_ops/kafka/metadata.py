@@ -5,17 +5,22 @@ The requests go through every broker in parallel.
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka.errors import IncompatibleBrokerVersion
 
 from quota_ops.kafka.client.broker_client import build_client
 from quota_ops.kafka.client.description import Broker, ClusterDescription
-from quota_ops.kafka.client.kafka_python import DescribeClusterRequest, DescribeQuorumRequest
+from quota_ops.kafka.client.kafka_python import (
+    DescribeClusterRequest,
+    DescribeQuorumRequest,
+    MetadataRequest,
+)
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import map_nodes
 from quota_ops.model.metadata import Metadata
+from quota_ops.model.placement import PREFIX, matches_topic
 from quota_ops.model.registration import Registered
 
 _TOPIC = "__cluster_metadata"
@@ -108,3 +113,31 @@ def parse_registered(response: Any) -> tuple[Registered, ...] | None:
         for one in response.brokers
     )
     return tuple(sorted(found))
+
+
+def build_topics_request(names: Sequence[str]) -> Any:
+    """Build a Metadata request for topics; a prefix among them requests every topic."""
+    of_name = MetadataRequest.MetadataRequestTopic
+    wanted = (
+        None if any(name.endswith(PREFIX) for name in names) else [of_name(name=n) for n in names]
+    )
+    return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+
+
+def parse_leads(
+    response: Any, names: Sequence[str], brokers: Collection[int]
+) -> Mapping[int, list[str]]:
+    """Return the topics of which each broker is the preferred leader of a partition.
+
+    That is the first replica, to which Kafka returns the lead when it is back
+    (auto.leader.rebalance.enable), or the first one of `brokers` if that broker is not one of them.
+    Topics that do not exist, or that quota-ops may not describe, are left out.
+    """
+    leads: dict[int, set[str]] = {}
+    for topic in response.topics:
+        if topic.error_code == 0 and any(matches_topic(name, topic.name) for name in names):
+            for partition in topic.partitions:
+                replicas = (broker for broker in partition.replica_nodes if broker in brokers)
+                if (leader := next(replicas, None)) is not None:
+                    leads.setdefault(leader, set()).add(topic.name)
+    return {broker: sorted(topics) for broker, topics in leads.items()}

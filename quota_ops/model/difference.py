@@ -104,6 +104,8 @@ class Difference(NamedTuple):
     returns_to: float | None = None
     is_return: bool | None = None
     """Whether a temporary value ended: the write restores the value that Git declared for then."""
+    brokers: int | None = None
+    """By how many brokers a limit of the whole cluster was divided to get `after`."""
 
     @classmethod
     def of_values(

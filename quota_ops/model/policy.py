@@ -68,7 +68,6 @@ YOUNGER: dict[str, Any] = {
     "inventory": None,
     "repository": None,
     "owners": [],
-    "brokers": None,
     "ceilings": [],
 }
 """Fields that policies of the first version did not have, with the values that applied then.
@@ -140,7 +139,7 @@ class RetiredBroker:
             raise TypeError(f"{self} is not a broker")
 
 
-BESIDE = frozenset({"paused", "freeze", "verify", "repository", "brokers"})
+BESIDE = frozenset({"paused", "freeze", "verify", "repository"})
 """Fields that do not decide what is written except through the rows, only when, how it is verified
 and what reports link to: no digest includes them."""
 
@@ -172,8 +171,6 @@ class Policy:
     """Where a code host shows the repository: see `Repository.parse`."""
     owners: tuple[Owner, ...] = ()
     """What belongs to whom; empty if only the `owner` of each file counts."""
-    brokers: int | None = None
-    """By how many brokers limits for the whole cluster are divided."""
     ceilings: tuple[Ceiling, ...] = ()
     """What each owner may declare."""
 

@@ -42,6 +42,10 @@ class DesiredRow(NamedTuple):
     `derivation` explains how the value follows from that line; None if the line declares it.
     `until` (ISO 8601, UTC) is when the declared value changes, `returns_to` its value from then on
     if it is temporary: 0 if it then has none, because Kafka has no quota of 0.
+
+    `whole` is the limit of the whole cluster, and `value` the share of each of `brokers`, those
+    that lead partitions of `topics` (separated by commas; None for any). While it is not divided,
+    `brokers` is None and `value` the whole. `whole_after` is the whole that `returns_to` is of.
     """
 
     cluster: str
@@ -55,11 +59,25 @@ class DesiredRow(NamedTuple):
     derivation: str | None = None
     until: str | None = None
     returns_to: float | None = None
+    whole: float | None = None
+    whole_after: float | None = None
+    topics: str | None = None
+    brokers: int | None = None
 
     @property
     def id(self) -> Key:
         """Return entity and key."""
         return Key(self.entity, self.key)
+
+    @property
+    def declared(self) -> tuple[float, float | None, str | None]:
+        """What Git declares, to compare files without a cluster: value, whole and topics."""
+        return self.value, self.whole, self.topics
+
+    @property
+    def needs_brokers(self) -> bool:
+        """Whether its value, or the one after it, is not divided by brokers yet."""
+        return self.brokers is None and (self.whole, self.whole_after) != (None, None)
 
 
 class StoredQuota(NamedTuple):
@@ -90,7 +108,8 @@ class LedgerRow(NamedTuple):
     """A row of LEDGER: a value that a run wrote, or was about to write, to the cluster.
 
     `sequence` is the number of that run: of two runs, the one with the larger number began later.
-    `returns_to` is what Git declared as the value after this one, if this one is temporary.
+    `returns_to` is what Git declared as the value after this one, if this one is temporary,
+    `brokers` by how many a limit of the whole cluster was divided to get it.
     """
 
     cluster: str
@@ -105,6 +124,7 @@ class LedgerRow(NamedTuple):
     at: str
     sequence: int | None = None
     returns_to: float | None = None
+    brokers: int | None = None
 
     @property
     def id(self) -> Key:

@@ -81,6 +81,10 @@ def derive_table(name: str, row: type[Row], **spelled: str) -> Table[Row]:
 DESIRED = derive_table("desired", DesiredRow)
 """The limits that Git declares, one row each, with their source."""
 
+DECLARED = derive_table("declared", DesiredRow)
+"""The rows of DESIRED before limits of the whole cluster are divided; only runs with such limits
+have it."""
+
 ACTUAL = derive_table("actual", ActualRow)
 """The stored quotas; `hands_off` is why a row is never written (protected, unknown)."""
 

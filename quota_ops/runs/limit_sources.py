@@ -1,13 +1,15 @@
 """Where limits of a cluster come from: their line in Git, the ledger, and who set them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.commit import short
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import VERIFIED
+from quota_ops.model.placement import Placement, list_topics
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit, same
 from quota_ops.model.report import Origin
@@ -18,20 +20,28 @@ from quota_ops.store.run_store import RunStore
 
 
 def describe_sources(
-    folder: Path, policy: Policy, store: RunStore, stored: Mapping[Key, float]
+    folder: Path,
+    policy: Policy,
+    store: RunStore,
+    stored: Mapping[Key, float],
+    placement: Callable[[Sequence[str]], Placement],
 ) -> dict[Key, str]:
     """Return a sentence on the source of each stored value: Git, the ledger, and who set it.
 
     A part that cannot be read is described as such, because the limits are known nevertheless.
+    `placement` returns the brokers of the cluster and which of some topics each leads.
     """
     try:
-        declared = {row.id: row for row in read_cluster(folder, FileCache.of_user()).rows}
+        rows = read_cluster(folder, FileCache.of_user()).rows
+        if any(row.needs_brokers for row in rows):
+            rows = divide_rates(rows, placement(list_topics(row.topics for row in rows)))
+        declared = {row.id: row for row in rows}
         in_git = {key: _describe_declared(declared.get(key), stored[key]) for key in stored}
     except InvalidInput:
         in_git = dict.fromkeys(stored, "the files in Git are invalid")
     try:
-        rows = ledger.read(store.ledger(policy.cluster_id)).rows
-        written = {row.id: row for row in rows if row.state == VERIFIED}
+        known = ledger.read(store.ledger(policy.cluster_id)).rows
+        written = {row.id: row for row in known if row.state == VERIFIED}
     except InvalidInput:
         return {key: f"{words}; the ledger cannot be read" for key, words in in_git.items()}
     others = {key: value for key, value in stored.items() if not _is_of(written.get(key), value)}

@@ -31,6 +31,7 @@ from quota_ops.model.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.model.snapshot import SnapshotHeader
 from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER
 from quota_ops.report.sentences import late_words
+from quota_ops.runs.review_rates import divide_by_cluster, divide_offline, read_declared
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.stages.describe import describe_cluster, judge_scope, make_cluster_row
 from quota_ops.stages.diff import find_differences
@@ -62,14 +63,21 @@ def review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clust
 
     An error never ends the review: it is in the result, with what is known nevertheless.
     """
+    try:
+        return _review_cluster(run, found, files_only=files_only)
+    except InvalidDesiredState as invalid:
+        return replace(found, problems=invalid.problems, unlisted=invalid.unlisted, error=invalid)
+
+
+def _review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterReview:
     base = found.base
     try:
         run_stage(run, "check")
-    except InvalidDesiredState as invalid:
-        return replace(found, problems=invalid.problems, unlisted=invalid.unlisted, error=invalid)
+    except InvalidDesiredState:
+        raise
     except QuotaOpsError as error:
         return _doubt(found, "the files could not be checked", error)
-    rows = {row.id: row for row in run.folder.read_rows(DESIRED)}
+    rows = read_declared(run.folder)
     is_base_known = base is None or not base.invalid
     if base and is_base_known:
         before, after = (
@@ -80,14 +88,14 @@ def review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clust
     policy = run.folder.policy()
     if base and base.policy and is_base_known:
         is_same_policy = policy == replace(base.policy, cluster=policy.cluster)
-        if is_same_policy and values_of(rows) == values_of(base.rows):
+        if is_same_policy and not _find_changed(rows, base.rows):
             return found
     if is_base_known or not files_only:
         found = _describe(run, found, files_only=files_only)
     if not (is_base_known or found.brokers):
         return found  # nothing to compare with
     try:
-        return _compare(run, found, rows)
+        return _compare(run, found)
     except QuotaOpsError as error:
         return _doubt(found, "the comparison failed", error)
 
@@ -109,11 +117,13 @@ def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterRev
         try:
             _check_connection(run.folder.policy(), found.base)
             run_stage(run, "describe")
+        except InvalidDesiredState:  # a limit of the whole cluster cannot be divided
+            raise
         except QuotaOpsError as error:
             found = _doubt(found, "the cluster was not queried", error)
         else:
             brokers = len(run.folder.read_json(DESCRIBED)["brokers"])
-            return replace(found, brokers=brokers)
+            return divide_by_cluster(run, replace(found, brokers=brokers))
     policy, base = run.folder.policy(), found.base
     if policy.inventory and "://" in policy.inventory:  # a bucket, which needs credentials too
         if base and base.policy:
@@ -123,6 +133,8 @@ def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterRev
         policy = replace(policy, inventory=None)
         run.folder.write_json(POLICY, policy.as_json())
         found = replace(found, policy=policy, notes=(*found.notes, note))
+    found = divide_offline(run, found)
+    base = found.base
     rows = base.rows.values() if base else ()
     stored = tuple(StoredQuota(Entity.parse(row.entity), row.key, row.value) for row in rows)
     files = Snapshot("the merge base", stored, SnapshotHeader(policy.cluster_id))
@@ -149,8 +161,9 @@ def _check_connection(policy: Policy, base: BaseFiles | None) -> None:
     )
 
 
-def _compare(run: Run, found: ClusterReview, rows: Mapping[Key, DesiredRow]) -> ClusterReview:
+def _compare(run: Run, found: ClusterReview) -> ClusterReview:
     folder, base, queried = run.folder, found.base, found.compared_with == "current"
+    rows = {row.id: row for row in folder.read_rows(DESIRED)}
     is_base_known = base is None or not base.invalid
     declared = (base.rows if base else {}) if is_base_known else rows
     if folder.described()[0] is None:
@@ -202,8 +215,7 @@ def _find_known_findings(
     stored = {row.id: row.value for row in folder.read_rows(ACTUAL) if row.id not in gone}
     for files in filter(None, (found.base, found.target)):
         others = {key: value for key, value in stored.items() if key not in files.rows}
-        brokers = files.policy.brokers if files.policy else None
-        on_cluster = check_cluster(values_of(files.rows), others, folder.facts(), brokers)
+        on_cluster = check_cluster(values_of(files.rows), others, folder.facts())
         yield from (one[:3] for one in (*files.findings, *on_cluster))
 
 
@@ -235,8 +247,9 @@ def _list_partial(report: Report, *, queried: bool) -> Iterator[Unjudged]:
 
 
 def _find_changed(rows: Mapping[Key, DesiredRow], base: Mapping[Key, DesiredRow]) -> set[Key]:
-    """Return the rows that one side alone declares, or both with different values."""
-    return {key for key, _ in values_of(rows).items() ^ values_of(base).items()}
+    """Return the rows that one side alone declares, or both differently."""
+    sides = ({key: row.declared for key, row in side.items()} for side in (rows, base))
+    return {key for key, _ in next(sides).items() ^ next(sides).items()}
 
 
 def _count_as_managed(folder: RunFolder, declared: Mapping[Key, DesiredRow]) -> None:

@@ -118,7 +118,8 @@ def _describe(run: Run) -> None:
     else:
         cluster_id = run.folder.policy().cluster_id
         source = Snapshot.read(run.actual).require_cluster(cluster_id).require_all()
-    describe_cluster(run.folder, source, run.ledger, run.holds)
+    files = f"{run.cluster_folder}/"
+    describe_cluster(run.folder, source, run.ledger, run.holds, files=files)
 
 
 def _diff(run: Run) -> None:

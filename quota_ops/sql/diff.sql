@@ -19,7 +19,7 @@ WITH differing AS (
     a.value AS actual,
     v.value AS verified,
     d.owner, d.reason, d.file, d.line,
-    d.derivation, d.until, d.returns_to,
+    d.derivation, d.until, d.returns_to, d.brokers,
     v.returns_to AS verified_returns_to,
     v.owner AS verified_owner, v.file AS verified_file, v.commit AS verified_commit,
     v.run AS verified_run, v.at AS verified_at,
@@ -162,7 +162,8 @@ SELECT
     WHEN k.kind IN ('pending', 'removed') AND COALESCE(k.desired, 0)
       = CASE WHEN k.arrived THEN k.recalled_returns_to ELSE k.verified_returns_to END
       THEN TRUE
-  END AS is_return
+  END AS is_return,
+  k.brokers
 FROM sourced AS k
 INNER JOIN clusters AS c ON k.cluster = c.cluster
 ORDER BY k.cluster, k.entity, k.key

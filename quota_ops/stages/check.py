@@ -11,7 +11,7 @@ from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
-from quota_ops.model.tables import DESIRED
+from quota_ops.model.tables import DECLARED, DESIRED
 from quota_ops.store.earlier_attempts import move_attempt
 from quota_ops.store.run_folder import CHECKED, ROLLBACK, RunFolder
 from quota_ops.store.run_json import checked_json
@@ -45,6 +45,7 @@ def check_desired_state(
 ) -> Desired:
     """Write policy.json, checked.json (findings and silences) and desired.parquet.
 
+    With limits of the whole cluster, it writes declared.parquet instead: describe divides them.
     An inventory in Git becomes inventory.parquet. Temporary limits are those at the start of the
     run, also if the run checks again later, or at the time that its plan is made for.
 
@@ -69,7 +70,7 @@ def check_desired_state(
     folder.note_commit(provenance, find_path(cluster_folder, bundle))
     folder.leave_policy(desired.policy)
     folder.write_json(CHECKED, checked_json(desired.findings, desired.silences))
-    folder.write_table(DESIRED, desired.rows)
+    folder.write_table(DECLARED if desired.needs_brokers else DESIRED, desired.rows)
     if (clients := read_clients(desired.policy, cluster_folder)) is not None:
         folder.write_arrow(INVENTORY, clients)
     return desired

@@ -18,7 +18,7 @@ from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
 from tests.platforms import schema
 
-CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\nbrokers: 3\n"
+CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 SHARED_FILE = "profiles: {%s: {producer_byte_rate: 50 MiB}}\n"
 LANGUAGES = {"", "console", "json", "properties", "python", "sh", "text", "yaml"}
 EVERY = [Page(path) for path in PAGES]

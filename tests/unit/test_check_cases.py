@@ -18,6 +18,7 @@ from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.scalars import is_plain
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
+from quota_ops.model.placement import Placement
 from quota_ops.model.rows import DesiredRow
 
 CASES = tuple(
@@ -54,7 +55,12 @@ def write(folder: Path, case: Any) -> None:
 def read(folder: Path, case: Any) -> dict[str, Any]:
     """Return the result of check on a folder, in the form that the cases use."""
     try:
-        desired = read_cluster(folder, at=case.get("at"))
+        brokers = case.get("brokers")
+        if isinstance(brokers, dict):
+            placement = Placement.from_json(brokers)
+        else:
+            placement = brokers and Placement.of_count(brokers)
+        desired = read_cluster(folder, at=case.get("at")).divide(placement, folder)
     except InvalidDesiredState as error:
         return {"problems": [describe(problem, folder) for problem in error.problems]}
     return {"rows": [_spell(row) for row in desired.rows]}

@@ -81,6 +81,7 @@ def test_the_same_for_programs(tmp_path: Path) -> None:
         "line": 6,
         "from": "list of 2, override until 2026-12-02T00:00:00Z, then 10 MiB/s",
         "until": "2026-12-02T00:00:00Z",
+        "whole": None,
         "changes": [
             {"at": "2026-12-02T00:00:00Z", "value": 10485760.0},
             {"at": "2026-12-03T00:00:00Z", "value": None},
@@ -107,3 +108,63 @@ def test_every_limit_one_a_line(tmp_path: Path) -> None:
         "entity",
         *("user=alice", "user=bob", "user=carol", "user=hourly", "user=daily"),
     ]
+
+
+RATES = """\
+owner: team
+quotas:
+  - {user: etl, topics: [orders], cluster_limits: {producer_byte_rate: 30 MiB}}
+  - {user: web, cluster_limits: {producer_byte_rate: 30 MiB}}
+"""
+
+
+UNDIVIDED = (
+    "2 limits of the whole cluster are divided by the brokers at each run. To see the shares, add"
+    " --expanded --brokers N"
+)
+
+
+def test_limits_of_the_whole_cluster(tmp_path: Path) -> None:
+    """Without brokers, their shares are unknown and not guessed; --brokers stands in for them."""
+    explain(tmp_path, "user=alice")
+    folder = tmp_path / "desired_state" / "demo"
+    (folder / "team.yaml").write_text(RATES)
+    file = tmp_path / "brokers.json"
+
+    def check(*more: str) -> tuple[int, list[str]]:
+        where = ["check", "demo", "--desired-state", str(folder.parent), *more]
+        ended = CliRunner().invoke(main, where)
+        return ended.exit_code, ended.output.replace(str(folder), "demo").splitlines()
+
+    unknown, jsonl = check("--expanded"), check("--expanded", "--format", "jsonl")
+    assert (unknown[0], unknown[1][1:3], unknown[1][-2:]) == (
+        0,
+        [
+            f"user={user}  producer_byte_rate  30 MiB/s per cluster  "
+            f"team.yaml:{line}: 30 MiB/s per cluster"
+            for user, line in (("etl", 3), ("web", 4))
+        ],
+        [UNDIVIDED, "demo: 2 quotas in 2 files, no problems, 1 finding"],
+    )
+    assert [(one["value"], one["whole"]) for one in map(json.loads, jsonl[1])] == [
+        (None, 31457280.0),
+        (None, 31457280.0),
+    ]
+    file.write_text("{1: [orders], 2: [orders, users], 3: []}")
+    known = check("--expanded", "--brokers", str(file), "--format", "jsonl")
+    assert [json.loads(line)["value"] for line in known[1]] == [15728640.0, 10485760.0]
+    few = check("--brokers", "3")
+    assert few[0] == 2
+    assert few[1][0].startswith("demo/team.yaml:3:1  producer_byte_rate of 30 MiB/s per cluster: ")
+    assert "    from" not in explain_again(folder, "user=web", "--brokers", "3")
+    for given, why in (("0", "is not a number"), ("none.yaml", "cannot be read")):
+        assert why in check("--brokers", given)[1][0]
+    for text, why in (("{}", "lists no broker"), ("[1", "does not list brokers")):
+        file.write_text(text)
+        assert why in check("--brokers", str(file))[1][0]
+
+
+def explain_again(folder: Path, what: str, *more: str) -> str:
+    """Return what explain prints for files that are there."""
+    where = ["explain", "demo", what, "--desired-state", str(folder.parent), *more]
+    return CliRunner().invoke(main, where).stdout

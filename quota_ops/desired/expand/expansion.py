@@ -10,7 +10,7 @@ from quota_ops.desired.expand.findings import check_terms
 from quota_ops.desired.expand.groups import expand_groups
 from quota_ops.desired.expand.overrides import apply_terms
 from quota_ops.desired.expand.profiles import ProfileLimits, refuse_invalid_profiles
-from quota_ops.desired.expand.rates import divide_by_brokers
+from quota_ops.desired.expand.rates import add_cluster_limits
 from quota_ops.desired.limits import Limit
 from quota_ops.desired.profiles import Profiles
 from quota_ops.desired.quotas_file import Quota, QuotasFile
@@ -24,19 +24,17 @@ class Expansion(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def expand(
-    files: Sequence[QuotasFile], profiles: Profiles, at: str, brokers: int | None
-) -> Expansion:
-    """Return the files with the limits that apply at a time (ISO 8601, UTC) on each broker.
+def expand(files: Sequence[QuotasFile], profiles: Profiles, at: str) -> Expansion:
+    """Return the files with the limits that apply at a time (ISO 8601, UTC).
 
-    A quota that has ended has none. Adds a problem for each profile that does not exist, or that
-    does not fit its quota.
+    Limits of the whole cluster are not divided yet. A quota that has ended has none. Adds a problem
+    for each profile that does not exist, or that does not fit its quota.
     """
     if not profiles and not any(map(_is_expanded, files)):
         return Expansion(files)
     refuse_invalid_profiles(profiles)
     of_profiles = ProfileLimits(profiles)
-    expanded = [_expand_file(file, of_profiles, at, brokers) for file in files]
+    expanded = [_expand_file(file, of_profiles, at) for file in files]
     return Expansion(expanded, tuple(check_terms(files, profiles, at)))
 
 
@@ -45,18 +43,14 @@ def _is_expanded(file: QuotasFile) -> bool:
     return bool(file.groups) or any(quota.terms is not None for quota in file.quotas)
 
 
-def _expand_file(
-    file: QuotasFile, of_profiles: ProfileLimits, at: str, brokers: int | None
-) -> QuotasFile:
+def _expand_file(file: QuotasFile, of_profiles: ProfileLimits, at: str) -> QuotasFile:
     if not _is_expanded(file):
         return file
-    quotas = _expand_quotas(file.quotas, of_profiles, at, brokers)
+    quotas = _expand_quotas(file.quotas, of_profiles, at)
     return file._replace(quotas=(*quotas, *expand_groups(file, at)), groups=())
 
 
-def _expand_quotas(
-    quotas: Iterable[Quota], of_profiles: ProfileLimits, at: str, brokers: int | None
-) -> Iterator[Quota]:
+def _expand_quotas(quotas: Iterable[Quota], of_profiles: ProfileLimits, at: str) -> Iterator[Quota]:
     last: Quota | None = None
     limits: tuple[Limit, ...] = ()
     for quota in quotas:
@@ -67,9 +61,8 @@ def _expand_quotas(
         is_of_same_list = last is not None and last.terms is terms  # each name has the same limits
         if not is_of_same_list:
             standing = {limit.key: limit for limit in quota.limits}
-            for share in divide_by_brokers(quota, terms.cluster_limits, brokers):
-                standing[share.key] = share
+            add_cluster_limits(standing, quota, terms.cluster_limits)
             if terms.profile is not None:
                 standing = of_profiles.find(quota, terms.profile) | standing
             limits, last = apply_terms(terms, standing, at, quota.source.name), quota
-        yield quota._replace(limits=limits, terms=None)
+        yield quota._replace(limits=limits, terms=None, topics=terms.topics)

@@ -57,7 +57,7 @@ def _share(source: Source, group: Group, budget: Limit) -> dict[str, Limit]:
         if name not in amounts:
             return {}
         text = f"group {group.name}, {member.weight} of {total} of "
-        text += format_limit(budget.key, budget.value)
+        text += budget.words
         text += f", at least {format_limit(budget.key, least)} each" if least else ""
         text += f", {derivation.text} for the group" if derivation.text else ""
         derived = derivation._replace(text=text, returns_to=later.get(name, returns))

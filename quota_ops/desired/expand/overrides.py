@@ -34,22 +34,24 @@ def _find_limit(key: str, terms: Terms, standing: Limit | None, at: str, file: s
         override, limit = running
         ends = min(filter(None, (override.until, terms.until)))
         stays = standing is not None and (terms.until is None or override.until < terms.until)
-        after = standing.value if standing is not None and stays else 0.0
+        after = standing if standing is not None and stays else None
         following = _find_start(overrides, ends)
         if following is not None:
             words = f"another override at {file}:{following.span.line + 1}"
         else:
-            words = format_limit(key, after or None)
-        text = f"override until {ends}, then {words}"
-        return limit._replace(derivation=Derivation(text, ends, after, override.reason))
+            words = after.words if after else format_limit(key, None)
+        known = limit.derivation.text if limit.derivation else ""
+        text = _join(known, f"override until {ends}, then {words}")
+        value, is_whole = (after.value, after.is_whole) if after else (0.0, False)
+        derivation = Derivation(text, ends, value, override.reason, is_whole)
+        return limit._replace(derivation=derivation)
     if standing is None:
         return None
     known = standing.derivation.text if standing.derivation else ""
     coming = overrides[0] if overrides else None
     if coming is not None and (terms.until is None or coming[0].start < terms.until):
         start, limit = coming[0].start, coming[1]
-        words = f"until {start}, then {format_limit(key, limit.value)} "
-        words += f"({file}:{limit.span.line + 1})"
+        words = f"until {start}, then {limit.words} ({file}:{limit.span.line + 1})"
         return standing._replace(derivation=Derivation(_join(known, words), start))
     if terms.until is None:
         return standing

@@ -1,44 +1,104 @@
-"""The share of each broker in a limit of the whole cluster."""
+"""Limits of the whole cluster: the share of each broker, once the brokers are known."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_FLOOR, Decimal
 
-from quota_ops.desired.limits import Derivation, Limit
+from quota_ops.desired.limits import Limit
 from quota_ops.desired.quotas_file import Quota
+from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.finding import Problem
+from quota_ops.model.placement import Placement, UnknownBrokersError
 from quota_ops.model.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.text import counted
 
 _HUNDREDTH = Decimal("0.01")
 
 
-def divide_by_brokers(
-    quota: Quota, limits: tuple[Limit, ...], brokers: int | None
-) -> Iterator[Limit]:
-    """Yield the limit of each broker: rounded down, so that together they never exceed the whole.
-
-    Adds a problem for a limit that the quota sets twice, a share of 0, and an unknown number of
-    brokers.
-    """
-    own = {limit.key for limit in quota.limits}
-    for limit in limits:
-        if limit.key in own:
+def add_cluster_limits(
+    standing: dict[str, Limit], quota: Quota, cluster_limits: Iterable[Limit]
+) -> None:
+    """Add the limits of the whole cluster; adds a problem for one that the quota sets twice."""
+    for limit in cluster_limits:
+        if limit.key in standing:
+            line, column, length = limit.span
             message = f"{limit.key} is set under limits too."
-            _refuse(quota, limit, message, "Remove one of the two.")
-        elif brokers is None:
-            message = "The number of brokers is unknown, so the limit cannot be divided."
-            _refuse(quota, limit, message, "Add it to cluster.yaml, for example brokers: 3.")
-        else:
-            unit = 1 if QUOTA_KEYS[limit.key].whole else _HUNDREDTH
-            share = (Decimal(limit.value) / brokers / unit).to_integral_value(ROUND_FLOOR) * unit
-            whole = format_limit(limit.key, limit.value)
-            if not share:
-                message = f"{whole} over {counted(brokers, 'broker')} leaves none of them a share."
-                _refuse(quota, limit, message, "Raise it: Kafka has no quota of 0.")
-                continue
-            text = f"{whole} per cluster over {counted(brokers, 'broker')}"
-            yield limit._replace(value=float(share), text="", derivation=Derivation(text))
+            quota.source.refuse_at(line, column, message, "Remove one of the two.", length=length)
+        standing[limit.key] = limit
 
 
-def _refuse(quota: Quota, limit: Limit, message: str, remedy: str) -> None:
-    line, column, length = limit.span
-    quota.source.refuse_at(line, column, message, remedy, length=length)
+def divide_rates(
+    rows: Iterable[DesiredRow],
+    placement: Placement,
+    before: Mapping[Key, int] | None = None,
+    prefix: str = "",
+) -> tuple[DesiredRow, ...]:
+    """Return the rows with the share of each broker in limits of the whole cluster.
+
+    Shares are rounded down, so that together they never exceed the whole. `before` is by how many
+    brokers the value that the cluster stores was divided, `prefix` is put before the files in
+    problems. Raises InvalidDesiredState with a problem for each row that cannot be divided.
+    """
+    known, divided = before or {}, []
+    problems: dict[str, Problem] = {}  # once for all names of a list
+    for row in rows:
+        try:
+            divided.append(_divide(row, placement, known.get(row.id)) if row.needs_brokers else row)
+        except UnknownBrokersError as error:
+            message = f"{_words(row.key, row.whole or row.whole_after)}: {error}."
+            problem = Problem(f"{prefix}{row.file}", row.line, 1, message, error.remedy)
+            problems[str(problem)] = problem
+    if problems:
+        raise InvalidDesiredState(list(problems.values()), files=0, quotas=len(divided))
+    return tuple(divided)
+
+
+def _divide(row: DesiredRow, placement: Placement, before: int | None) -> DesiredRow:
+    brokers = _count_sharing(row, placement, before)
+    if row.whole_after is not None:
+        after = _share(row.key, row.whole_after, brokers)
+        row = row._replace(returns_to=after, whole_after=None)
+    if row.whole is None:
+        return row
+    share = _share(row.key, row.whole, brokers)
+    every = max(brokers, len(placement.brokers))
+    text = f"{row.derivation}, over {counted(brokers, 'broker')}"
+    if row.topics:
+        text += f" (of {every:,}) that lead {row.topics.replace(',', ', ')}"
+    text += f" ({before} -> {counted(brokers, 'broker')})" if before not in {None, brokers} else ""
+    text += f": {_reach(row.key, share, brokers, every)}" if every > 1 else ""
+    return row._replace(value=share, derivation=text, brokers=brokers)
+
+
+def _count_sharing(row: DesiredRow, placement: Placement, before: int | None) -> int:
+    """Return how many brokers share the limit: those of the last run, if nobody can tell now."""
+    try:
+        return len(placement.find_sharing(row.topics))
+    except UnknownBrokersError:
+        if before is None or placement.leads is not None:
+            raise
+        return before
+
+
+def _share(key: str, whole: float, brokers: int) -> float:
+    unit = 1 if QUOTA_KEYS[key].whole else _HUNDREDTH
+    share = (Decimal(whole) / brokers / unit).to_integral_value(ROUND_FLOOR) * unit
+    if not share:
+        raise UnknownBrokersError(
+            f"over {counted(brokers, 'broker')}, none of them gets a share",
+            "Raise it: Kafka has no quota of 0.",
+        )
+    return float(share)
+
+
+def _reach(key: str, share: float, sharing: int, brokers: int) -> str:
+    """Return what a client gets: the least if one broker serves it, the most if all of them do."""
+    least, most = format_limit(key, share), format_limit(key, share * sharing)
+    text = f"{least} if one serves it, {most} if all do"
+    if sharing == brokers:
+        return text
+    return f"{text}, {format_limit(key, share * brokers)} if it uses other topics too"
+
+
+def _words(key: str, whole: float | None) -> str:
+    return f"{key} of {format_limit(key, whole)} per cluster"

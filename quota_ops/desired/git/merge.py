@@ -74,7 +74,7 @@ def _list_values(files: BaseFiles | None) -> dict[Key, Any]:
     """Return all values and settings; the name of the folder is none."""
     if files is None or files.policy is None:
         return {}
-    values: dict[Key, Any] = {key: row.value for key, row in files.rows.items()}
+    values: dict[Key, Any] = {key: row.declared for key, row in files.rows.items()}
     settings = files.policy.as_json().items()
     return values | {
         Key(CLUSTER_YAML, name): value for name, value in settings if name != "cluster"

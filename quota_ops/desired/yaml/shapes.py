@@ -115,6 +115,18 @@ QUOTA = Shape(
             "Limits for the whole cluster: each broker gets its share.",
             "{producer_byte_rate: 300 MiB}",
         ),
+        "topics": Field(
+            "The topics that the client uses, by name or by prefix: only brokers that lead one of"
+            " their partitions share cluster_limits.",
+            "[orders, payments-*]",
+            None,
+            {
+                "type": "array",
+                "items": {"type": "string", "pattern": r"^[a-zA-Z0-9._-]{1,249}\*?$"},
+                "minItems": 1,
+                "uniqueItems": True,
+            },
+        ),
         "profile": Field(
             "The profile whose limits apply; a key in limits takes precedence over the profile.",
             "gold",
@@ -169,9 +181,13 @@ OVERRIDE = Shape(
             TIME,
         ),
         "limits": Field("The limits for that time.", "{producer_byte_rate: 50 MiB}"),
+        "cluster_limits": Field(
+            "The limits for the whole cluster for that time.", "{producer_byte_rate: 600 MiB}"
+        ),
         "reason": Field("Why; plans and reports show it.", "Black Friday", read_note, NOTE),
     },
     required=("until", "limits"),
+    instead={"limits": ("cluster_limits",)},
 )
 
 GROUP = Shape(
@@ -345,11 +361,6 @@ CLUSTER_FILE = Shape(
         "ceilings": Field(
             "What each owner may declare; a guard blocks more.",
             "{payments: {producer_byte_rate: 200 MiB, total: {producer_byte_rate: 1 GiB}}}",
-        ),
-        "brokers": Field(
-            "The number of brokers, by which cluster_limits are divided.",
-            "3",
-            schema={"type": "integer", "minimum": 1, "maximum": 999_999_999},
         ),
         "use": Field(
             "Files of desired_state/_shared whose profiles this cluster uses.", "[gold.yaml]"

@@ -28,6 +28,7 @@ from quota_ops.stages.apply.intent import (
     watch_releases,
     withdraw_intents,
 )
+from quota_ops.stages.apply.moved import watch_brokers
 from quota_ops.store.attempt import Attempt
 from quota_ops.store.decisions import record_use
 from quota_ops.store.holds import separate_held_rows
@@ -70,9 +71,10 @@ def apply_plan(
     refuse_if_overtaken(folder, ledger_folder)
     if plan.writes:
         refuse_while_paused(plan.policy)
-    described = _describe(cluster)
+    find_moved = watch_brokers(folder, cluster, plan, ledger_folder)
+    described = _describe(cluster, find_moved)
     record_use(folder, approvals, plan)
-    target = _Target(folder, cluster, ledger_folder, holds_folder, progress)
+    target = _Target(folder, cluster, ledger_folder, holds_folder, progress, find_moved)
     return _write(target, plan, batches, described)
 
 
@@ -93,8 +95,9 @@ def write_repairs(
     plan, batches = load_repairs(folder, approvals)
     refuse_if_overtaken(folder, ledger_folder)
     refuse_while_paused(plan.policy)
-    target = _Target(folder, cluster, ledger_folder, holds_folder, progress)
-    return _write(target, plan, batches, _describe(cluster), only=plan.repairs)
+    find_moved = watch_brokers(folder, cluster, plan, ledger_folder)
+    target = _Target(folder, cluster, ledger_folder, holds_folder, progress, find_moved)
+    return _write(target, plan, batches, _describe(cluster, find_moved), only=plan.repairs)
 
 
 class _Target(NamedTuple):
@@ -105,6 +108,7 @@ class _Target(NamedTuple):
     ledger_folder: Place
     holds_folder: Place
     progress: Progress
+    find_moved: Callable[[], Mapping[Key, str]]
 
 
 def _write(
@@ -116,7 +120,7 @@ def _write(
     only: tuple[Difference, ...] | None = None,
 ) -> tuple[Outcome, ...]:
     """Write the rows of a plan, or `only` some of them, and record what happens to each."""
-    folder, cluster, ledger_folder, holds_folder, progress = target
+    folder, cluster, ledger_folder, holds_folder, progress, find_moved = target
     record_claim(folder, ledger_folder)
     part = plan if only is None else replace(plan, differences=only)
     noted = record_intents(folder, part, described.stored, ledger_folder)
@@ -129,6 +133,7 @@ def _write(
             watch_releases(folder, part, ledger_folder, noted),
             {row.id: row.until for row in part.writes if row.until is not None},
             frozenset(waiting),
+            find_moved,
         )
         trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
         attempt.require_folder()
@@ -146,10 +151,14 @@ def _write(
 
 
 class _Described(NamedTuple):
-    """The values that the cluster stores; stale from `stale_at` on, by the monotonic clock."""
+    """The values that the cluster stores; stale from `stale_at` on, by the monotonic clock.
+
+    `moved` has the rows that other brokers share now than in the plan, with the reason.
+    """
 
     stored: Stored
     stale_at: float
+    moved: Mapping[Key, str]
 
 
 class _Checks(NamedTuple):
@@ -165,11 +174,12 @@ class _Checks(NamedTuple):
     ends: Mapping[Key, str]
     waiting: Keys
     """The rows that a guard holds back."""
+    find_moved: Callable[[], Mapping[Key, str]]
 
 
-def _describe(cluster: Cluster) -> _Described:
-    began, stored = monotonic(), cluster.describe_values()
-    return _Described(stored, began + compute_max_age(monotonic() - began))
+def _describe(cluster: Cluster, find_moved: Callable[[], Mapping[Key, str]]) -> _Described:
+    began, stored, moved = monotonic(), cluster.describe_values(), find_moved()
+    return _Described(stored, began + compute_max_age(monotonic() - began), moved)
 
 
 def _write_outcomes(folder: RunFolder, outcomes: Sequence[Outcome], ledger_folder: Place) -> None:
@@ -202,13 +212,13 @@ def _send_all(
         try:
             released = checks.find_released()
             if monotonic() > described.stale_at:
-                described = _describe(cluster)
+                described = _describe(cluster, checks.find_moved)
             refuse_while_paused(checks.policy)
             stored = described.stored
             waiting = [row for row in rows if row.id in checks.waiting]
             going = [row for row in rows if row.id not in checks.waiting]
             free, on_hold = separate_held_rows(number, going, stored, checks.holds_folder)
-            lasting, ended = _separate_ended_rows(number, free, checks.ends)
+            lasting, ended = _separate_old_rows(number, free, checks.ends, described.moved)
             sorted_rows = _sort_rows(number, lasting, stored, released)
             waits = build_outcomes(number, waiting, Status.WAITING, None)
             outcomes = (*sorted_rows.outcomes, *on_hold, *ended, *waits)
@@ -229,22 +239,24 @@ def _send_all(
     return trouble
 
 
-def _separate_ended_rows(
-    number: int, rows: Sequence[BatchRow], ends: Mapping[Key, str]
+def _separate_old_rows(
+    number: int, rows: Sequence[BatchRow], ends: Mapping[Key, str], moved: Mapping[Key, str]
 ) -> tuple[Sequence[BatchRow], tuple[Outcome, ...]]:
     """Return the rows whose value still applies, and the outcomes of the others."""
     now = iso_utc()
-    ended = [row for row in rows if row.id in ends and ends[row.id] <= now]
-    if not ended:
-        return rows, ()
+    ended = {
+        key: f"Git declares another value since {until}"
+        for key, until in ends.items()
+        if until <= now
+    }
+    why = {**moved, **ended}
     outcomes = (
         outcome
-        for row in ended
-        for outcome in build_outcomes(
-            number, [row], Status.STALE, f"Git declares another value since {ends[row.id]}"
-        )
+        for row in rows
+        if row.id in why
+        for outcome in build_outcomes(number, [row], Status.STALE, why[row.id])
     )
-    return [row for row in rows if row not in ended], tuple(outcomes)
+    return [row for row in rows if row.id not in why], tuple(outcomes)
 
 
 class _SortedRows(NamedTuple):

@@ -43,6 +43,7 @@ def record_intents(
             now,
             about["sequence"],
             row.returns_to,
+            row.brokers,
         )
         for row in plan.writes
         if is_as_planned(row.before, row.target, stored.get(row.id))

@@ -18,6 +18,7 @@ from quota_ops.model.rows import ActualRow, ClusterRow, Stored, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.confirmation import confirm_stored
+from quota_ops.stages.describe.rates import divide_declared
 from quota_ops.store import claims, ledger, ledger_end
 from quota_ops.store.clock import measure_lead
 from quota_ops.store.holds import held_entities, holds_now
@@ -30,10 +31,16 @@ from quota_ops.store.succession import take_number_above
 
 
 def describe_cluster(
-    folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Place, holds_folder: Place
+    folder: RunFolder,
+    cluster: Cluster | Snapshot,
+    ledger_folder: Place,
+    holds_folder: Place,
+    *,
+    files: str = "",
 ) -> None:
     """Write the tables actual, ledger, holds and clusters, and the facts and metadata.
 
+    First, limits of the whole cluster are divided; `files` is the path of the files in problems.
     A quota that seems to have changed outside Git is queried a second time. The ledger is read
     first: a row that another run writes in between then looks unmanaged, and an unmanaged row
     never looks managed. A ledger that was copied from another run store may have larger run
@@ -42,6 +49,7 @@ def describe_cluster(
     policy = folder.policy()
     ledger_name, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
     known, holds = ledger.last(ledger_folder), holds_now(holds_folder)
+    divide_declared(folder, cluster, known.table, files)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
     actual = list(judge_scope(policy, cluster.describe()))
     described = {row.id: row.value for row in actual}

@@ -28,7 +28,7 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     desired = folder.read_table(DESIRED)
     rows, others = _get_values(desired), _find_others(plan)
     known = {one[:3] for one in of_files}
-    found_now = check_cluster(rows, others, facts, plan.policy.brokers)
+    found_now = check_cluster(rows, others, facts)
     more = [finding for finding in found_now if finding[:3] not in known]
     found = (*of_files, *mark_silenced(_add_locations(desired, more), silences))
     found += tuple(find_idle_silences(found, silences, list_decidable_codes(facts)))

@@ -136,6 +136,7 @@ def _ledger_row(
         iso_utc(),
         run.about["sequence"],
         row.returns_to,
+        row.brokers,
     )
 
 

@@ -1,0 +1,83 @@
+"""The step between what Git declares and what is compared: limits of the whole cluster are divided.
+
+Only runs that declare such limits have its artefacts, declared.parquet and brokers.json.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from quota_ops.desired.expand.rates import divide_rates
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.ledger_edits import VERIFIED
+from quota_ops.model.placement import Placement, list_topics
+from quota_ops.model.policy import Policy
+from quota_ops.model.registration import KnownBrokers, Registered
+from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.tables import DECLARED, DESIRED
+from quota_ops.stages.describe.absent_brokers import add_absent_brokers
+from quota_ops.store.ledger_notes import known_brokers
+from quota_ops.store.parquet import to_values
+from quota_ops.store.run_folder import BROKERS, RunFolder
+from quota_ops.store.snapshot import Snapshot
+
+
+def divide_declared(
+    folder: RunFolder, cluster: Cluster | Snapshot, ledger: pa.Table, files: str
+) -> None:
+    """Write desired.parquet with the share of each broker, and brokers.json, if Git declares any.
+
+    `files` is the path before the files in problems. Raises InvalidDesiredState for a limit that
+    cannot be divided, and the errors of the cluster; nothing is written then.
+    """
+    if not folder.has(DECLARED.file):
+        return
+    rows = tuple(folder.read_rows(DECLARED))
+    known, topics = known_brokers(ledger), list_topics(row.topics for row in rows)
+    if isinstance(cluster, Snapshot):
+        placement = Placement(known.ids, None)
+    else:
+        placement = read_placement(cluster, folder.policy(), known, topics)
+    divided = divide_rates(rows, placement, read_divisors(ledger), files)
+    folder.write_json(BROKERS, placement.as_json())
+    folder.write_table(DESIRED, divided)
+
+
+def read_placement(
+    cluster: Cluster, policy: Policy, known: KnownBrokers, topics: Sequence[str]
+) -> Placement:
+    """Return the brokers that belong to a cluster now, and which of these topics each leads.
+
+    A broker that is fenced or away belongs to it until it is unregistered or listed under
+    `retired_brokers`. Raises ClusterTrouble.
+    """
+    metadata, registered = add_absent_brokers(None, cluster, policy, known)
+    if registered is None:
+        brokers = {one.id for one in cluster.brokers} | {one.id for one in metadata.missed}
+    else:
+        brokers = {one.id for one in registered if not _is_retired(one, policy)}
+    return Placement(tuple(sorted(brokers)), cluster.read_leads(topics, brokers))
+
+
+def _is_retired(broker: Registered, policy: Policy) -> bool:
+    return broker.fenced and broker.id in policy.retired
+
+
+def read_divisors(ledger: pa.Table) -> Mapping[Key, int]:
+    """Return by how many brokers each limit of the whole cluster was divided that runs verified."""
+    columns = (to_values(ledger[name]) for name in ("entity", "key", "state", "brokers"))
+    return {
+        Key(entity, key): brokers
+        for entity, key, state, brokers in zip(*columns, strict=True)
+        if state == VERIFIED and brokers is not None
+    }
+
+
+def list_rates(folder: RunFolder, keys: Iterable[Key]) -> tuple[DesiredRow, ...]:
+    """Return those of a run's rows that are shares of limits of the whole cluster."""
+    if not folder.has(DECLARED.file):
+        return ()
+    wanted = frozenset(keys)
+    return tuple(
+        row for row in folder.read_rows(DESIRED) if row.brokers is not None and row.id in wanted
+    )
