@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, is_git, short
 
@@ -38,6 +39,7 @@ def file_size(size: int) -> str:
     return f"{size} B"
 
 
+@lru_cache(maxsize=1024)  # the rows of a report share the times of a few runs
 def moment(at: str | None) -> str:
     """Return an ISO 8601 time as text, in UTC: `2026-11-21 10:15 UTC`."""
     if not at:

@@ -47,14 +47,14 @@ def list_ways(report: Report) -> Ways:
     )
 
 
+def _has_ways(row: ReportRow) -> bool:
+    is_outside_git = row.status in {RowStatus.DRIFTED, RowStatus.OVERRIDING}
+    return is_outside_git and row.difference.action is not Action.FORGET
+
+
 def format_names(row: ReportRow) -> str:
     """Return the options that name the entity of a row; empty for a row without ways out."""
-    if (
-        row.status not in {RowStatus.DRIFTED, RowStatus.OVERRIDING}
-        or row.difference.action is Action.FORGET
-    ):
-        return ""
-    return format_flags(Entity.parse(row.difference.entity))
+    return format_flags(Entity.parse(row.difference.entity)) if _has_ways(row) else ""
 
 
 def format_accept_key(row: ReportRow) -> str:
@@ -68,22 +68,22 @@ def format_revert(row: ReportRow, report: Report) -> str:
 
     A run does not revert what it only reports, but an alter can.
     """
-    plan, difference, names = report.plan, row.difference, format_names(row)
-    if plan is None or not names or plan.standstill or difference.hands_off:
+    plan, difference = report.plan, row.difference
+    if plan is None or not _has_ways(row) or plan.standstill or difference.hands_off:
         return ""
     cluster = quote(report.cluster)
     if row.status is RowStatus.OVERRIDING:
-        return _format_removal(report, names, (difference.key,))
+        return _format_removal(report, format_names(row), (difference.key,))
     if difference.action is not Action.REPORT:
         is_blocked = bool(plan.guards) and not (plan.repairs and difference.restores)
         override = f" {format_override(*_name(plan.guards))}" if is_blocked else ""
         return "" if _find_obstacle(report) else f"quota-ops reconcile {cluster}{override}"
     if difference.after is None:
-        return _format_removal(report, names, (difference.key,))
+        return _format_removal(report, format_names(row), (difference.key,))
     change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"
     guards = judge_alteration((difference._replace(action=Action.SET),), plan.policy, {})
     override = format_override(*_name(guards)).strip()
-    return f"quota-ops alter {cluster} {names} {change} {override}"
+    return f"quota-ops alter {cluster} {format_names(row)} {change} {override}"
 
 
 def _format_removal(report: Report, names: str, keys: Iterable[str]) -> str:
@@ -112,7 +112,7 @@ def list_overriding_ways(report: Report) -> Iterator[str]:
 def explain_revert(row: ReportRow, report: Report) -> str:
     """Return which run reverts a drifted row, and when at the earliest, or what prevents it."""
     plan = report.plan
-    if plan is None or not format_names(row):
+    if plan is None or not _has_ways(row):
         return ""
     if left_alone := _explain_left_alone(row, plan):
         return left_alone
