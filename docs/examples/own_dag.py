@@ -1,4 +1,4 @@
-"""A DAG of your own that reconciles two clusters between two tasks of yours."""
+"""A DAG of your own that reconciles two clusters between two of your own tasks."""
 
 from pathlib import Path
 

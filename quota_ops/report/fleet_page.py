@@ -41,7 +41,7 @@ _HEADINGS = (
     "pending",
     "unmanaged",
     "runs refused",
-    "last look",
+    "last compared",
     "last change",
     "30 days",
 )

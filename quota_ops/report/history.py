@@ -18,7 +18,7 @@ MOST = 20
 _DAYS = ("day", "runs", "failed", "blocked", "in sync", "drifted", "pending", "changed", "repaired")
 _DAY_HEADINGS = (*_DAYS, "median repair")
 _QUOTA_HEADINGS = (
-    *("entity", "key", "owner", "drifted", "looks", "first seen", "when last looked"),
+    *("entity", "key", "owner", "drifted", "runs", "first seen", "when last compared"),
     "last set by",
 )
 MOST_CHANGES = 200
@@ -133,11 +133,11 @@ def _describe_quota(one: QuotaHistory) -> str:
     name = f"{one.entity} {one.key}"
     if not one.drifts:
         return f"{name}: no run found it drifted."
-    last = "not drifted when last looked at"
+    last = "not drifted when last compared"
     if one.drifted_since:
-        last = f"drifted since {moment(one.drifted_since)} when last looked at"
-    times, looks = counted(one.drifts, "time"), counted(one.times_seen, "look")
-    return f"{name} drifted {times}, seen in {looks}, first {moment(one.first_seen)}; {last}."
+        last = f"drifted since {moment(one.drifted_since)} when last compared"
+    times, runs = counted(one.drifts, "time"), counted(one.times_seen, "run")
+    return f"{name} drifted {times}, seen by {runs}, first {moment(one.first_seen)}; {last}."
 
 
 def _event_cells(one: Event) -> Line:
@@ -199,9 +199,9 @@ def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Ev
 
 def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
     for one in drifts:
-        seen = counted(one.times_seen, "look")
+        seen = counted(one.times_seen, "run")
         kind = "" if one.kind == Kind.DRIFTED else f" ({one.kind.replace('_', ' ')})"
-        what = f"drifted{kind}, seen in {seen}"
+        what = f"drifted{kind}, seen by {seen}"
         yield Event(
             one.since,
             one.entity,

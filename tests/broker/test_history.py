@@ -82,7 +82,7 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
         for one in told["events"]
     ) == [
         ("altered", 10.0, 20.0, 0.0),
-        ("drifted, seen in 2 looks", 10.0, 0.0, 20.0),
+        ("drifted, seen by 2 runs", 10.0, 0.0, 20.0),
         ("set", 0.0, 10.0, 10.0),
         ("set", 20.0, 10.0, 10.0),
     ]
