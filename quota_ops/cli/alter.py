@@ -10,10 +10,13 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_idle, warn_of_writes
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import GitFailed, InvalidInput, Refused
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from quota_ops.cli.session import Session
     from quota_ops.desired.export.one_off import OneOff
     from quota_ops.desired.read import Desired
@@ -21,12 +24,14 @@ if TYPE_CHECKING:
     from quota_ops.model.commit import Provenance
     from quota_ops.model.policy import Policy
     from quota_ops.report.alteration import AlterReport
+    from quota_ops.runs.ownership import Attribution
 
 
 @click.command(
     epilog="""\b
 Examples:
   quota-ops alter demo --names user=alice --add "consumer_byte_rate=20 MiB" --reason INC-31
+  quota-ops alter demo --names user=alice --add request_percentage=50 --until 8h --reason INC-31
   quota-ops alter demo --names client-id=app --defaults user --delete producer_byte_rate
   quota-ops alter demo --names user=replicator --add producer_byte_rate=unlimited
   quota-ops alter demo --from changes.jsonl --validate-only"""
@@ -53,6 +58,13 @@ Examples:
     type=click.Choice(["raise", "unlimited", "small_limit"]),
     help="Override a guard: raise, unlimited, small_limit; may be repeated. Needs --reason.",
 )
+@click.option(
+    "--until",
+    metavar="TIME",
+    help="Hold the change until then: a duration (2h), or a time with its zone. The first run from "
+    "then on reverts it. Needs --reason.",
+)
+@refuse_idle("--until", "Leave it out: nothing is written.", beside=("--validate-only",))
 @options.reason("Why; it is recorded.")
 @options.by
 @options.desired_state
@@ -70,6 +82,7 @@ def alter(
     source: Path | None,
     validate_only: bool,
     allow: tuple[str, ...],
+    until: str | None,
     reason: str | None,
     by: str,
     desired_state: Path,
@@ -87,10 +100,9 @@ def alter(
     from quota_ops.cli.run_end import record_command, record_command_if_stopped
     from quota_ops.cli.session import Session
     from quota_ops.desired.pauses import find_pause
-    from quota_ops.model.alteration import Alteration, altered_keys, parse_changes
+    from quota_ops.model.alteration import altered_keys
     from quota_ops.model.approval import find_login
     from quota_ops.model.outcome import Status
-    from quota_ops.model.specification import parse_entity
     from quota_ops.report.alteration import AlterReport
     from quota_ops.report.audit_command import Verb
     from quota_ops.runs.alter import alter_quotas, refuse_protected
@@ -103,14 +115,15 @@ def alter(
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
     if source is None:
-        one = Alteration(parse_entity(names, defaults), parse_changes(add, delete))
+        wanted = _parse_change(names, defaults, add, delete)
     else:
-        _refuse_beside_file(names, defaults, add, delete)
-    wanted = (one,) if source is None else _read_changes(source, session.policy)
+        wanted = _read_changes(source, session.policy, names, defaults, add, delete)
     overridden = tuple(options.parse_allowed(allow, reason, "alter"))
     refuse_protected(wanted, session.policy.protect)
     connection = session.find_connection()
     desired, provenance = _read_desired(session, commit, must_know=not validate_only)
+    attribution = Attribution(by, reason or "", find_login())
+    hold = _prepare_hold(session, until, attribution, wanted, desired)
     run = start_command_run(session.store, session.policy, provenance)
     entities = {one.entity for one in wanted}
     writes = session.find_writes(entities.__contains__)
@@ -122,11 +135,12 @@ def alter(
             run,
             opened,
             wanted,
-            Attribution(by, reason or "", find_login()),
+            attribution,
             ledger_folder=session.ledger,
             policy=session.policy,
             allow=overridden,
             validate_only=validate_only,
+            hold=hold,
             find_audit=partial(find_audit_connection, file=connection_file),
         )
         facts = find_facts()
@@ -163,6 +177,40 @@ def alter(
         )
 
 
+def _prepare_hold(
+    session: "Session",
+    until: str | None,
+    attribution: "Attribution",
+    wanted: "Sequence[Alteration]",
+    desired: "Desired | None",
+) -> "Callable[[], None]":
+    """Return a function that holds the changed entities; it does nothing without --until."""
+    from quota_ops.model.moment import parse_until
+    from quota_ops.runs.alter_until import hold_entities, refuse_unless_returns
+    from quota_ops.store import ledger
+
+    if until is None:
+        return lambda: None
+    if not attribution.reason:
+        raise InvalidInput("--until needs a reason", "Add --reason TEXT: every report shows it.")
+    try:
+        ends = parse_until(until, datetime.now(UTC).replace(microsecond=0))
+    except ValueError as error:
+        raise InvalidInput(f"--until {error}") from None
+    refuse_unless_returns(wanted, desired, ledger.read(session.ledger).rows)
+    entities = [alteration.entity for alteration in wanted]
+    return partial(hold_entities, session.holds, entities, ends, attribution)
+
+
+def _parse_change(
+    names: tuple[str, ...], defaults: tuple[str, ...], add: tuple[str, ...], delete: tuple[str, ...]
+) -> "tuple[Alteration, ...]":
+    from quota_ops.model.alteration import Alteration, parse_changes
+    from quota_ops.model.specification import parse_entity
+
+    return (Alteration(parse_entity(names, defaults), parse_changes(add, delete)),)
+
+
 def _refuse_beside_file(*options_beside: tuple[str, ...]) -> None:
     if any(options_beside):
         raise InvalidInput(
@@ -171,12 +219,15 @@ def _refuse_beside_file(*options_beside: tuple[str, ...]) -> None:
         )
 
 
-def _read_changes(source: Path, policy: "Policy") -> "tuple[Alteration, ...]":
+def _read_changes(
+    source: Path, policy: "Policy", *options_beside: tuple[str, ...]
+) -> "tuple[Alteration, ...]":
     """Read the changes in a file; InvalidInput if it names another cluster."""
     from quota_ops.model.alteration import read_changes
     from quota_ops.model.snapshot import read_header
     from quota_ops.store.snapshot import read_lines
 
+    _refuse_beside_file(*options_beside)
     lines = read_lines(source)
     changes = read_changes(lines, str(source))
     read_header(lines, str(source)).require_cluster(policy.cluster_id, str(source))

@@ -79,12 +79,13 @@ def alter_quotas(
     policy: Policy,
     allow: Sequence[str] = (),
     validate_only: bool,
+    hold: Callable[[], None] = lambda: None,
     find_audit: Callable[[str], Connection] = find_audit_connection,
 ) -> Altered:
     """Validate the changes and, unless `validate_only`, send them if the broker accepts them all.
 
     Nothing is sent when one of ALTER_GUARDS blocks that `allow` does not name. A refusal is
-    recorded as the end of the stage apply.
+    recorded as the end of the stage apply. `hold` is called just before the changes are sent.
     """
     batches, outcomes = record_and_validate(
         *(folder, cluster, alterations, attribution),
@@ -100,6 +101,7 @@ def alter_quotas(
             record_overrides(folder, attribution, guards)
             with at_work(folder.place):
                 settle_dead_runs(folder, cluster, find_audit)
+            hold()
             outcomes = send_batches(folder, cluster, batches)
             end_memory(ledger_folder, rows, outcomes)
         else:

@@ -1,10 +1,16 @@
 """Temporary limits on a real broker; the recorded start of a run decides what applies."""
 
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
 from quota_ops.model.errors import Refused
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
+from quota_ops.store import holds
 from quota_ops.store.run_folder import ABOUT, PLAN, RunFolder
+from quota_ops.store.written_by import stamp
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
 
@@ -119,3 +125,47 @@ def test_a_temporary_limit_above_the_ceiling_of_its_owner(lab: Lab) -> None:
     assert "above_ceiling: user=alice producer_byte_rate would be 5 kB/s" in str(error)
     assert "team would have 10 kB/s of producer_byte_rate together, above its 9 kB/s" in str(error)
     assert lab.stored() == {}
+
+
+def test_a_one_off_change_until_a_time(lab: Lab) -> None:
+    """Until then no run reverts it, and plans show it; the first run after it does by itself.
+
+    A change that no run would revert is refused, and nothing is written.
+    """
+    lab.desire({"user=alice": {KEY: 1000.0}, "user=new": {KEY: 1.0}})
+    lab.put({"user=bob": {KEY: 7.0}})
+    lab.run("reconcile")
+    lab.desire({"user=alice": {KEY: 1000.0}, "user=new": {KEY: 2.0}})
+    until = ("--until", "3999-01-01T00:00Z", "--by", "anna")
+    why = ("--reason", "INC-7")
+
+    def alter(user: str, *more: str) -> tuple[int, str]:
+        ended = lab.call("alter", "demo", "--names", f"user={user}", "--add", f"{KEY}=5000", *more)
+        return ended.returncode, ended.stdout + ended.stderr
+
+    refusals = {
+        ("bob", *until, *why): f"Git declares no {KEY} of user=bob",
+        ("new", *until, *why): "was not verified as team.yaml:",
+        ("alice", *until): "--until needs a reason",
+        ("alice", "--until", "noon", *why): "--until 'noon' is neither a duration",
+    }
+    for (user, *more), text in refusals.items():
+        code, shown = alter(user, *more)
+        assert (code, text in shown) == (2, True), shown
+    assert lab.stored()["user=alice"] == {KEY: 1000.0}
+
+    code, shown = alter("alice", *until, *why)
+    assert (code, "held until 3999-01-01 00:00 UTC by anna: INC-7" in shown) == (0, True)
+    lab.run("reconcile")
+    assert lab.stored()["user=alice"] == {KEY: 5000.0}
+    assert "held until 3999-01-01 00:00 UTC by anna: INC-7" in lab.call("plan", "demo").stdout
+    folder = lab.store.holds(lab.cluster.cluster_id)
+    (held,) = holds.read(folder)
+    passed = datetime(2026, 11, 1, tzinfo=UTC)
+    (file,) = folder.list()
+    ended = stamp(replace(held, at=passed, until=passed).as_json())
+    (folder / file).replace(json.dumps(ended).encode())
+    lab.run("reconcile", allow={})
+    assert lab.stored()["user=alice"] == {KEY: 1000.0}
+    lab.desire({"user=alice": {KEY: 1000.0}}, drift="ask")
+    assert "sets drift: ask, so no run returns it" in alter("alice", *until, *why)[1]
