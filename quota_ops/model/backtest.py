@@ -12,13 +12,7 @@ from quota_ops.model.history import HistoryRow
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import Key
 
-NOT_TRIED = (
-    Guard.FOREIGN_OWNER,
-    Guard.UNPROTECTED,
-    Guard.POLICY_CHANGED,
-    Guard.WENT_BACK,
-    Guard.OLD_LEDGER,
-)
+NOT_TRIED = (Guard.UNPROTECTED, Guard.POLICY_CHANGED, Guard.WENT_BACK, Guard.OLD_LEDGER)
 """The guards that compare with what the history lacks: policies, commits, ledgers."""
 
 
@@ -31,8 +25,8 @@ class PastPlan(NamedTuple):
     runs: int
     writes: tuple[Difference, ...]
     earlier: EarlierRuns
-    cuts: Mapping[Key, Risk]
-    """The effects of its writes; it lacks those that versions without effects recorded."""
+    risks: Mapping[Key, Risk]
+    """What its writes do to clients; it lacks those of runs that did not record it."""
     clients: InventoryEffects | None
     """The clients that lose, of the run that had most; None if no run counted them."""
 
@@ -46,7 +40,7 @@ class PastPlan(NamedTuple):
         counted = [one for one in (self.clients, later.clients) if one is not None]
         return self._replace(
             runs=self.runs + later.runs,
-            cuts={**later.cuts, **self.cuts},
+            risks={**later.risks, **self.risks},
             clients=max(counted, key=lambda one: one.total.losing, default=None),
         )
 
@@ -83,12 +77,16 @@ def _read_plan(rows: Sequence[HistoryRow]) -> Iterator[PastPlan]:
     if run is not None and run.declared is not None and writes:
         owners = {row.owner: row.owned or 0 for row in rows if row.entity is not None}
         earlier = EarlierRuns(run.owned or 0, owners, policy=None, commits=())
-        cuts = {
-            Key(str(row.entity), str(row.key)): Risk(cut=row.cut)
+        risks = {
+            Key(str(row.entity), str(row.key)): _read_risk(row.cut, row)
             for row in rows
             if row.entity is not None and row.cut is not None
         }
-        yield PastPlan(run.cluster, run, 1, writes, earlier, cuts, _read_clients(run))
+        yield PastPlan(run.cluster, run, 1, writes, earlier, risks, _read_clients(run))
+
+
+def _read_risk(cut: float, row: HistoryRow) -> Risk:
+    return Risk(cut, row.rise or 1.0, bool(row.unlimited), foreign=row.foreign)
 
 
 def _read_clients(run: HistoryRow) -> InventoryEffects | None:
@@ -115,8 +113,8 @@ def _to_difference(row: HistoryRow) -> Difference:
 def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...]:
     """Return what the guards of a policy would have blocked, by the rules of every plan.
 
-    Only what the history has of a plan is known: `PastPlan.not_tried` never block here, and `cut`
-    sees only the value of a row that is not in its `cuts`.
+    Only what the history has of a plan is known: `PastPlan.not_tried` never block here, and the
+    guards of limits see only the values of a row that is not in its `risks`.
     """
     return tuple(
         Blocked(one, finding, _count_owners(one, finding, policy))
@@ -127,7 +125,7 @@ def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...
             commit=None,
             desired=one.first.declared or 0,
             earlier=one.earlier,
-            risks=one.cuts,
+            risks=one.risks,
             clients=one.clients,
         )
     )
@@ -146,7 +144,7 @@ def count_stopped_then(plans: Iterable[PastPlan]) -> int:
 def count_unknown(plans: Sequence[PastPlan]) -> tuple[int, int]:
     """Return how many plans lack counts of clients, and how many lack effects of their writes."""
     without_clients = sum(one.clients is None for one in plans)
-    without_effects = sum(not one.cuts.keys() >= {row.id for row in one.writes} for one in plans)
+    without_effects = sum(not one.risks.keys() >= {row.id for row in one.writes} for one in plans)
     return without_clients, without_effects
 
 
@@ -155,6 +153,6 @@ def _count_owners(
 ) -> tuple[tuple[str | None, int], ...]:
     counts: dict[str | None, int] = {}
     for row in plan.writes:
-        if is_blocked_by(finding.guard, row, policy, plan.cuts.get(row.id)):
+        if is_blocked_by(finding.guard, row, policy, plan.risks.get(row.id)):
             counts[row.owner] = counts.get(row.owner, 0) + 1
     return tuple(sorted(counts.items(), key=lambda one: (-one[1], str(one[0]))))

@@ -57,6 +57,9 @@ class Action(StrEnum):
 DRIFT_KINDS = frozenset({Kind.DRIFTED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.GONE})
 """The kinds that indicate a change outside Git."""
 
+HISTORY_KINDS = DRIFT_KINDS | {Kind.OVERRIDING}
+"""The kinds that the history follows from the first look that finds them to the last."""
+
 FOREIGN_KINDS = frozenset(
     {
         Kind.TAKEOVER,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
-from quota_ops.model.text import counted, plural
+from quota_ops.model.text import plural
 
 if TYPE_CHECKING:
     from quota_ops.model.difference import Difference
@@ -148,15 +148,15 @@ def format_override(*guards: str) -> str:
     return f"{' '.join(f'--allow {name}' for name in dict.fromkeys(guards))} --reason TEXT"
 
 
-def format_blocking(guards: Iterable[GuardFinding], repairs: int = 0) -> tuple[str, str]:
+def format_blocking(guards: Iterable[GuardFinding], repairs: str = "") -> tuple[str, str]:
     """Return the findings of the guards that block, and the remedy of the error that lists them.
 
-    `repairs` is how many rows a run writes nevertheless.
+    `repairs` are the rows that a run writes nevertheless, in words.
     """
     blocking = tuple(guards)
     wait = "Nothing was written"
     if repairs:
-        wait = f"A run writes only {counted(repairs, 'repair')} of drift; all other changes wait"
+        wait = f"A run writes only repairs of drift, {repairs}; all other changes wait"
     return (
         "; ".join(f"{one.guard}: {one.message}" for one in blocking),
         f"{wait}. To override: " + format_override(*(one.guard for one in blocking)),

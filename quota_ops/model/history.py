@@ -80,6 +80,7 @@ class HistoryRow(NamedTuple):
     outcome: str | None
     """What happened to the write: accepted, refused, unknown, ..."""
     desired: float | None
+    """What Git declares; for an overriding quota, what it declares for its clients."""
     actual: float | None
     """What the cluster stored before the run."""
     requested: float | None
@@ -94,10 +95,14 @@ class HistoryRow(NamedTuple):
     owner: str | None
     reason: str | None
     cut: float | None = None
-    """By how many percent the write cuts a limit of clients at most, as `Effect.find_deepest_cut`.
+    """By how many percent the write cuts a limit of clients at most; so are the next three columns
+    those of a `Risk`.
 
     Null if the row is not written; 0 if the values before and after show what it does to whom.
     """
+    rise: float | None = None
+    unlimited: bool | None = None
+    foreign: str | None = None
     clients: int | None = None
     """How many clients the inventory had, in the row of a run; null if they were not counted."""
     losing: int | None = None

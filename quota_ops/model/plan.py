@@ -112,6 +112,12 @@ class Plan:
             return ()
         return tuple(row for row in self.writes if row.restores and row.kind in _REPAIRED)
 
+    @property
+    def waiting(self) -> tuple[Difference, ...]:
+        """The writes that wait until somebody overrides the guards; empty if none blocks."""
+        repairs = {row.id for row in self.repairs}
+        return tuple(row for row in self.writes if row.id not in repairs) if self.refused else ()
+
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of cluster id, policy and every written (entity, key, before, after).

@@ -99,9 +99,11 @@ def alter_json(report: AlterReport) -> dict[str, Any]:
             "message": outcomes[row.entity].message,
             "effect": effect and effect.as_json(row.key),
             "git": report.git.describe_effect(row) if report.git else None,
+            "overrides": taken and {"entity": taken.entity, "file": taken.file, "line": taken.line},
         }
         for row in report.rows
         for effect in (report.effects.get(row.id),)
+        for taken in (report.git.find_overridden(row, effect) if report.git else None,)
     ]
     return {
         "run": report.run,
@@ -159,11 +161,16 @@ def _row(report: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
         format_limit(row.key, row.before),
         format_limit(row.key, row.after),
     )
-    below = []
-    if accepted and (effect := report.effects.get(row.id)) is not None:
-        below.append(escape_text(format_effect(effect, row.entity, row.key)))
+    below, effect = [], report.effects.get(row.id)
+    if accepted and effect is not None:
+        below.append(format_effect(effect, row.entity, row.key))
     if accepted and report.git and (by_git := report.git.describe_effect(row)):
         below.append(by_git if report.sent else f"once written: {by_git}")
+    if accepted and report.git and (taken := report.git.find_overridden(row, effect)):
+        below.append(
+            f"it comes before {taken.entity} ({taken.file}:{taken.line}) for some clients: reports "
+            "show it as overriding until it is removed or accepted into Git"
+        )
     tone = Tone.OK if accepted else Tone.REFUSAL
-    lines = tuple(line(f"  {one}", Tone.CONTEXT) for one in below)
+    lines = tuple(line(f"  {escape_text(one)}", Tone.CONTEXT) for one in below)
     return Row((*map(Span, cells), Span(words, tone)), lines)

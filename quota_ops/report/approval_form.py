@@ -75,8 +75,8 @@ def _format_reasons(plan: Plan) -> Iterator[str]:
     for one in plan.guards:
         if one.allowed is not None:
             yield f"- {one.guard}: {code(one.message)}. Overridden: {code(one.allowed)}"
-    if words := repairs_words(plan):
-        yield f"- {words} They are among the changes above, and are not written twice."
+    if words := repairs_words(plan, code):
+        yield f"- {words} All are among the changes above, and no change is written twice."
     if plan.ledger is None:
         yield f"- {NO_LEDGER}"
 

@@ -58,8 +58,8 @@ def _limitations(plans: Sequence[PastPlan]) -> Screen:
     sentences = {
         f"blast_radius is not tried on {without_clients:,} {of_all}: their clients were not "
         "counted, because there was no inventory that could be read.": without_clients,
-        f"cut is tried on the values of rows only in {without_effects:,} {of_all}: an earlier "
-        "version of quota-ops did not record the effects on clients.": without_effects,
+        f"The guards of limits are tried on the values of rows only in {without_effects:,} "
+        f"{of_all}: the runs did not record what the writes do to clients.": without_effects,
     }
     shown = (always, *(one for one, number in sentences.items() if number))
     return tuple(line(one, Tone.CONTEXT) for one in shown)

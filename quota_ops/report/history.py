@@ -104,7 +104,8 @@ def _count(number: int | None, tone: Tone) -> Span:
 
 
 def _quota_cells(one: QuotaHistory) -> Line:
-    now = f"drifted since {moment(one.drifted_since)}" if one.drifted_since else "not drifted"
+    word = Kind.OVERRIDING if one.kind == Kind.OVERRIDING else Kind.DRIFTED
+    now = f"{word} since {moment(one.drifted_since)}" if one.drifted_since else f"not {word}"
     return (
         Span(one.entity, Tone.STRONG),
         Span(one.key),
@@ -133,11 +134,14 @@ def _describe_quota(one: QuotaHistory) -> str:
     name = f"{one.entity} {one.key}"
     if not one.drifts:
         return f"{name}: no run found it drifted."
-    last = "not drifted when last compared"
+    is_overriding = one.kind == Kind.OVERRIDING
+    word = Kind.OVERRIDING if is_overriding else Kind.DRIFTED
+    last = f"not {word} when last compared"
     if one.drifted_since:
-        last = f"drifted since {moment(one.drifted_since)} when last compared"
+        last = f"{word} since {moment(one.drifted_since)} when last compared"
     times, runs = counted(one.drifts, "time"), counted(one.times_seen, "run")
-    return f"{name} drifted {times}, seen by {runs}, first {moment(one.first_seen)}; {last}."
+    did = f"was {word}" if is_overriding else word
+    return f"{name} {did} {times}, seen by {runs}, first {moment(one.first_seen)}; {last}."
 
 
 def _event_cells(one: Event) -> Line:
@@ -197,16 +201,21 @@ def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Ev
     return _sort([*_list_drifts(drifts), *_list_writes(rows)])
 
 
+_PLAIN = frozenset({Kind.DRIFTED, Kind.OVERRIDING})
+"""The kinds of drift that need no other word."""
+
+
 def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
     for one in drifts:
         seen = counted(one.times_seen, "run")
-        kind = "" if one.kind == Kind.DRIFTED else f" ({one.kind.replace('_', ' ')})"
-        what = f"drifted{kind}, seen by {seen}"
+        what, is_overriding = f"drifted ({one.kind.replace('_', ' ')})", one.kind == Kind.OVERRIDING
+        if one.kind in _PLAIN:
+            what = one.kind
         yield Event(
             one.since,
             one.entity,
             one.key,
-            what,
+            f"{what}, seen by {seen}",
             before=one.desired,
             found=one.actual,
             found_by=one.run,
@@ -215,7 +224,7 @@ def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
             tone=Tone.REFUSAL,
         )
         if one.repaired and one.repaired_by is None:
-            what = "no longer drifted"
+            what = f"no longer {Kind.OVERRIDING if is_overriding else Kind.DRIFTED}"
             yield Event(one.repaired, one.entity, one.key, what, owner=one.owner, tone=Tone.OK)
 
 

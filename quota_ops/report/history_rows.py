@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.difference import WRITES
+from quota_ops.model.effect import NO_RISK
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.history import HistoryRow, Mode
 from quota_ops.model.outcome import DONE, Status
@@ -124,7 +125,7 @@ def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]
         "action": difference.action,
         "state": row.status.name.lower(),
         "outcome": outcome,
-        "desired": difference.after,
+        "desired": row.overrides[0].declared if row.overrides else difference.after,
         "actual": difference.before,
         "requested": difference.target if outcome in _REQUESTED else None,
         "found": found,
@@ -132,7 +133,7 @@ def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]
         "owner": difference.owner,
         "reason": difference.reason,
         "owned": end.owned.get(difference.owner, 0),
-        "cut": _find_cut(row),
+        **_describe_risk(row),
     }
 
 
@@ -160,10 +161,11 @@ def _find_stored(
     return row.difference.before, report.run
 
 
-def _find_cut(row: ReportRow) -> float | None:
+def _describe_risk(row: ReportRow) -> dict[str, Any]:
     if row.difference.action not in WRITES:
-        return None
-    return row.effect.find_deepest_cut(row.difference.key) if row.effect else 0.0
+        return {}
+    risk = row.risk or NO_RISK
+    return {name: getattr(risk, name) for name in ("cut", "rise", "unlimited", "foreign")}
 
 
 def _find_outcome(row: ReportRow) -> Status | None:

@@ -54,8 +54,9 @@ def as_json(report: Report) -> str:
     verified        how many rows have the desired value on every broker that responded
     stages          stage, status, seconds, message
     plan            digest, desired, actual, in_sync, batches, ledger, holds (who, until, by,
-                    reason, at), standstill (why nothing may be written), guards, policy; null
-                    without a plan
+                    reason, at), standstill (why nothing may be written), guards, repairs (what a
+                    run writes although guards block: entity, key), waiting (what they hold back),
+                    policy; null without a plan
     warnings        sentences: why stored quotas may not apply, or may be outdated
     rollback        for a run that rolls back another: run, commit, digest, by, reason, rows
                     (entity, key, before, after, owner, verified, now, left, foreign); else null
@@ -146,6 +147,8 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "holds": [one.as_json() for one in plan.holds],
         "standstill": plan.standstill,
         "guards": [asdict(guard) for guard in plan.guards],
+        "repairs": [row.id._asdict() for row in plan.repairs],
+        "waiting": [row.id._asdict() for row in plan.waiting],
         "policy": plan.policy.as_json(),
     }
 

@@ -175,7 +175,7 @@ def _guards(report: Report) -> Iterator[str]:
         if guard.allowed is not None:
             way = f"overridden: {code(guard.allowed)}"
         yield f"\n⚠ Guard {code(guard.guard)}: {code(guard.message)}; {way}."
-    if plan and (repairs := repairs_words(plan)):
+    if plan and (repairs := repairs_words(plan, code)):
         yield f"\n{repairs}"
 
 

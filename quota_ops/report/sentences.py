@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.cluster_facts import ClusterFacts
-from quota_ops.model.difference import Action
+from quota_ops.model.difference import Action, Difference
 from quota_ops.model.entity import ENTITY_TYPES, Entity
 from quota_ops.model.guard import format_override
 from quota_ops.model.metadata import Metadata
@@ -100,16 +100,30 @@ def guards_words(plan: Plan) -> str:
     )
 
 
-def repairs_words(plan: Plan) -> str:
-    """Return what a run writes although guards block its plan; empty if it writes nothing."""
-    if not (repairs := len(plan.repairs)):
+def repairs_words(plan: Plan, quoted: Callable[[str], str] = escape_text) -> str:
+    """Return what a run writes although guards block its plan, and what waits; empty for nothing.
+
+    `quoted` is applied to the name of each row.
+    """
+    if not (repairs := plan.repairs):
         return ""
-    waiting = len(plan.writes) - repairs
-    return (
-        f"A run nevertheless restores {counted(repairs, 'quota')} to the last verified "
-        f"{plural(repairs, 'value')}; "
-        f"{counted(waiting, 'other change')} {plural(waiting, 'waits', 'wait')}."
+    words = (
+        f"A run nevertheless restores {counted(len(repairs), 'quota')} to the last verified "
+        f"{plural(len(repairs), 'value')}: {_name_rows(repairs, quoted)}."
     )
+    if number := len(plan.waiting):
+        words += f" {counted(number, 'other change')} {plural(number, 'waits', 'wait')}: "
+        words += f"{_name_rows(plan.waiting, quoted)}."
+    return words
+
+
+_NAMED = 3
+"""How many rows a sentence names; the others are counted."""
+
+
+def _name_rows(rows: Sequence[Difference], quoted: Callable[[str], str]) -> str:
+    named = ", ".join(quoted(f"{row.entity} {row.key}") for row in rows[:_NAMED])
+    return named + (f" and {len(rows) - _NAMED:,} more" if rows[_NAMED:] else "")
 
 
 def in_airflow(plan: Plan) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from quota_ops.model.difference import DRIFT_KINDS
+from quota_ops.model.difference import HISTORY_KINDS
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import HISTORY, QUOTAS
 from quota_ops.model.moment import timed
@@ -126,7 +126,7 @@ def fold_history(
             db.execute(
                 "INSERT INTO wanted SELECT entity FROM every_quotas_before WHERE drifts > 0 UNION "
                 "SELECT entity FROM every_history WHERE kind IN (SELECT UNNEST($1))",
-                [[*DRIFT_KINDS]],
+                [[*HISTORY_KINDS]],
             )
         for name in ("history", "quotas_before"):
             db.execute(

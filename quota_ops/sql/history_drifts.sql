@@ -1,5 +1,5 @@
 -- The drifts of quotas: each lasts from the first look that finds it to the first that does not,
--- or to the run that repairs it.
+-- or to the run that repairs it. An overriding quota is one: clients do not get what Git declares.
 --
 -- In:  ends, quotas_before (the quotas of an earlier summary)
 -- Out: drifts. A look is an end of a run that compared the cluster with Git. A drift that the
@@ -20,7 +20,9 @@ seen AS (
     CASE WHEN outcome = 'accepted' THEN ends.run END AS repaired_by
   FROM ends
   JOIN looks ON looks.cluster = ends.cluster AND looks.run = ends.run AND looks.ended = ends.ended
-  WHERE entity IS NOT NULL AND kind IN ('drifted', 'conflict', 'changed_since', 'gone')
+  WHERE
+    entity IS NOT NULL
+    AND kind IN ('drifted', 'conflict', 'changed_since', 'gone', 'overriding')
   UNION ALL
   SELECT
     cluster, entity, key, owner, kind, 0, drifted_since, last_seen,

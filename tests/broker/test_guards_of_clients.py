@@ -1,10 +1,11 @@
 """Guards compare the limits of clients, whichever row changes, and what a blocked plan writes."""
 
 import json
+from html import unescape
 
 import yaml
 
-from quota_ops.store.run_folder import APPLIED, PLAN
+from quota_ops.store.run_folder import APPLIED, PLAN, REPORT
 from tests.lab import Lab
 from tests.quotas_yaml import quota_entry, to_yaml
 from tests.writing import State
@@ -89,7 +90,8 @@ def test_repairs_of_a_blocked_plan_are_written(lab: Lab) -> None:
     blocked = lab.call("reconcile", "demo")
     words = (
         "1 guard blocks this plan. A run nevertheless restores 2 quotas to the last verified "
-        "values; 2 other changes wait. Override it with --allow unlimited"
+        f"values: {EVERYONE} {P}, {GATEWAY} {P}. 2 other changes wait: user=calm {P}, {NEW} {P}. "
+        "Override it with --allow unlimited"
     )
     assert blocked.returncode == 1
     assert words in blocked.stdout
@@ -104,8 +106,13 @@ def test_repairs_of_a_blocked_plan_are_written(lab: Lab) -> None:
         "user=calm": "waiting",
     }
     assert lab.known() == BEFORE
+    found = run.read_json(REPORT)["plan"]
+    assert [[row["entity"] for row in found[name]] for name in ("repairs", "waiting")] == [
+        [EVERYONE, GATEWAY],
+        ["user=calm", NEW],
+    ]
     page = (lab.root / "store" / "runs" / "demo" / run.place.name / "report.html").read_text()
-    assert words.partition(" Override")[0].partition(". ")[2] in page
+    assert words.partition(" Override")[0].partition(". ")[2] in unescape(page)
     shown = lab.call("show", "last").stdout
     assert shown.startswith("2 changes to make on demo; 1 guard blocks the plan; ")
     assert "2 changes made by this run" in shown.partition("\n")[0]

@@ -1,5 +1,6 @@
 """Unmanaged quotas that take clients from what Git declares, on a real broker."""
 
+import getpass
 import json
 import re
 
@@ -88,18 +89,33 @@ def test_in_sync_is_a_promise_about_limits(lab: Lab) -> None:
     done = lab.call(*command.replace("TEXT", "INC-7").split())
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert lab.call("verify", "demo").stdout.endswith(": stored and in force.\n")
+    assert lab.call("report", "demo").returncode == 0
+    history = lab.call("history", "demo", "--entity", OVERRIDE)
+    lines = [" ".join(line.split()) for line in history.stdout.splitlines()]
+    assert lines[0].startswith(f"{OVERRIDE} {KEY} was overriding 1 time, seen by 3 runs, first ")
+    assert [line.split(" UTC ")[1].split(" 20")[0] for line in lines[3:]] == [
+        f"{KEY} no longer overriding",
+        f"{KEY} altered: cleared 1 kB/s -> none {getpass.getuser()}: INC-7",
+        f"{KEY} overriding, seen by 3 runs 1 MiB/s -> 1 kB/s",
+    ]
+    assert f"{OVERRIDE} {KEY} 1 3 " in " ".join(lab.call("history", "demo").stdout.split())
 
 
 def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
     """Each entity has its commands, which do what they promise: remove, accept into Git, or hold.
 
-    `accept --all` accepts drift alone. `hold` knows the names of what a run found on the cluster.
+    `alter` tells before and after that it makes one. `accept --all` accepts drift alone. `hold`
+    knows the names of what a run found on the cluster.
     """
     lab.desire({"user=bob": {KEY: 1048576.0}, "user=carol": {KEY: 1048576.0}})
     lab.call("reconcile", "demo")
     other = "client-id=app,user=carol"
     rates = {KEY: 65536.0, "consumer_byte_rate": 65536.0}
-    lab.put({"client-id=<default>,user=bob": {KEY: 65536.0}, other: rates})
+    lab.put({other: rates})
+    change = ("--defaults", "client-id", "--names", "user=bob", "--add", f"{KEY}=64KiB")
+    alter = ("alter", "demo", *change, "--reason", "INC-7")
+    tried = lab.call(*alter, "--validate-only")
+    altered = json.loads(lab.call(*alter, "--format", "json").stdout)
 
     shown = lab.call("verify", "demo").stdout
     bob, app = "--defaults client-id --names user=bob", "--names client-id=app --names user=carol"
@@ -118,6 +134,15 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
         f"accept demo {app}",
         f"hold demo {app}",
     ]
+    assert (
+        "  it comes before user=bob (team.yaml:4) for some clients: reports show it as overriding "
+        "until it is removed or accepted into Git\n"
+    ) in tried.stdout
+    assert altered["changes"][0]["overrides"] == {
+        "entity": "user=bob",
+        "file": "team.yaml",
+        "line": 4,
+    }
     assert everything.returncode == 2
     assert "check the spelling" not in held.stdout
     assert "2 of 2 quotas accepted" in accepted.stdout, accepted.stderr

@@ -5,7 +5,7 @@ from datetime import datetime
 from statistics import quantiles
 from typing import Any
 
-from quota_ops.model.difference import DRIFT_KINDS
+from quota_ops.model.difference import HISTORY_KINDS
 from quota_ops.model.history import DayHistory, HistoryRow, QuotaHistory
 
 REPAIRED = {"changed", "found", "forgotten"}
@@ -49,13 +49,13 @@ def _take(
         seconds.setdefault(run.ended[:10], []).append(length.total_seconds())
         one.update(drifted_since=None, repaired=run.ended, repaired_by=by)
 
-    drifted = {(row.entity, row.key): row for row in rows if row.kind in DRIFT_KINDS}
+    drifted = {(row.entity, row.key): row for row in rows if row.kind in HISTORY_KINDS}
     for key, one in quotas.items():
         if is_look and one["drifted_since"] and key not in drifted:
             end_drift(one, None)
     for row in rows:
         written = row.outcome == "accepted" and run.mode in {"apply", "rollback", "alter"}
-        seen = is_look and row.kind in DRIFT_KINDS
+        seen = is_look and row.kind in HISTORY_KINDS
         if row.entity is None or not (written or seen):
             continue
         one = quotas.setdefault((row.entity, str(row.key)), _new(row))

@@ -36,7 +36,9 @@ limits = st.sampled_from([None, 1.0, 2.0, 3.0])
 names = st.sampled_from([None, "anna", "ANONYMOUS", "\U0001f600"])
 quotas = st.fixed_dictionaries(
     {
-        "kind": st.sampled_from(["drifted", "conflict", "changed_since", "gone", "pending"]),
+        "kind": st.sampled_from(
+            ["drifted", "conflict", "changed_since", "gone", "overriding", "pending"]
+        ),
         "state": st.sampled_from(["drifted", "changed", "found", "forgotten", "held", None]),
         "outcome": st.sampled_from([None, "accepted", "refused", "unknown"]),
         "desired": limits,

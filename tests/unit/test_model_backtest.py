@@ -83,16 +83,19 @@ def test_the_screen_of_a_backtest() -> None:
     assert [one.partition(": ")[0] for one in shown.splitlines()[-3:]] == [
         "Not tried",
         "blast_radius is not tried on 2 of 2 plans",
-        "cut is tried on the values of rows only in 2 of 2 plans",
+        "The guards of limits are tried on the values of rows only in 2 of 2 plans",
     ]
     assert "Guards that are not tried blocked 1 plan at the time." in shown
     none = plain(backtest_screen(plans, (), "2026-11-01", "cluster.yaml"))
-    assert "would have blocked none.\n\nNot tried: foreign_owner, unprotected, " in none
+    assert "would have blocked none.\n\nNot tried: unprotected, policy_changed, " in none
 
 
 def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:
     """A new row that cuts clients, and clients that lose, block; runs of one plan count once."""
     new = {"entity": "user=a", "desired": 1e6, "owned": 20, "cut": 60.0}
+    lifted = new | {"cut": 0.0, "rise": 11.0, "unlimited": True, "foreign": "search"}
+    found = judge_plans(list_plans(end("2026-11-01", lifted)), POLICY)
+    assert [one.finding.guard for one in found] == ["raise", "unlimited", "foreign_owner"]
     old = {"entity": "user=b", "desired": 1e6, "owned": 20}
     plans = list_plans(
         [

@@ -167,12 +167,12 @@ def test_the_error_of_guards_names_each_override() -> None:
     assert remedy == "Nothing was written. To override: --allow cut --allow drift --reason TEXT"
 
 
-def test_the_error_of_guards_counts_the_repairs_that_are_made() -> None:
+def test_the_error_of_guards_shows_the_repairs_that_are_made() -> None:
     """If a run repairs drift although guards block the rest, the error does not deny it."""
-    _, remedy = format_blocking([GuardFinding("cut", "a")], 2)
+    _, remedy = format_blocking([GuardFinding("cut", "a")], "user=a k and 1 more")
     assert remedy == (
-        "A run writes only 2 repairs of drift; all other changes wait. To override: "
-        "--allow cut --reason TEXT"
+        "A run writes only repairs of drift, user=a k and 1 more; all other changes wait. "
+        "To override: --allow cut --reason TEXT"
     )
 
 

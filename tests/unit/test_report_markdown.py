@@ -48,7 +48,10 @@ commit `a1b2c3d`
 ⚠ Guard `default_touched`: `user=<default> request_percentage would change; a default applies to \
 many clients`; override it with `--allow default_touched --reason TEXT`.
 
-A run nevertheless restores 1 quota to the last verified value; 3 other changes wait.
+A run nevertheless restores 1 quota to the last verified value: \
+`user=<default> request_percentage`. 3 other changes wait: \
+`client-id=<default>,user=alice consumer_byte_rate`, `client-id=old-etl consumer_byte_rate`, \
+`user=alice producer_byte_rate`.
 
 The broker accepts all 4 changes (validate-only, 1 request, 31 ms).
 """

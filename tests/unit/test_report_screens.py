@@ -38,8 +38,10 @@ payments.yaml:8
 
 The broker accepts all 4 changes (validate-only, 1 request, 31 ms).
 default_touched: user=<default> request_percentage would change; a default applies to many clients
-1 guard blocks this plan. A run nevertheless restores 1 quota to the last verified value; 3 other \
-changes wait. Override it with --allow default_touched --reason TEXT \
+1 guard blocks this plan. A run nevertheless restores 1 quota to the last verified value: \
+user=<default> request_percentage. 3 other changes wait: client-id=<default>,user=alice \
+consumer_byte_rate, client-id=old-etl consumer_byte_rate, user=alice producer_byte_rate. \
+Override it with --allow default_touched --reason TEXT \
 (in Airflow, approve the plan).
 """
 

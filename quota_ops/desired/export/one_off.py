@@ -6,6 +6,7 @@ from itertools import groupby
 from quota_ops.desired.export.quotas_text import left_out_comments, quota_entry
 from quota_ops.desired.export.writable import split_writable
 from quota_ops.desired.read import Desired
+from quota_ops.model.effect import Effect
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import any_accepts
 from quota_ops.model.guard import Guard
@@ -68,6 +69,17 @@ class OneOff:
         ):
             return f"{undeclared}: {kept or clears}"
         return f"{undeclared}; runs leave it alone"
+
+    def find_overridden(self, row: BatchRow, effect: Effect | None) -> DesiredRow | None:
+        """Return a declared row of which a changed row, unless Git declares it, takes clients."""
+        if row.id in self._rows or row.after is None or effect is None:
+            return None
+        taken = (
+            self._rows.get(Key(limits.before.entity, row.key))
+            for limits in effect.classes
+            if limits.before is not None and limits.before.entity != row.entity
+        )
+        return next((known for known in taken if known is not None), None)
 
     def _compare_with_declared(
         self, row: BatchRow, declared: DesiredRow, verified: float | None, *, is_managed: bool

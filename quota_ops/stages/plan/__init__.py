@@ -12,7 +12,7 @@ from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
-from quota_ops.model.guard_rules import EarlierRuns, judge
+from quota_ops.model.guard_rules import EarlierRuns, judge, name_rows
 from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.rows import DesiredRow, Key
@@ -160,7 +160,9 @@ def _sum_by_owner(rows: Iterable[DesiredRow]) -> Totals:
 def refuse_unless_guards_pass(plan: Plan) -> None:
     """Raise GuardsRefused when a guard blocks the plan and is not overridden."""
     if plan.refused:
-        blocking, remedy = format_blocking(plan.refused, len(plan.repairs))
+        blocking, remedy = format_blocking(
+            plan.refused, name_rows(plan.repairs) if plan.repairs else ""
+        )
         what = "guards block this plan"
         if plan.strict_policy.approval is ApprovalPolicy.NEVER:
             what = "cluster.yaml sets approval: never, so only --allow overrides guards"
