@@ -1,6 +1,6 @@
 """The step between what Git declares and what is compared: limits of the whole cluster are divided.
 
-Only runs that declare such limits have its artefacts, declared.parquet and brokers.json.
+Only runs that declare such limits have its artifacts, declared.parquet and brokers.json.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
