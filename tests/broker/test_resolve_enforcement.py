@@ -7,9 +7,11 @@ within two seconds; from then on a client's rate is its limit within a few per c
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.precedence.resolution import Limits, Resolution
@@ -109,3 +111,28 @@ def test_levels_without_a_user(quick: RunningBroker, cluster: Cluster) -> None:
         Client(PRODUCE, "heidi", "", None),
     )
     check(quick, cluster, limits, clients)
+
+
+GROUP = f"""\
+owner: team
+groups:
+  - name: jobs
+    members: [{{user: alice}}, {{user: bob, weight: 3}}]
+    budget: {{{PRODUCE}: 160000}}
+"""
+
+
+def test_members_of_a_group(quick: RunningBroker, cluster: Cluster, tmp_path: Path) -> None:
+    """A producer of a group is throttled to its own share, whatever the others leave."""
+    (tmp_path / "cluster.yaml").write_text("cluster_id: a\nconnection: b\n", "utf-8")
+    (tmp_path / "team.yaml").write_text(GROUP, "utf-8")
+    shares = {row.entity: {row.key: row.value} for row in read_cluster(tmp_path).rows}
+
+    assert shares == {"user=alice": {PRODUCE: 40_000.0}, "user=bob": {PRODUCE: 120_000.0}}
+    check(quick, cluster, shares, (Client(PRODUCE, "alice", "app", "user"),))
+    check(
+        quick,
+        cluster,
+        shares,
+        (Client(PRODUCE, "alice", "app", "user"), Client(PRODUCE, "bob", "app", "user")),
+    )
