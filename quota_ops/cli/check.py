@@ -113,7 +113,7 @@ def check_clusters(
         refuse_stray_files,
     )
     from quota_ops.desired.git.commit import read_whole_checkout
-    from quota_ops.desired.read import find_cluster
+    from quota_ops.desired.read import find_cluster, find_unused_files
 
     def read(folder: Path) -> "Desired":
         return read_whole_checkout(folder, file_cache, at=at).divide(brokers, folder)
@@ -131,8 +131,9 @@ def check_clusters(
         )
         for folder in folders
     ]
+    unused = [] if clusters else find_unused_files(desired_state, folders)
     try:
-        _show_all(checked, output, strict=strict)
+        _show_all(checked, output, strict=strict, unused=unused)
     finally:  # even after an error: all problems are listed in one pass
         if not clusters:
             refuse_stray_files(desired_state)
@@ -162,13 +163,21 @@ def check_run(
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
 
 
-def _show_all(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> None:
-    if output not in {TEXT, _JSONL}:
-        click.echo(json.dumps({"clusters": checked}, indent=1))
+def _show_all(
+    checked: Sequence[dict[str, Any]], output: str, *, strict: bool, unused: Sequence[str] = ()
+) -> None:
+    from quota_ops.desired.files import SHARED
+
+    if output == TEXT:
+        for file in unused:
+            remedy = "List it under use in a cluster.yaml, or delete it."
+            click.echo(f"{SHARED}/{file}: no cluster uses this file. {remedy}")
+    elif output != _JSONL:
+        click.echo(json.dumps({"clusters": checked, "unused_shared_files": unused}, indent=1))
     has_unsilenced = any(
         finding["silenced"] is None for one in checked for finding in one["findings"]
     )
-    if any(one["problems"] for one in checked) or (strict and has_unsilenced):
+    if any(one["problems"] for one in checked) or (strict and (has_unsilenced or unused)):
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)
 
 

@@ -18,7 +18,7 @@ MAX_FOLDERS = 20
 MAX_LISTED = 20_000
 """How many files and folders a cluster's folder may contain."""
 
-_YAML = (".yaml", ".yml")
+YAML = (".yaml", ".yml")
 _MARKDOWN = ".md"
 _GIT = ".git"
 _GITS_FILES = frozenset(
@@ -114,7 +114,7 @@ def list_stray_files(desired_state: Path) -> tuple[Path, ...]:
         return tuple(
             desired_state / one.name
             for one in folder.entries()
-            if one.name.endswith(_YAML)
+            if one.name.endswith(YAML)
             and one.kind is not Kind.FOLDER
             and not one.name.startswith(".")
         )
@@ -140,7 +140,7 @@ def _is_cluster(folder: Folder, entry: Entry) -> bool:
     if entry.name.startswith("."):
         return entry.kind is Kind.FOLDER and _has_cluster_yaml(folder, entry.name)
     if entry.kind is Kind.LINK:
-        return not entry.name.endswith((*_YAML, _MARKDOWN))
+        return not entry.name.endswith((*YAML, _MARKDOWN))
     return entry.kind is Kind.FOLDER and _has_yaml(folder, entry.name)
 
 
@@ -165,7 +165,7 @@ def _has_yaml(folder: Folder, name: str) -> bool:
                 return True
             continue
         folders = [f"{name}/{one.name}" for one in entries if one.kind is Kind.FOLDER]
-        if any(one.name.endswith(_YAML) and one.kind is not Kind.FOLDER for one in entries):
+        if any(one.name.endswith(YAML) and one.kind is not Kind.FOLDER for one in entries):
             return True
         if folders and name.count("/") >= MAX_FOLDERS:
             return True
@@ -242,7 +242,7 @@ def _refuse_entry(entry: Entry) -> tuple[str, str] | None:
         return NOT_A_FILE
     if not entry.name.isprintable():
         return "The name of the file contains unprintable characters.", "Rename it."
-    if not entry.name.endswith((*_YAML, _MARKDOWN)):
+    if not entry.name.endswith((*YAML, _MARKDOWN)):
         remedy = "If it contains quotas, rename it to .yaml; otherwise move it out of this folder."
         return "The file is neither YAML nor Markdown.", remedy
     return None

@@ -33,7 +33,7 @@ from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.inventory import read_inventory_files
 from quota_ops.desired.owners import refuse_foreign
 from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows
-from quota_ops.desired.shared import add_shared_profiles
+from quota_ops.desired.shared import add_shared_profiles, list_shared_files
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
     SizeBudget,
@@ -180,6 +180,16 @@ def find_clusters_that_use(
         if cluster is None or any(use.file in files for use in cluster.uses):
             found.add(name)
     return found
+
+
+def find_unused_files(desired_state: Path, folders: Iterable[Path]) -> list[str]:
+    """Return the shared files that no cluster uses; none if a cluster.yaml has problems."""
+    files = list_shared_files(desired_state)
+    clusters = [read_cluster_yaml(folder, Problems()) for folder in folders] if files else []
+    if None in clusters:
+        return []
+    used = {use.file for cluster in clusters if cluster for use in cluster.uses}
+    return [file for file in files if file not in used]
 
 
 def find_policy(folder: Path) -> Policy | None:

@@ -6,7 +6,7 @@ from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 
 from quota_ops.desired.cluster_file import ClusterFile
-from quota_ops.desired.files import SHARED
+from quota_ops.desired.files import SHARED, YAML
 from quota_ops.desired.limits import Limit
 from quota_ops.desired.profiles import Profile, read_profiles
 from quota_ops.desired.uses import Use
@@ -28,6 +28,17 @@ def shared_folder(folder: Path) -> Path:
 def shared_name(file: str) -> str:
     """Return the path of a shared file from a cluster's folder."""
     return f"../{SHARED}/{file}"
+
+
+def list_shared_files(desired_state: Path) -> list[str]:
+    """List the names of the shared files; none if there is no folder of them."""
+    try:
+        with open_folder(desired_state / SHARED, own=2) as shared:
+            return [entry.name for entry in shared.entries() if entry.name.endswith(YAML)]
+    except OSError as error:
+        if find_limit(error):
+            raise
+        return []
 
 
 def add_shared_profiles(

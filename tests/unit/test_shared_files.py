@@ -139,3 +139,21 @@ def test_shared_files_are_compared_with_the_commit(desired_state: Path) -> None:
     shared.write_text(shared.read_text().replace("15", "16"))
 
     assert found(desired_state / "small") == uncommitted(root, "../_shared/gold.yaml")
+
+
+def test_a_shared_file_that_no_cluster_uses(desired_state: Path) -> None:
+    """A check of all clusters names it; a check of one, or beside an unreadable one, does not."""
+    (desired_state / "_shared" / "old.yaml").write_text("profiles: {}\n")
+
+    def check(*arguments: str) -> tuple[int, str]:
+        where = ("--desired-state", str(desired_state))
+        ended = CliRunner().invoke(main, ["check", *arguments, *where])
+        return ended.exit_code, ended.stdout
+
+    words = "_shared/old.yaml: no cluster uses this file. List it under use in a cluster.yaml, or"
+    assert check()[0] == 0
+    assert check()[1].endswith(f"{words} delete it.\n")
+    assert json.loads(check("--format", "json")[1])["unused_shared_files"] == ["old.yaml"]
+    assert "/old.yaml: no" not in check("large")[1]
+    (desired_state / "large" / "cluster.yaml").write_text("use: [old.yaml]\n")
+    assert "/old.yaml: no" not in check()[1]
