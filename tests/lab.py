@@ -23,7 +23,8 @@ from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_files import PLAN
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import last_number, runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 from tests.calling import call_cli

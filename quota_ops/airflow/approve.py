@@ -113,7 +113,14 @@ class Approve(ApprovalOperator):
 
     def execute(self, context: "Context") -> str:
         """Return the digest of a plan that needs no approval; otherwise wait for a decision."""
-        from quota_ops.model.approval import Author, DecisionKind, find_login, needs_approval
+        from quota_ops.model.approval import (
+            Author,
+            Decision,
+            DecisionKind,
+            find_login,
+            needs_approval,
+        )
+        from quota_ops.model.stored import to_json
         from quota_ops.runs.approvals import (
             find_approval,
             make_decision,
@@ -144,7 +151,7 @@ class Approve(ApprovalOperator):
             # Airflow keeps it in its database and passes it to execute_complete.
             raise TaskAwaitingInput(
                 method_name=waiting.method_name,
-                kwargs={"pending": pending.as_json()},
+                kwargs={"pending": to_json(Decision, pending)},
                 timeout=waiting.timeout,
             ) from None
         raise AssertionError("Airflow did not wait for a decision")
@@ -190,7 +197,7 @@ class Approve(ApprovalOperator):
         from quota_ops.report.page import as_html
         from quota_ops.runs.approvals import read_plan
         from quota_ops.stages.report.run_report import read_report
-        from quota_ops.store.run_folder import PAGE
+        from quota_ops.store.run_files import PAGE
 
         plan, report = read_plan(run.folder), read_report(run.folder)
         until, page = datetime.now(UTC) + self.timeout, run.folder.place / PAGE
@@ -204,6 +211,7 @@ def _read_decision(event: Mapping[str, Any], pending: Mapping[str, Any]) -> "Dec
     """Return the pending decision, completed by Airflow's event; the API may give any reason."""
     from quota_ops.model.approval import Decision, DecisionKind
     from quota_ops.model.moment import iso_utc
+    from quota_ops.model.stored import from_json
     from quota_ops.model.text import clean_text
 
     said = (
@@ -213,7 +221,7 @@ def _read_decision(event: Mapping[str, Any], pending: Mapping[str, Any]) -> "Dec
     )
     by, reason = event["responded_by_user"], event["params_input"].get("why")
     return replace(
-        Decision.from_json(pending),
+        from_json(Decision, dict(pending)),
         said=DecisionKind.NOTHING if event.get("timedout") else said,
         by=None if by is None else clean_text(str(by["name"])),
         at=iso_utc(event["responded_at"]),

@@ -41,7 +41,7 @@ def drifted_asset(cluster: str) -> Asset:
 def emit_applied(folder: "RunFolder") -> None:
     """Emit the event of `applied_asset` if the run changed anything."""
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_folder import APPLIED as OUTCOMES
+    from quota_ops.store.run_files import APPLIED as OUTCOMES
 
     if any(outcome.was_written for outcome in folder.outcomes(OUTCOMES)):
         event = make_event(read_report(folder))

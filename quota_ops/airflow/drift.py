@@ -157,7 +157,7 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
     """Write the report of a cluster, and return its drift."""
     from quota_ops.report.summary import summarize
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_folder import PAGE, REPORT
+    from quota_ops.store.run_files import PAGE, REPORT
 
     with open_run(cluster, run_store) as opened:
         folder = opened.folder.with_cache()
@@ -181,10 +181,11 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
 @log_errors()
 def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     """Write one page about all clusters, then fail if any could not be compared."""
-    from quota_ops.report.fleet import as_markdown, as_text
+    from quota_ops.report.fleet import as_text
     from quota_ops.report.fleet_page import as_html
     from quota_ops.store.json_text import json_text
-    from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
+    from quota_ops.store.run_files import ABOUT, PAGE
+    from quota_ops.store.run_folder import RunFolder
     from quota_ops.store.run_store import safe_name
 
     read, errors = work_on_each(clusters, partial(read_cluster, run_store=run_store))
@@ -206,7 +207,6 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     missed = [name for name, report in fleet if isinstance(report, str)]
     history = history._replace(changes=changes, looks=read_last_looks(store, missed))
     folder.write_text(PAGE, as_html(fleet, links, history, about["started"]))
-    folder.write_text("report.md", as_markdown(fleet))
     folder.write_text("report.txt", text)
     newest = json_text({"run": folder.place.name, "started": about["started"]})
     (store.newest_overviews / safe_name(dag_id)).replace(newest.encode())

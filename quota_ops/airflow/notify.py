@@ -82,7 +82,7 @@ def make_failure_callback(
     """Make the callback for a reconcile run that did not succeed."""
 
     def notify_failure(context: "Context") -> None:
-        from quota_ops.store.run_folder import PAGE
+        from quota_ops.store.run_files import PAGE
 
         if isinstance(getattr(context.get("exception"), "error", None), NotBegun):
             return
@@ -98,7 +98,7 @@ def make_overview_callback(run_store: str | None, notify: Notify) -> Callback:
     """Make the callback for a drift run in which a cluster could not be compared."""
 
     def notify_overview(context: "Context") -> None:
-        from quota_ops.store.run_folder import PAGE
+        from quota_ops.store.run_files import PAGE
 
         store = find_store(run_store)
         page = store.overview(name_run(context)) / PAGE

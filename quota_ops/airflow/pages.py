@@ -18,7 +18,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.provider import PAGES
 from quota_ops.report.template import describe_policy
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
+from quota_ops.store.run_files import ABOUT, PAGE
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
 
 app = FastAPI(openapi_url=None)

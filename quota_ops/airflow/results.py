@@ -19,10 +19,10 @@ def describe_result(stage: str, folder: "RunFolder") -> str:
     from quota_ops.report.sentences import validated_words
     from quota_ops.report.summary import summarize
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_folder import APPLIED
+    from quota_ops.store.run_files import APPLIED
 
     if stage == "describe":
-        cluster = folder.about()["cluster"]
+        cluster = folder.about().cluster
         return f"{cluster} stores {counted(folder.count(ACTUAL), 'quota')}."
     if stage == "apply":
         outcomes = folder.outcomes(APPLIED)

@@ -78,7 +78,7 @@ class SparkDiff(SparkSubmitOperator):
 
         Fails if one could not be compared. The job records in each folder how its diff ended.
         """
-        from quota_ops.store.run_folder import stage_file
+        from quota_ops.store.run_files import STAGE
 
         with log_errors():
             folders = [start_folder(one, self.run_store) for one in self.clusters]
@@ -88,7 +88,7 @@ class SparkDiff(SparkSubmitOperator):
             if not described:
                 raise AirflowSkipException("no cluster was described")
             for folder in described:
-                (folder.place / stage_file("diff")).delete()
+                (folder.place / STAGE.of("diff")).delete()
             with _record_missing_ends(described):
                 self._compare(context, [folder.place for folder in described])
             result = self._describe_results(described)
@@ -125,7 +125,7 @@ class SparkDiff(SparkSubmitOperator):
 
         if len(folders) == 1:
             return describe_result("diff", folders[0])
-        counts = {str(run.about()["cluster"]): run.count(DIFFERENCES) for run in folders}
+        counts = {str(run.about().cluster): run.count(DIFFERENCES) for run in folders}
         differing = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
         found = counted(sum(counts.values()), "difference")
         found = f"{found}: {differing}" if differing else found

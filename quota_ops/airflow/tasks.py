@@ -119,7 +119,7 @@ def validate(cluster: ClusterFolder, run_store: str | None) -> str:
 @log_errors()
 def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
     """Write the approved plan; a retry after a crash resumes where the last try stopped."""
-    from quota_ops.store.run_folder import APPLIED
+    from quota_ops.store.run_files import APPLIED
 
     if not approved:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
@@ -139,7 +139,7 @@ def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
 @log_errors()
 def verify(cluster: ClusterFolder, run_store: str | None) -> str:
     """Read the changes back from every broker, and record them in the ledger."""
-    from quota_ops.store.run_folder import APPLIED
+    from quota_ops.store.run_files import APPLIED
 
     with open_run(cluster, run_store) as run:
         if not run.folder.has(APPLIED):
@@ -155,7 +155,7 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
     """Write the report however the run ended, then fail if an earlier task did."""
     from quota_ops.report.text_report import as_text
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_folder import PAGE, REPORT
+    from quota_ops.store.run_files import PAGE, REPORT
 
     _refuse_unless_begun()
     with open_run(cluster, run_store) as opened:

@@ -90,7 +90,7 @@ def accept(
     from quota_ops.model.tables import DIFFERENCES
     from quota_ops.report.layout import Tone, line
     from quota_ops.runs.alter import list_altered
-    from quota_ops.store.run_folder import ALTER
+    from quota_ops.store.run_files import ALTER
     from quota_ops.store.run_names import find_run
 
     if not (names or defaults or anyone or everything):
@@ -122,7 +122,7 @@ def accept(
             f"run {folder.place.name} found no drift among these quotas{others}",
             f"What it found: quota-ops show {quote(session.policy.cluster)}/{folder.place.name}",
         )
-    reason = folder.read_json(ALTER)["reason"] if is_alter else None
+    reason = folder.read(ALTER).reason if is_alter else None
     found = accept_rows(
         session.folder,
         drifted,

@@ -62,7 +62,7 @@ def adopt(
     from quota_ops.runs.command_record import open_run_cluster
     from quota_ops.runs.ownership import Attribution, adopt_quotas
     from quota_ops.store.holds import holds_now
-    from quota_ops.store.run_folder import ADOPTED
+    from quota_ops.store.run_files import ADOPTED
 
     who = parse_wanted(names, defaults, anyone, everything=everything)
     session = Session.start(cluster, desired_state, run_store, connection_file)

@@ -100,7 +100,6 @@ def alter(
     from quota_ops.cli.run_end import record_command, record_command_if_stopped
     from quota_ops.cli.session import Session
     from quota_ops.desired.pauses import find_pause
-    from quota_ops.model.alteration import altered_keys
     from quota_ops.model.approval import find_login
     from quota_ops.model.outcome import Status
     from quota_ops.report.alteration import AlterReport
@@ -108,10 +107,10 @@ def alter(
     from quota_ops.runs.alter import alter_quotas, refuse_protected
     from quota_ops.runs.command_record import open_run_cluster, start_command_run
     from quota_ops.runs.ownership import Attribution
-    from quota_ops.stages.plan.effects import EFFECTS, read_effects
+    from quota_ops.stages.plan.effects import read_effects
     from quota_ops.stages.report.end_record import find_audit_connection
     from quota_ops.store.attempt import report_sent
-    from quota_ops.store.run_folder import ALTER, APPLIED
+    from quota_ops.store.run_files import ALTER, APPLIED, EFFECTS
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
     if source is None:
@@ -154,7 +153,7 @@ def alter(
                     done.rows,
                     done.outcomes,
                     done.guards,
-                    run.read_as(ALTER, altered_keys) if sent else frozenset(),
+                    frozenset(run.read(ALTER).changing) if sent else frozenset(),
                     _compare_git(session, desired),
                     find_pause(session.policy, datetime.now(UTC)),
                     sent,

@@ -158,7 +158,7 @@ def check_run(
     from quota_ops.stages.check import check_desired_state
 
     run = open_unwritten_run(run_folder, None, "check")
-    folder = find_cluster(run.about()["cluster"], desired_state)
+    folder = find_cluster(run.about().cluster, desired_state)
     read = partial(check_desired_state, run, folder, file_cache=file_cache)
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
 

@@ -76,10 +76,10 @@ def _find(
     """Return the effects that the run has, or else compute them; the rows are read on demand."""
     from quota_ops.sql import client_effects as stored
     from quota_ops.sql.embedded_effects import EmbeddedEffects
+    from quota_ops.store.run_files import CLIENT_COUNTS
     from quota_ops.store.run_store import open_place
 
-    if inventory is None and folder.has(stored.SUMMARY):
-        kept = stored.read_client_effects(folder)
+    if inventory is None and (kept := folder.find(CLIENT_COUNTS)):
         return kept, stored.read_effect_rows(folder, kept)
     to = open_place(scratch) / "client_effects"
     found = stored.find_client_effects(EmbeddedEffects(), folder, to, inventory)
@@ -95,8 +95,9 @@ def _show(
     is_kept: bool,
 ) -> None:
     from quota_ops.cli.console import TEXT, show_screen
-    from quota_ops.model.client_effects import CLIENT_EFFECTS
+    from quota_ops.model.client_effects import CLIENT_EFFECTS, InventoryEffects
     from quota_ops.model.plan import SHORT
+    from quota_ops.model.stored import to_json
     from quota_ops.report.client_effects import client_effects_screen, rank_by_loss
 
     plan, digest = folder.plan()
@@ -104,7 +105,7 @@ def _show(
         head = {
             "run": str(folder.place) if is_kept else None,
             "plan": digest,
-            **found.as_json(),
+            **to_json(InventoryEffects, found),
             "total": found.total._asdict(),
         }
         click.echo(f'{json.dumps(head)[:-1]}, "clients": [')

@@ -39,5 +39,5 @@ def holds(
     if output == TEXT:
         show_screen(holds_screen(listed, now))
     else:
-        found = [one.as_json() for one in listed]
+        found = [hold.as_json() for hold in listed]
         click.echo(json.dumps({"holds": found}, ensure_ascii=False, indent=1))

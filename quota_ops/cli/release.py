@@ -117,7 +117,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     from quota_ops.report.ownership import format_released, released_screen
     from quota_ops.runs.ownership import release_quotas
     from quota_ops.store.holds import holds_now
-    from quota_ops.store.run_folder import RELEASED
+    from quota_ops.store.run_files import RELEASED
 
     policy, session = run.desired.policy, run.session
     desired_rows = {row.id: row for row in run.desired.rows}

@@ -18,7 +18,7 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, 
 def report(**typed: Any) -> None:
     """Write the report of a run, or of a cluster's current drift.
 
-    Writes HTML, Markdown, text and JSON to the run's folder, and nothing to the cluster.
+    Writes HTML, text and JSON to the run's folder, and nothing to the cluster.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command
 

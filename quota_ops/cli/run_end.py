@@ -20,7 +20,8 @@ from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_run_history
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
+from quota_ops.store.run_files import PAGE, REPORT
+from quota_ops.store.run_folder import RunFolder
 
 MOST = 200
 """Rows that a screen lists; the report has them all."""
@@ -74,7 +75,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
 def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
     """Return the line with the command that writes the shown plan, if the broker accepts it."""
     plan = report.plan
-    if (time := folder.about()["as_of"]) is not None:
+    if (time := folder.about().as_of) is not None:
         return (line(f"as of {time}: this plan cannot be applied"),)
     if command not in {"plan", "validate", "rollback"} or plan is None or not plan.writes:
         return ()

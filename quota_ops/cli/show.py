@@ -1,7 +1,6 @@
 """The command that shows the report of an earlier run."""
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +11,7 @@ from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from quota_ops.model.report import Report
-    from quota_ops.report.layout import Line, Screen, Table
+    from quota_ops.report.layout import Screen
     from quota_ops.store.run_folder import RunFolder
 
 
@@ -65,27 +64,27 @@ def _records(folder: "RunFolder", report: "Report") -> "Screen":
     from quota_ops.report.alteration import result_words
     from quota_ops.report.layout import Tone, line
     from quota_ops.report.run_list import record_screen
-    from quota_ops.store.run_folder import ADOPTED, ALTER, RELEASED
+    from quota_ops.store.run_files import ALTER, RELEASED
 
+    try:
+        record = folder.record()
+    except InvalidInput as error:
+        return (line(error.message, Tone.REFUSAL),)
+    if record is None:
+        return ()
+    if not folder.has(ALTER):
+        return record_screen("Released" if folder.has(RELEASED) else "Adopted", record)
     sent = bool(report.applied)
     results = {
         one.entity: result_words(one, sent=sent) for one in report.applied or report.validated
     }
     altered = "Altered" if any(one.was_written for one in report.applied) else "Requested changes"
-    blocks: list[Line | Table] = []
-    for name, heading in ((ALTER, altered), (ADOPTED, "Adopted"), (RELEASED, "Released")):
-        if folder.has(name):
-            show = partial(record_screen, heading, results=results if name == ALTER else None)
-            try:
-                blocks += folder.read_as(name, show)
-            except InvalidInput as error:
-                blocks.append(line(error.message, Tone.REFUSAL))
-    return blocks
+    return record_screen(altered, record, results)
 
 
 def _place(folder: "RunFolder") -> "Screen":
     from quota_ops.report.layout import Tone, line
-    from quota_ops.store.run_folder import PAGE
+    from quota_ops.store.run_files import PAGE
 
     page = folder.place / PAGE
     last = f"report: {page}" if page.exists() else f"run: {folder.place}"

@@ -31,13 +31,8 @@ from quota_ops.stages.diff import EMBEDDED
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.store.attempt import state_sent
 from quota_ops.store.object_client import DENIED
-from quota_ops.store.run_folder import (
-    ABOUT,
-    APPLIED,
-    DESCRIBED,
-    PLAN,
-    RunFolder,
-)
+from quota_ops.store.run_files import APPLIED, DESCRIBED, PLAN
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import (
     RunStore,
     find_outer_store,
@@ -173,9 +168,9 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     folder = _start_run(name, store, cluster, typed)
     by, login = approval.author
     if by not in {None, login}:  # the default of --by is the login
-        folder.write_json(ABOUT, {**folder.read_json(ABOUT), "by": by})
+        folder.change_about(by=by)
     if typed.as_of is not None:
-        folder.write_json(ABOUT, {**folder.read_json(ABOUT), "as_of": typed.as_of})
+        folder.change_about(as_of=typed.as_of)
     stages = [one for one in CHAINS[name] if typed.actual is None or one in SNAPSHOT_STAGES]
     return _Begun(folder.with_cache(), store, cluster_folder, stages)
 
@@ -235,7 +230,7 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
 def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -> None:
     """Show what is unknown because a snapshot was used instead of the cluster."""
     if folder.has(DESCRIBED):
-        warn_unnamed(actual, folder.read_json(DESCRIBED)["cluster_id"], folder.policy())
+        warn_unnamed(actual, folder.read(DESCRIBED).cluster_id, folder.policy())
     if shown.plan is not None and output == TEXT:
         click.echo(f"offline, against {actual}: not validated by a broker")
 

@@ -1,1 +1,1 @@
-"""What a quota is: plain frozen values, the standard library only."""
+"""What a quota is: plain frozen values, the standard library and msgspec only."""

@@ -11,8 +11,8 @@ from typing import Any
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit, same
-from quota_ops.model.rows import BatchRow, Key, Targets
+from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
+from quota_ops.model.rows import BatchRow, Key
 from quota_ops.model.snapshot import EXAMPLE, numbered_rows
 from quota_ops.model.specification import require_text
 
@@ -34,27 +34,6 @@ def group_alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
         Alteration(Entity.parse(entity), tuple((row.key, row.after) for row in group))
         for entity, group in groupby(rows, key=lambda row: row.entity)
     )
-
-
-def altered_keys(values: Mapping[str, Any]) -> frozenset[Key]:
-    """Return the entity and key of each change in alter.json that changes a value.
-
-    Clearing a missing key or setting the stored value changes nothing.
-    """
-    return frozenset(
-        Key(row["entity"], row["key"])
-        for row in values["changes"]
-        if not same(_number(row["before"]), _number(row["after"]))
-    )
-
-
-def altered_targets(values: Mapping[str, Any]) -> Targets:
-    """Return the value that each change in alter.json sets, by entity and key."""
-    return {Key(row["entity"], row["key"]): _number(row["after"]) for row in values["changes"]}
-
-
-def _number(value: float | str | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def count_altered(keys: Collection[Key], outcomes: Iterable[Outcome]) -> int:

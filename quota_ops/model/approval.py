@@ -2,17 +2,17 @@
 
 import os
 import pwd
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from shlex import quote
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from quota_ops.model.field_types import check_types, refuse_unknown
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import ApprovalPolicy
+from quota_ops.model.stored import to_json
 
 LARGE = 100
 """Approving a plan with this many changes or more requires typing the cluster's name."""
@@ -71,29 +71,9 @@ class Decision:
         return tuple(sorted({one.guard for one in self.shown}))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the decision as JSON values."""
-        shown = [asdict(one) for one in self.shown]
-        return asdict(self) | {
-            "said": self.said.value,
-            "guards": list(self.guards),
-            "shown": shown,
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else.
-
-        A decision of the first version has only names of guards, which match no current finding.
-        """
-        refuse_unknown(values, (*(field.name for field in fields(cls)), "guards"))
-        texts = {name: values[name] for name in ("digest", "at", "reason", "run")}
-        by, login, guards = values["by"], values.get("login"), list(values["guards"])
-        if not all(isinstance(one, str) for one in (*texts.values(), *guards, by or "")):
-            raise TypeError(f"{dict(values)!r} is not a decision")
-        found = values.get("shown", [{"guard": one, "message": ""} for one in guards])
-        shown = check_types([GuardFinding(**one) for one in found])
-        decision = cls(DecisionKind(values["said"]), shown=shown, by=by, login=login, **texts)
-        return check_types([decision])[0]
+        """Return the decision and its guards as JSON values, for programs."""
+        values: dict[str, Any] = to_json(Decision, self)
+        return values | {"guards": list(self.guards)}
 
 
 def select_valid_decisions(

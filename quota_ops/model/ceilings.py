@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 from quota_ops.model.difference import Action, Difference
-from quota_ops.model.field_types import check_types
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.text import counted
@@ -26,15 +25,6 @@ class Ceiling:
     owner: str
     each: Limits = ()
     total: Limits = ()
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Parse what `asdict` returned; TypeError for anything else."""
-        each, total = (
-            tuple((str(key), float(value)) for key, value in values[name])
-            for name in ("each", "total")
-        )
-        return check_types([cls(values["owner"], each, total)])[0]
 
 
 def exceeds_ceiling(row: Difference, policy: "Policy") -> bool:

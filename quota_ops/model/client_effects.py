@@ -1,7 +1,7 @@
 """The effects of changed quotas on the clients of an inventory."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from quota_ops.model.entity import CLIENT_ID
 from quota_ops.model.tables import derive_table
@@ -61,7 +61,7 @@ class OwnerEffects(NamedTuple):
     no_longer_limited: int
     losing: int
     throttled: int
-    shared_differently: int = 0
+    shared_differently: int
 
 
 INVENTORY = derive_table("inventory", InventoryRow, client_id=CLIENT_ID)
@@ -94,13 +94,3 @@ class InventoryEffects:
         columns = zip(*(one[1:] for one in self.owners), strict=True)
         numbers = [sum(column) for column in columns] or [0] * (len(OwnerEffects._fields) - 1)
         return OwnerEffects(None, *numbers)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "inventory": self.inventory,
-            "attempt": self.attempt,
-            "computed_from": self.computed_from,
-            "owners": [one._asdict() for one in self.owners],
-            "trouble": self.trouble,
-        }

@@ -1,10 +1,6 @@
 """Facts that brokers report about themselves besides quotas; findings and warnings use them."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any, Self
-
-from quota_ops.model.field_types import check_types
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,42 +47,3 @@ class ClusterFacts:
         Such a class replaces Kafka's own decision on limits, and may ignore stored ones (KIP-257).
         """
         return tuple(sorted({one.callback_class for one in self.brokers if one.callback_class}))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the facts as JSON values, with names sorted."""
-        return {
-            "principal": self.principal,
-            "client_id": self.client_id,
-            "brokers": [
-                {field.name: getattr(one, field.name) for field in fields(one)}
-                for one in self.brokers
-            ],
-            "scram_users": _sorted(self.scram_users),
-            "acl_principals": _sorted(self.acl_principals),
-            "lacks_describe": self.lacks_describe,
-            "late": list(self.late),
-            "late_users": self.late_users,
-        }
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """Parse the output of `as_json`; KeyError or TypeError for anything else."""
-        facts = cls(
-            brokers=check_types([BrokerFacts(**one) for one in values["brokers"]]),
-            principal=values["principal"],
-            client_id=values["client_id"],
-            scram_users=_names(values["scram_users"]),
-            acl_principals=_names(values["acl_principals"]),
-            lacks_describe=values["lacks_describe"],
-            late=tuple(values["late"]),
-            late_users=values["late_users"],
-        )
-        return check_types([facts])[0]
-
-
-def _sorted(names: frozenset[str] | None) -> list[str] | None:
-    return None if names is None else sorted(names)
-
-
-def _names(values: Iterable[str] | None) -> frozenset[str] | None:
-    return None if values is None else frozenset(values)

@@ -90,6 +90,10 @@ class EntityGroup:
     text: str
     entities: frozenset[str] = field(compare=False)
 
+    def __post_init__(self) -> None:
+        for name in self.entities:
+            Entity.parse(name)
+
     def accepts(self, entity: Entity) -> bool:
         """Return whether the entity is one of them."""
         return entity.text in self.entities

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from quota_ops.model.text import plural
 
@@ -136,11 +136,6 @@ def make_finding(
     text = json.dumps([names, what], sort_keys=True, separators=(",", ":"))
     subject = hashlib.sha256(text.encode()).hexdigest()[:32]
     return GuardFinding(str(guard), message, None, len(rows), share, subject)
-
-
-def read_guards(values: Mapping[str, Any]) -> tuple[GuardFinding, ...]:
-    """Return the guards that alter.json names; an earlier version of quota-ops wrote none."""
-    return tuple(GuardFinding(**one) for one in values.get("guards", ()))
 
 
 def format_override(*guards: str) -> str:

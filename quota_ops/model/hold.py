@@ -3,16 +3,14 @@
 A hold ends without an event: `select_current_holds` leaves it out from its end on.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 from quota_ops.model.entity import Entity
-from quota_ops.model.field_types import refuse_unknown
 from quota_ops.model.filter import EntityFilter, EntityGroup
-from quota_ops.model.moment import iso_utc
-from quota_ops.model.policy import filter_from_json, filter_json
+from quota_ops.model.stored import to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,41 +36,9 @@ class Hold:
         return f"held until {self.until:%Y-%m-%d %H:%M} UTC by {self.by}: {self.reason}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the hold as JSON values; times are in UTC, to the second."""
-        return {
-            "who": _who_json(self.who),
-            "until": iso_utc(self.until),
-            "by": self.by,
-            "login": self.login,
-            "reason": self.reason,
-            "at": iso_utc(self.at),
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
-        refuse_unknown(values, ("who", "until", "by", "login", "reason", "at"))
-        by, reason, login = values["by"], values["reason"], values.get("login")
-        if not (isinstance(by, str) and isinstance(reason, str) and isinstance(login or "", str)):
-            raise TypeError(f"by is {by!r}, reason is {reason!r}, login is {login!r}")
-        until, at = (datetime.fromisoformat(values[name]) for name in ("until", "at"))
-        if until.tzinfo is None or at.tzinfo is None:
-            raise ValueError(f"{values['until']} or {values['at']} has no zone")
-        return cls(_who_from_json(values["who"]), until, by, reason, at, login)
-
-
-def _who_json(who: EntityFilter | EntityGroup) -> dict[str, Any]:
-    if isinstance(who, EntityGroup):
-        return {"group": who.text, "entities": sorted(who.entities)}
-    return filter_json(who)
-
-
-def _who_from_json(values: dict[str, Any]) -> EntityFilter | EntityGroup:
-    if not isinstance(values.get("group"), str):
-        return filter_from_json(values)
-    for name in values["entities"]:
-        Entity.parse(name)
-    return EntityGroup(values["group"], frozenset(values["entities"]))
+        """Return the hold as JSON values, for programs: the entities as one text."""
+        values: dict[str, Any] = to_json(Hold, self)
+        return values | {"who": self.who.text}
 
 
 def select_current_holds(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:

@@ -1,24 +1,13 @@
 """The age of the brokers' metadata, and the brokers that are absent."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
 
-from quota_ops.model.field_types import check_types
 from quota_ops.model.registration import Absent
 
 OLD = 5.0
 """Seconds after which metadata is old. A broker that follows receives new metadata twice a second,
 even if nothing changes (metadata.max.idle.interval.ms)."""
-
-_YOUNGER: dict[str, Any] = {
-    "observers": (),
-    "answered": (),
-    "absent": (),
-    "complete": None,
-    "needless": (),
-}
-"""Fields that earlier versions did not record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +46,3 @@ class Metadata:
     def missed(self) -> tuple[Absent, ...]:
         """The absent brokers that cluster.yaml does not list as retired."""
         return tuple(one for one in self.absent if one.retired is None)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the metadata as JSON values."""
-        return asdict(self) | {"absent": [one._asdict() for one in self.absent]}
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
-        values = _YOUNGER | values
-        for name in ("led", "complete"):
-            if values[name] not in {True, False, None}:
-                raise TypeError(f"{name} is {values[name]!r}")
-        return cls(
-            led=values["led"],
-            seconds=tuple((int(node), float(age)) for node, age in values["seconds"]),
-            observers=tuple(int(node) for node in values["observers"]),
-            answered=tuple(int(node) for node in values["answered"]),
-            disagree=tuple((int(node), int(rows)) for node, rows in values["disagree"]),
-            absent=check_types([Absent(**one) for one in values["absent"]]),
-            complete=values["complete"],
-            needless=tuple((int(one), str(why)) for one, why in values["needless"]),
-        )

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.field_types import check_types
 from quota_ops.model.text import plural
 
 ALL_DEFAULTS = "defaults"
@@ -43,15 +42,6 @@ class Owner:
         return any(
             path == file or (file.endswith("/") and path.startswith(file)) for file in self.files
         )
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Parse what `asdict` returned; TypeError for anything else."""
-        lists: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in values.items()
-        }
-        return check_types([cls(**lists)])[0]
 
 
 class Claim(NamedTuple):

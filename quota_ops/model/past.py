@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
 
 from quota_ops.model.difference import Difference
 from quota_ops.model.history import DayHistory, QuotaHistory
-from quota_ops.model.quota import json_number, same
+from quota_ops.model.quota import same
 from quota_ops.model.rows import Key
 
 
@@ -42,40 +41,6 @@ class Past:
             return None
         is_last = known.set_at is None or known.altered_at >= known.set_at
         return known if is_last and same(known.altered_value, row.before) else None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the values as JSON stores them."""
-        return {
-            "trouble": self.trouble,
-            "previous": self.previous,
-            "changes": self.changes,
-            "days": [one._asdict() for one in self.days],
-            "quotas": [
-                {
-                    name: json_number(value) if isinstance(value, float) else value
-                    for name, value in one._asdict().items()
-                }
-                for one in self.quotas.values()
-            ],
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Parse what `as_json` returned; raises KeyError or TypeError if it is something else."""
-        quotas = (QuotaHistory(**_numbers(one)) for one in values["quotas"])
-        days = tuple(DayHistory(**one) for one in values["days"])
-        found = {Key(one.entity, one.key): one for one in quotas}
-        changes = tuple(tuple(map(str, one)) for one in values["changes"])
-        return cls(found, days, values["trouble"], values["previous"], changes)
-
-
-_VALUES = ("desired", "actual", "set_value", "altered_value")
-
-
-def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with NaN and infinity as numbers, which JSON has as texts."""
-    found = {name: values[name] for name in _VALUES}
-    return {**values, **{name: one if one is None else float(one) for name, one in found.items()}}
 
 
 def select_past(

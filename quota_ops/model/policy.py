@@ -1,17 +1,16 @@
 """A cluster's policy: its scope, its protected entities, its guards and how runs behave."""
 
-import json
 import re
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 from quota_ops.model.ceilings import Ceiling
 from quota_ops.model.entity import CLIENT_ID, IP, USER
-from quota_ops.model.field_types import check_types, refuse_unknown
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.owners import Owner
 from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE
+from quota_ops.model.stored import to_json
 
 CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 """A file is named after it, so it must be a valid file name and not a path."""
@@ -121,11 +120,6 @@ class Freeze:
     duration: int
     reason: str
 
-    def __post_init__(self) -> None:
-        texts = (self.cron, self.zone, self.reason)
-        if not (all(isinstance(one, str) for one in texts) and isinstance(self.duration, int)):
-            raise TypeError(f"{self} is not a window")
-
 
 @dataclass(frozen=True, slots=True)
 class RetiredBroker:
@@ -133,10 +127,6 @@ class RetiredBroker:
 
     id: int
     reason: str
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.id, int) and isinstance(self.reason, str)):
-            raise TypeError(f"{self} is not a broker")
 
 
 BESIDE = frozenset({"paused", "freeze", "verify", "repository"})
@@ -185,18 +175,10 @@ class Policy:
         return {one.id: one.reason for one in self.retired_brokers}
 
     def as_json(self) -> dict[str, Any]:
-        """Return the policy as JSON values in canonical form, for the digest and policy.json."""
-        return asdict(self) | {
-            "scope": [filter_json(one) for one in self.scope],
-            "protect": [filter_json(one) for one in self.protect],
-            "drift": self.drift.value,
-            "approval": self.approval.value,
-            "freeze": [asdict(one) for one in self.freeze],
-            "verify": self.verify.value,
-            "retired_brokers": [asdict(one) for one in self.retired_brokers],
-            "owners": [_in_lists(owner) for owner in self.owners],
-            "ceilings": [_in_lists(ceiling) for ceiling in self.ceilings],
-        }
+        """Return the policy as JSON values in canonical form, for digests and people."""
+        values: dict[str, Any] = to_json(Policy, self)
+        scope, protect = (list(map(_filter_json, some)) for some in (self.scope, self.protect))
+        return values | {"scope": scope, "protect": protect}
 
     def decisive_fields(self) -> dict[str, Any]:
         """Return the JSON values that decide what is written: all but the folder and BESIDE."""
@@ -221,50 +203,9 @@ class Policy:
         }
         return values
 
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
-        values = YOUNGER | values
-        refuse_unknown(values, (one.name for one in fields(cls)))
-        policy = cls(
-            **{name: values[name] for name in (one.name for one in fields(cls))}
-            | {
-                "scope": tuple(filter_from_json(one) for one in values["scope"]),
-                "protect": tuple(filter_from_json(one) for one in values["protect"]),
-                "drift": DriftPolicy(values["drift"]),
-                "approval": ApprovalPolicy(values["approval"]),
-                "guards": check_types([GuardThresholds(**values["guards"])])[0],
-                "freeze": tuple(Freeze(**one) for one in values["freeze"]),
-                "verify": VerifyPolicy(values["verify"]),
-                "memory": check_types([Memory(**values["memory"])])[0],
-                "retired_brokers": tuple(RetiredBroker(**one) for one in values["retired_brokers"]),
-                "owners": tuple(map(Owner.from_json, values["owners"])),
-                "ceilings": tuple(map(Ceiling.from_json, values["ceilings"])),
-            }
-        )
-        return check_types([policy])[0]
 
-
-def _in_lists(value: Owner | Ceiling) -> dict[str, Any]:
-    """Return the fields as JSON has them: tuples are lists there."""
-    fields_of: dict[str, Any] = json.loads(json.dumps(asdict(value)))
-    return fields_of
-
-
-def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
-    """Return a filter as JSON values, by type."""
+def _filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
     return {
         part.type: {"match": part.match.name.lower(), "name": part.name}
         for part in entity_filter.parts
     }
-
-
-def filter_from_json(values: dict[str, Any]) -> EntityFilter:
-    """Return the filter that `filter_json` wrote; an error for other values, as `from_json`."""
-    for part in values.values():
-        refuse_unknown(part, ("match", "name"))
-    parts = [
-        FilterPart(kind, Match[part["match"].upper()], part["name"])
-        for kind, part in values.items()
-    ]
-    return EntityFilter(check_types(parts))

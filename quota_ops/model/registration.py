@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 
 class Registered(NamedTuple):
@@ -59,16 +59,6 @@ class KnownBrokers:
             ids = {one.id for one in registered}
         first = {one: self.absent.get(one, run) for one in sorted(counted)}
         return type(self)(tuple(sorted(ids)), first)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
-        return {"ids": list(self.ids), "absent": [[one, run] for one, run in self.absent.items()]}
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
-        absent = {int(one): str(run) for one, run in values["absent"]}
-        return cls(tuple(int(one) for one in values["ids"]), absent)
 
 
 NO_BROKERS = KnownBrokers()

@@ -1,7 +1,7 @@
 """The report of a run, its stages, and its line in the list of runs."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from quota_ops.model.past import Past
 from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, HoldRow, Key, OverrideRow
+from quota_ops.model.stored import to_json
 from quota_ops.model.verification import BrokerResult, RowVerdict
 
 
@@ -192,7 +193,8 @@ class RunSummary:
 
     def as_json(self) -> dict[str, Any]:
         """Return the run as JSON values."""
-        return asdict(self) | {"decisions": [one.as_json() for one in self.decisions]}
+        values: dict[str, Any] = to_json(RunSummary, self)
+        return values | {"decisions": [decision.as_json() for decision in self.decisions]}
 
 
 def explain_failure(error: BaseException) -> tuple[StageStatus, str]:

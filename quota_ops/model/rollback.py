@@ -1,12 +1,12 @@
 """A rollback: the verified changes of a run, and which of them can be rolled back."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 from quota_ops.model.commit import named
 from quota_ops.model.difference import WRITES, Difference, Kind
-from quota_ops.model.quota import json_number, same
+from quota_ops.model.quota import same
 from quota_ops.model.rows import Key, LedgerRow
 
 NOT_READ_BACK = "that run did not verify it"
@@ -91,28 +91,6 @@ class Rollback:
                 for row in self.rows
             ),
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the rollback as JSON values; NaN and infinity become text."""
-        return asdict(self) | {"rows": [_row_json(row) for row in self.rows]}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
-        return cls(**{**values, "rows": tuple(_row(one) for one in values["rows"])})
-
-
-_NUMBERS = ("before", "after", "now")
-
-
-def _row_json(row: Undone) -> dict[str, Any]:
-    return row._asdict() | {name: json_number(getattr(row, name)) for name in _NUMBERS}
-
-
-def _row(values: Mapping[str, Any]) -> Undone:
-    numbers = ((name, values[name]) for name in _NUMBERS)
-    floats = {name: None if one is None else float(one) for name, one in numbers}
-    return Undone(**{**values, **floats})
 
 
 def _why_left(row: Undone, now: float | None, known: LedgerRow | None) -> str | None:

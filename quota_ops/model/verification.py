@@ -1,11 +1,9 @@
 """Verification: whether each broker stores the expected values."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-from quota_ops.model.quota import json_number
 from quota_ops.model.registration import Absent
 from quota_ops.model.rows import Key, Targets
 
@@ -54,24 +52,6 @@ class Settlement(NamedTuple):
     """The run that looked."""
     found: Targets
     """The stored values; None for a row that the cluster did not store."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the values as JSON stores them."""
-        return {
-            "by": self.by,
-            "found": [[*row, json_number(self.found[row])] for row in self.found],
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Parse what `as_json` returned; KeyError, TypeError or ValueError for anything else."""
-        found = {
-            Key(entity, key): None if value is None else float(value)
-            for entity, key, value in values["found"]
-        }
-        if not isinstance(values["by"], str):
-            raise TypeError(f"by is {values['by']!r}")
-        return cls(values["by"], found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """The audit record of an `alter`, `adopt` or `release`, which are runs without a plan."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from quota_ops.model.approval import Decision
 from quota_ops.model.outcome import Outcome
+from quota_ops.model.quota import json_number
 from quota_ops.model.report import StageResult
+from quota_ops.model.run import About, Alter, LedgerEdit
 from quota_ops.report.audit import SCHEMA, Json
 from quota_ops.store.json_text import without_nulls
 
@@ -25,14 +27,14 @@ _KINDS = {Verb.ALTER: "altered", Verb.ADOPT: "adopted", Verb.RELEASE: "released"
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """The result of such a command: the JSON that it recorded, and the outcomes of an alter."""
+    """The result of such a command: what it recorded, and the outcomes of an alter."""
 
     verb: Verb
-    about: Mapping[str, Any]
+    about: About
     cluster_id: str
     finished: str
     stages: tuple[StageResult, ...]
-    artifact: Mapping[str, Any]
+    record: Alter | LedgerEdit
     outcomes: tuple[Outcome, ...]
     decisions: tuple[Decision, ...]
     """Who overrode which guards of an alter."""
@@ -42,17 +44,19 @@ def format_command_end(end: CommandEnd, number: int) -> Json:
     """Return the record as `audit_schema` defines it; `number` is the number of this end.
 
     For an adopt or release, `before` and `after` are both the row's value: the cluster keeps it.
-    Raises KeyError or TypeError if the JSON is not that of the command.
     """
     return {
         "schema": SCHEMA,
         "verb": end.verb.value,
-        "by": end.artifact.get("by"),
-        "login": end.artifact.get("login"),
-        "reason": end.artifact.get("reason") or None,
-        **{name: end.about[name] for name in ("cluster", "run", "commit", "started")},
-        "commit_source": end.about["provenance"].source,
-        "uncommitted": list(end.about["provenance"].uncommitted),
+        "by": end.record.by,
+        "login": end.record.login,
+        "reason": end.record.reason or None,
+        "cluster": end.about.cluster,
+        "run": end.about.run,
+        "commit": end.about.commit,
+        "started": end.about.started,
+        "commit_source": end.about.provenance.source,
+        "uncommitted": list(end.about.provenance.uncommitted),
         "cluster_id": end.cluster_id,
         "finished": end.finished,
         "end": number,
@@ -64,28 +68,33 @@ def format_command_end(end: CommandEnd, number: int) -> Json:
         "decisions": [one.as_json() for one in end.decisions],
         "rollback": None,
         "brokers": [],
-        "changes": list(_changes(_KINDS[end.verb], end.artifact, end.outcomes)),
+        "changes": list(_changes(_KINDS[end.verb], end.record, end.outcomes)),
     }
 
 
 def _changes(
-    kind: str, artifact: Mapping[str, Any], outcomes: Iterable[Outcome]
+    kind: str, record: Alter | LedgerEdit, outcomes: Iterable[Outcome]
 ) -> Iterator[dict[str, Any]]:
-    by_entity = {one.entity: one for one in outcomes}
-    for row in artifact["changes"] if "changes" in artifact else artifact["rows"]:
-        outcome = by_entity.get(row["entity"])
+    by_entity = {outcome.entity: outcome for outcome in outcomes}
+    changes = (
+        ((change.id, change.before, change.after, None) for change in record.changes)
+        if isinstance(record, Alter)
+        else ((row.id, row.value, row.value, row) for row in record.rows)
+    )
+    for (entity, key), before, after, row in changes:
+        outcome = by_entity.get(entity)
         yield {
-            "entity": row["entity"],
-            "key": row["key"],
+            "entity": entity,
+            "key": key,
             "kind": kind,
-            "before": row["before"] if "before" in row else row["value"],
-            "after": row["after"] if "after" in row else row["value"],
+            "before": json_number(before),
+            "after": json_number(after),
             "outcome": outcome and outcome.status.value,
             "verdict": None,
         } | without_nulls(
             {
-                "owner": row.get("owner"),
-                "source": row.get("file"),
+                "owner": row and row.owner,
+                "source": row and row.file,
                 "error": outcome and outcome.error,
                 "message": outcome and outcome.message,
             }

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line, plain
-from quota_ops.report.markdown import cell, fitting
 from quota_ops.report.row_status import ReportRow, RowStatus, Section, count_statuses, report_rows
 from quota_ops.report.row_table import report_table
 from quota_ops.report.summary import Summary, SyncStatus, summarize
@@ -58,23 +57,6 @@ def _section(cluster: FleetCluster) -> Screen:
     heading = line(f"{cluster.name}: needs attention ({len(cluster.rows):,})", Tone.STRONG)
     table = report_table(cluster.rows, applied=False, read_back=False)
     return (line(), heading, *table) if table else ()
-
-
-def as_markdown(fleet: Fleet) -> str:
-    """Return the overview as Markdown, safe to paste, with the number of omitted clusters."""
-    clusters = rank_clusters(fleet)
-    head = [
-        f"**quota-ops · {describe_fleet(clusters)}**",
-        "",
-        f"| cluster | status | {' | '.join(COUNTED)} | why |",
-        "|-" * (len(COUNTED) + 3) + "|",
-    ]
-    rows = [
-        f"| {' | '.join((cell(one.name), word, *one.numbers, cell(reason)))} |"
-        for one in clusters
-        for word, reason, _ in (one.summary,)
-    ]
-    return "\n".join([*head, *fitting(rows, len(rows), head)]) + "\n"
 
 
 def rank_clusters(fleet: Fleet) -> list[FleetCluster]:

@@ -35,6 +35,7 @@ class RunEnd(NamedTuple):
     owned: Mapping[str | None, int]
     """How many managed rows the ledger had, by owner."""
     commit_author: str | None = None
+    decisions: tuple[Decision, ...] = ()
     settlement: Settlement | None = None
     """What a later run found of the writes that got no response."""
 
@@ -186,7 +187,7 @@ def list_command_rows(record: Json, end: RunEnd) -> tuple[HistoryRow, ...]:
         "status": "",
         "author": record["by"] or record["login"],
         "commit_author": end.commit_author,
-        "approver": list_approvers(map(Decision.from_json, record["decisions"])),
+        "approver": list_approvers(end.decisions),
         "run_reason": record["reason"],
     }
     stopped = next((one for one in record["stages"] if one["status"] in STOPPED), None)

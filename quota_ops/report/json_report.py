@@ -3,11 +3,14 @@
 from dataclasses import asdict
 from typing import Any
 
+from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import json_number
 from quota_ops.model.report import Report
+from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import OverrideRow
+from quota_ops.model.stored import to_json
 from quota_ops.report.findings import findings_json
 from quota_ops.report.row_status import (
     ReportRow,
@@ -110,8 +113,8 @@ def _head(report: Report) -> dict[str, Any]:
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
         "warnings": warnings(report),
-        "rollback": report.rollback and report.rollback.as_json(),
-        "clients": report.clients and report.clients.as_json(),
+        "rollback": report.rollback and to_json(Rollback, report.rollback),
+        "clients": report.clients and to_json(InventoryEffects, report.clients),
         "findings": findings_json(report.findings),
         "decisions": [one.as_json() for one in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],
@@ -144,7 +147,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "in_sync": plan.in_sync,
         "batches": plan.batches,
         "ledger": plan.ledger,
-        "holds": [one.as_json() for one in plan.holds],
+        "holds": [hold.as_json() for hold in plan.holds],
         "standstill": plan.standstill,
         "guards": [asdict(guard) for guard in plan.guards],
         "repairs": [row.id._asdict() for row in plan.repairs],

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import RunSummary
+from quota_ops.model.rows import LedgerRow
+from quota_ops.model.run import Alter, Change, LedgerEdit
 from quota_ops.report.formats import escape_text, file_size, moment, short_commit
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 from quota_ops.report.summary import SyncStatus
@@ -65,37 +66,36 @@ def _decision_words(decision: Decision) -> str:
 
 
 def record_screen(
-    name: str, values: Mapping[str, Any], results: Mapping[str, str] | None = None
+    name: str, record: Alter | LedgerEdit, results: Mapping[str, str] | None = None
 ) -> Screen:
     """Return the record of an `alter`, `adopt` or `release`: its author, its reason, and each row.
 
     `results` has the result of each entity that was validated or written.
     """
-    rows = values.get("changes", values.get("rows", ()))
-    columns = ("before", "after") if "changes" in values else ("value",)
-    if results:
-        columns = (*columns, "result")
-    table = tuple(Row(tuple(map(Span, _cells(row, columns, results or {})))) for row in rows)
+    rows: Sequence[Change | LedgerRow] = (
+        record.changes if isinstance(record, Alter) else record.rows
+    )
+    columns = ("before", "after") if isinstance(record, Alter) else ("value",)
+    heads = (*columns, "result") if results else columns
+    table = tuple(Row(tuple(map(Span, _cells(row, columns, results)))) for row in rows)
     return (
         line(),
         line(name, Tone.STRONG),
         *(
-            line(f"{one}: {values[one]}", Tone.CONTEXT)
-            for one in ("by", "login", "reason")
-            if values.get(one)
+            line(f"{field}: {value}", Tone.CONTEXT)
+            for field in ("by", "login", "reason")
+            if (value := getattr(record, field))
         ),
-        *((Table(("entity", "key", *columns), table),) if table else ()),
+        *((Table(("entity", "key", *heads), table),) if table else ()),
     )
 
 
 def _cells(
-    row: Mapping[str, Any], columns: Sequence[str], results: Mapping[str, str]
+    row: Change | LedgerRow, columns: Sequence[str], results: Mapping[str, str] | None
 ) -> Iterator[str]:
-    yield escape_text(row["entity"])
-    yield escape_text(row["key"])
+    yield escape_text(row.entity)
+    yield escape_text(row.key)
     for column in columns:
-        if column == "result":
-            yield results.get(row["entity"], "")
-            continue
-        value = row[column]
-        yield format_limit(row["key"], None if value is None else float(value))
+        yield format_limit(row.key, getattr(row, column))
+    if results:
+        yield results.get(row.entity, "")

@@ -6,7 +6,7 @@ memory of the values that it sets, so that they do not look like late writes.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,18 +15,18 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.delivery import write_rows
 from quota_ops.kafka.outcomes import build_outcomes, list_interrupted
 from quota_ops.model import ledger_edits
-from quota_ops.model.alteration import Alteration, altered_targets
+from quota_ops.model.alteration import Alteration
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
-from quota_ops.model.guard import GuardFinding, format_blocking, read_guards
+from quota_ops.model.guard import GuardFinding, format_blocking
 from quota_ops.model.guard_rules import judge_alteration
 from quota_ops.model.ledger_edits import forget_values, ledger_key
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
-from quota_ops.model.quota import json_number
 from quota_ops.model.rows import Batches, BatchRow, Key, Stored
+from quota_ops.model.run import Alter, Change
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
 from quota_ops.precedence.effects import find_write_effects
@@ -40,7 +40,8 @@ from quota_ops.store import ledger
 from quota_ops.store.attempt import report_sent
 from quota_ops.store.parquet import from_rows, read_rows
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
+from quota_ops.store.run_files import ALTER, APPLIED, VALIDATED
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import at_work
 
 
@@ -93,7 +94,7 @@ def alter_quotas(
         policy=policy,
         ledger_folder=ledger_folder,
     )
-    guards = read_guards(folder.read_json(ALTER))
+    guards = folder.read(ALTER).guards
     refusal = _find_refusal(outcomes, guards)
     rows = tuple(row for batch in batches.values() for row in batch)
     if not validate_only:
@@ -157,13 +158,16 @@ def record_and_validate(
             for write in writes
             if (effect := effects.get(write.id)) and not _reveals_verified(write, effect, verified)
         }
-        guards = [
-            asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
+        guards = tuple(
+            replace(one, allowed=attribution.reason if one.guard in allow else None)
             for one in judge_alteration(writes, policy, risks)
-        ]
-        rows = [_row_json(row) for some in batches.values() for row in some]
-        content = {"allow": list(allow), "guards": guards, "changes": rows}
-        folder.write_json(ALTER, attribution._asdict() | content)
+        )
+        changes = tuple(
+            Change(row.entity, row.key, row.before, row.after)
+            for rows in batches.values()
+            for row in rows
+        )
+        folder.write(ALTER, Alter(*attribution, tuple(allow), guards, changes))
         outcomes = validate_batches(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
         return batches, outcomes
@@ -237,7 +241,7 @@ def list_altered(folder: RunFolder) -> tuple[Difference, ...]:
         Difference.of_values(
             (cluster_id, *key), Kind.UNMANAGED, Action.REPORT, before=value, after=None
         )
-        for key, value in folder.read_as(ALTER, altered_targets).items()
+        for key, value in folder.read(ALTER).targets.items()
         if key.entity in accepted
     )
 
@@ -286,8 +290,3 @@ def _send_in_turn(
             if open_ones
             else None
         )
-
-
-def _row_json(row: BatchRow) -> dict[str, object]:
-    before, after = json_number(row.before), json_number(row.after)
-    return {"entity": row.entity, "key": row.key, "before": before, "after": after}

@@ -8,12 +8,14 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import SHORT, Plan
+from quota_ops.model.run import Decisions
 from quota_ops.runs.ownership import Attribution
 from quota_ops.stages.apply.approved_plan import state_unwritten
 from quota_ops.stages.plan import plan_changes
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import APPROVAL, RunFolder
+from quota_ops.store.run_files import APPROVAL
+from quota_ops.store.run_folder import RunFolder
 
 
 def read_plan(folder: RunFolder) -> Plan:
@@ -100,6 +102,6 @@ def record_overrides(
             attribution.login,
             iso_utc(),
             attribution.reason,
-            folder.about()["run"],
+            folder.about().run,
         )
-        folder.write_json(APPROVAL, {"decisions": [decision.as_json()]})
+        folder.write(APPROVAL, Decisions((decision,)))

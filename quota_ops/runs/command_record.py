@@ -7,29 +7,25 @@ from functools import partial
 from quota_ops.kafka.cluster import Cluster, open_policy
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.commit import Provenance
-from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageStatus
 from quota_ops.report.audit_command import CommandEnd, Verb, format_command_end
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_command_history
-from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, RunFolder
+from quota_ops.store.run_files import APPLIED
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore
 
-_ARTIFACTS = {
-    Verb.ALTER: (ALTER, ("validate", "apply")),
-    Verb.ADOPT: (ADOPTED, ("adopt",)),
-    Verb.RELEASE: (RELEASED, ("release",)),
-}
-"""The artifact and the stages of each command."""
+_STAGES = {Verb.ALTER: ("validate", "apply"), Verb.ADOPT: ("adopt",), Verb.RELEASE: ("release",)}
 
 
 def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
     """Start a run with the policy that applies to it, and the commit of that policy."""
     path = store.new_run(policy.cluster)
     folder = RunFolder.start(path, cluster=policy.cluster, commit=None)
-    folder.note_commit(provenance)
+    folder.change_about(provenance=provenance)
     folder.leave_policy(policy)
     return folder
 
@@ -52,19 +48,21 @@ def record_command_end(
     folder: RunFolder, verb: Verb, find_audit: Callable[[str], Connection] = find_audit_connection
 ) -> str | None:
     """Record a command's end; return why the audit topic or the history lacks it, or None."""
-    name, stages = _ARTIFACTS[verb]
-    results = map(folder.stage_result, stages)
+    record = folder.record()
+    if record is None:
+        raise InvalidInput(f"{folder.place} has no record of {verb}")
+    results = map(folder.stage_result, _STAGES[verb])
     end = CommandEnd(
         verb,
         folder.about(),
         folder.policy().cluster_id,
         iso_utc(),
         tuple(one for one in results if one.status is not StageStatus.NOT_RUN),
-        folder.read_json(name),
+        record,
         folder.outcomes(APPLIED),
         folder.decisions(),
     )
-    record = partial(format_command_end, end)
-    forgotten = record_command_history(folder, record(1))  # first, as in write_reports
-    missed = record_end(folder, record, find_audit)
+    form = partial(format_command_end, end)
+    forgotten = record_command_history(folder, form(1))  # first, as in write_reports
+    missed = record_end(folder, form, find_audit)
     return "; ".join(filter(None, (missed, forgotten))) or None

@@ -5,11 +5,11 @@ from contextlib import suppress
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import altered_targets
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import Life, StageResult, StageStatus
 from quota_ops.model.rows import Key, Stored, Targets, find_unequal
+from quota_ops.model.stored import to_json
 from quota_ops.model.verification import Settlement
 from quota_ops.report.audit_command import Verb
 from quota_ops.runs.command_record import record_command_end
@@ -17,7 +17,8 @@ from quota_ops.stages.verify.record import compute_applied_digest, follow_applie
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.json_text import json_text
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder, settling_file
+from quota_ops.store.run_files import ALTER, APPLIED, SETTLING
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import (
     find_liveness,
     find_marked_runs,
@@ -42,7 +43,7 @@ def settle_dead_runs(
     cluster cannot be described.
     """
     about = by.about()
-    runs = store_of(by.place).runs_of(about["cluster"])
+    runs = store_of(by.place).runs_of(about.cluster)
     marked = (RunFolder(one) for one in find_marked_runs(runs) if one.name != by.place.name)
     if dead := [one for one in marked if _is_dead(one)]:
         stored = cluster.describe_values()
@@ -51,7 +52,7 @@ def settle_dead_runs(
                 if one.policy().cluster_id == cluster.cluster_id and _claim_settlement(
                     one, by.place, runs, stored
                 ):
-                    _settle(one, about["run"], stored, find_audit)
+                    _settle(one, about.run, stored, find_audit)
 
 
 def _is_dead(run: RunFolder) -> bool:
@@ -68,14 +69,14 @@ def _claim_settlement(run: RunFolder, by: Place, runs: Place, stored: Stored) ->
     A run that is still running, and created the last such file, keeps the claim.
     """
     number = 1
-    while run.has(settling_file(number)):
-        other = runs / run.read_as(settling_file(number), Settlement.from_json).by
+    while run.has(SETTLING.of(number)):
+        other = runs / run.read(SETTLING.of(number)).by
         if other.name != by.name and _is_at_work(other):
             return False
         number += 1
     rows = (Key(one.entity, key) for one in _list_unknown(run) for key in one.keys)
     found = Settlement(by.name, {key: stored.get(key) for key in rows})
-    return (run.place / settling_file(number)).create(json_text(found.as_json()).encode())
+    return (run.place / SETTLING.of(number)).create(json_text(to_json(Settlement, found)).encode())
 
 
 def _list_unknown(run: RunFolder) -> Iterator[Outcome]:
@@ -138,6 +139,6 @@ def _settle_outcomes(
 
 
 def _read_targets(run: RunFolder) -> Targets:
-    if run.has(ALTER):
-        return run.read_as(ALTER, altered_targets)
+    if alter := run.find(ALTER):
+        return alter.targets
     return {row.id: row.after for rows in run.batches().values() for row in rows}

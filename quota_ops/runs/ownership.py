@@ -1,8 +1,8 @@
 """adopt and release: add rows to the ledger or remove them; the cluster is never written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from quota_ops.desired.read import Desired
 from quota_ops.kafka.cluster import Cluster
@@ -13,12 +13,13 @@ from quota_ops.model.filter import EntityFilter
 from quota_ops.model.ledger_edits import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.ownership import Adoption, find_adoptions
-from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
+from quota_ops.model.run import LedgerEdit
 from quota_ops.model.text import counted
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ADOPTED, RELEASED, RunFolder
+from quota_ops.store.run_files import ADOPTED, RELEASED
+from quota_ops.store.run_folder import RunFolder
 
 
 class Attribution(NamedTuple):
@@ -58,8 +59,7 @@ def adopt_quotas(
 
         file = ledger.change(ledger_folder, edit)
         with _state_changed(adopted, "adopted"):
-            rows_json = {"rows": list(map(_json, adopted))}
-            folder.write_json(ADOPTED, _record(attribution, file) | rows_json)
+            folder.write(ADOPTED, LedgerEdit(*attribution, file, tuple(adopted)))
         managed = {row.id for row in adoptable} - {row.id for row in adopted}
         return tuple(one._replace(was_managed=one.id in managed) for one in found)
 
@@ -88,8 +88,7 @@ def release_quotas(
     with folder.stage("release"):
         file = ledger.change(ledger_folder, edit)
         with _state_changed(released, "released"):
-            rows_json = {"rows": list(map(_json, released))}
-            folder.write_json(RELEASED, _record(attribution, file) | rows_json)
+            folder.write(RELEASED, LedgerEdit(*attribution, file, tuple(released)))
         return tuple(released)
 
 
@@ -121,15 +120,7 @@ def _ledger_row(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
         ledger_edits.VERIFIED,
         desired and desired.owner,
         desired and desired.file,
-        about["commit"],
-        about["run"],
+        about.commit,
+        about.run,
         iso_utc(),
     )
-
-
-def _record(attribution: Attribution, file: str | None) -> dict[str, Any]:
-    return {**attribution._asdict(), "ledger": file}
-
-
-def _json(row: LedgerRow) -> Mapping[str, Any]:
-    return row._asdict() | {"value": json_number(row.value)}

@@ -38,7 +38,8 @@ from quota_ops.stages.diff import find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.report import read_run, write_forms
-from quota_ops.store.run_folder import DESCRIBED, POLICY, RunFolder
+from quota_ops.store.run_files import DESCRIBED, FACTS, POLICY
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.snapshot import Snapshot
 
 CONNECTIONS = "QUOTA_OPS_REVIEW_CONNECTIONS"
@@ -122,7 +123,7 @@ def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterRev
         except QuotaOpsError as error:
             found = _doubt(found, "the cluster was not queried", error)
         else:
-            brokers = len(run.folder.read_json(DESCRIBED)["brokers"])
+            brokers = len(run.folder.read(DESCRIBED).brokers)
             return divide_by_cluster(run, replace(found, brokers=brokers))
     policy, base = run.folder.policy(), found.base
     if policy.inventory and "://" in policy.inventory:  # a bucket, which needs credentials too
@@ -131,7 +132,7 @@ def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterRev
             found = replace(found, base=base)
         note = NO_INVENTORY.format(policy.inventory)
         policy = replace(policy, inventory=None)
-        run.folder.write_json(POLICY, policy.as_json())
+        run.folder.write(POLICY, policy)
         found = replace(found, policy=policy, notes=(*found.notes, note))
     found = divide_offline(run, found)
     base = found.base
@@ -166,7 +167,7 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
     rows = {row.id: row for row in folder.read_rows(DESIRED)}
     is_base_known = base is None or not base.invalid
     declared = (base.rows if base else {}) if is_base_known else rows
-    if folder.described()[0] is None:
+    if folder.read(DESCRIBED).ledger is None:
         _count_as_managed(folder, declared)
         what = "the merge base declares" if is_base_known else "these files declare"
         if queried and declared:
@@ -215,7 +216,7 @@ def _find_known_findings(
     stored = {row.id: row.value for row in folder.read_rows(ACTUAL) if row.id not in gone}
     for files in filter(None, (found.base, found.target)):
         others = {key: value for key, value in stored.items() if key not in files.rows}
-        on_cluster = check_cluster(values_of(files.rows), others, folder.facts())
+        on_cluster = check_cluster(values_of(files.rows), others, folder.find(FACTS))
         yield from (one[:3] for one in (*files.findings, *on_cluster))
 
 

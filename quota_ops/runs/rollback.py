@@ -14,11 +14,13 @@ from quota_ops.model.quota import same
 from quota_ops.model.report import Life, StageStatus
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow
+from quota_ops.model.stored import from_json
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.stages.diff import find_differences
 from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.store import ledger
-from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, ROLLBACK, RunFolder
+from quota_ops.store.run_files import ALTER, APPLIED, PLAN, ROLLBACK
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import find_liveness, format_deadline
 from quota_ops.store.run_names import find_last_planned_write
 from quota_ops.store.run_store import RunStore
@@ -31,7 +33,7 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
     applied, so that no checkout is needed. Raises Refused, and starts no run, when the earlier run
     wrote nothing, or was not verified; InvalidInput when the earlier run is damaged.
     """
-    cluster, policy = earlier.about()["cluster"], earlier.policy()
+    cluster, policy = earlier.about().cluster, earlier.policy()
     if earlier.has(ALTER):
         raise _refuse_alter(store, earlier)
     found = ledger.read(store.ledger(policy.cluster_id))
@@ -40,9 +42,9 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
     place = store.new_run(cluster)
     folder = RunFolder.start(place, cluster=cluster, commit=rollback_of(rollback.run))
     with folder.stage("check"):
-        last = policy if applied is None else Policy.from_json(applied)
+        last = policy if applied is None else from_json(Policy, applied)
         folder.leave_policy(last)
-        folder.write_json(ROLLBACK, rollback.as_json())
+        folder.write(ROLLBACK, rollback)
         folder.write_table(DESIRED, list(_desired_rows(last.cluster_id, rollback)))
         if earlier.has(INVENTORY.file):
             (folder.place / INVENTORY.file).create((earlier.place / INVENTORY.file).read())
@@ -53,14 +55,13 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
     about = earlier.about()
     if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
         raise Refused(
-            f"run {about['run']} has not recorded its end",
-            _explain_wait(earlier, about["cluster"]),
+            f"run {about.run} has not recorded its end", _explain_wait(earlier, about.cluster)
         )
     plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
     rows = tuple(_find_changed_rows(earlier, plan, known)) if plan else ()
     if plan is None or not rows:
         raise Refused(
-            f"run {about['run']} wrote no changes of a plan, so there is nothing to roll back",
+            f"run {about.run} wrote no changes of a plan, so there is nothing to roll back",
             "The runs and how much each changed are listed by: quota-ops runs",
         )
     if digest != plan.digest:
@@ -68,24 +69,23 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
     if not any(row.verified for row in rows):
         if all(row.unknown for row in rows):
             raise Refused(
-                f"run {about['run']} does not know which of its changes were written",
-                f"Let the next run settle it: quota-ops reconcile {about['cluster']}. "
-                "Then roll back.",
+                f"run {about.run} does not know which of its changes were written",
+                f"Let the next run settle it: quota-ops reconcile {about.cluster}. Then roll back.",
             )
         raise Refused(
-            f"run {about['run']} was not verified, so the rows to roll back are unknown",
+            f"run {about.run} was not verified, so the rows to roll back are unknown",
             f"Verify it first: quota-ops verify --run {earlier.place}",
         )
-    return Rollback(about["run"], about["commit"], digest, by, reason, rows, find_login())
+    return Rollback(about.run, about.commit, digest, by, reason, rows, find_login())
 
 
 def _refuse_alter(store: RunStore, earlier: RunFolder) -> Refused:
     about = earlier.about()
-    planned = find_last_planned_write(store, about["cluster"], earlier.policy().cluster_id)
+    planned = find_last_planned_write(store, about.cluster, earlier.policy().cluster_id)
     other = f"The last run that wrote a plan: quota-ops rollback {planned}" if planned else ""
     values = f"Set the earlier values with quota-ops alter: they are in {earlier.place / ALTER}."
     return Refused(
-        f"run {about['run']} is an alter: a rollback undoes what a plan changed",
+        f"run {about.run} is an alter: a rollback undoes what a plan changed",
         f"{values} {other}".rstrip(),
     )
 
@@ -108,7 +108,7 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
     The comparison is the same as for any run; rows that the rollback does not change are dropped.
     """
     policy = folder.policy()
-    rollback = folder.read_as(ROLLBACK, Rollback.from_json).compare_with_cluster(
+    rollback = folder.read(ROLLBACK).compare_with_cluster(
         {row.id: row.value for row in folder.read_rows(ACTUAL)},
         {row.id: row for row in folder.read_rows(LEDGER) if row.state == ledger_edits.VERIFIED},
     )
@@ -122,7 +122,7 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
         numbered += [row._replace(batch=number) for row in rows]
     folder.write_table(DIFFERENCES, differences)
     folder.write_table(BATCHES, numbered)
-    folder.write_json(ROLLBACK, rollback.planned(differences).as_json())
+    folder.write(ROLLBACK, rollback.planned(differences))
 
 
 def _desired_rows(cluster_id: str, rollback: Rollback) -> Iterator[DesiredRow]:

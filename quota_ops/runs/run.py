@@ -25,7 +25,8 @@ from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.verify.record import mark_superseded
 from quota_ops.store.earlier_attempts import begin
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ROLLBACK, RunFolder
+from quota_ops.store.run_files import ROLLBACK
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import at_work
 from quota_ops.store.run_store import RunStore
 from quota_ops.store.snapshot import Snapshot
@@ -191,7 +192,7 @@ def _write_repairs(run: Run) -> None:
 
 def _refuse_unknown_commit(folder: RunFolder) -> None:
     """Raise GitFailed when the plan's commit could not be read from Git: it may be an old one."""
-    if failure := folder.about()["provenance"].failure:
+    if failure := folder.about().provenance.failure:
         raise GitFailed(failure, "Nothing was written. Fix Git, or pass --commit, and plan again.")
 
 

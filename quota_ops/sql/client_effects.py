@@ -6,11 +6,10 @@ earlier summary with its rows, and two attempts never write the same file.
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
 from uuid import uuid4
 
 from quota_ops.model.client_effects import (
@@ -18,11 +17,9 @@ from quota_ops.model.client_effects import (
     INVENTORY,
     ClientEffectRow,
     InventoryEffects,
-    OwnerEffects,
 )
 from quota_ops.model.difference import WRITES
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
-from quota_ops.model.field_types import check_types
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL, DIFFERENCES
 from quota_ops.sql.attempt import delete_tree
@@ -31,12 +28,10 @@ from quota_ops.sql.inventory import Inventory, explain_no_client, find_inventory
 from quota_ops.sql.job import EngineFailed, SomeDamaged
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
+from quota_ops.store.run_files import CLIENT_COUNTS
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_json import typed
 from quota_ops.store.run_store import open_place
 
-SUMMARY = "client_effects.json"
-"""The artifact with the numbers by owner, and the folder with the rows of CLIENT_EFFECTS."""
 _ROWS = "client_effects"
 LARGE_BYTES = 64_000_000
 """Bytes of an inventory, about two million clients, from which on Spark is worth its start."""
@@ -54,7 +49,7 @@ def write_client_effects(engine: EffectsEngine, folder: RunFolder) -> InventoryE
     if folder.policy().inventory is None:
         return None
     has_writes = any(row.action in WRITES for row in folder.differences())
-    earlier = read_client_effects(folder) if folder.has(SUMMARY) else None
+    earlier = folder.find(CLIENT_COUNTS)
     if not (has_writes or earlier):
         return None
     inventory = find_inventory(_find_place(folder))
@@ -69,7 +64,7 @@ def write_client_effects(engine: EffectsEngine, folder: RunFolder) -> InventoryE
         attempt=attempt,
         computed_from=computed_from,
     )
-    folder.write_json(SUMMARY, effects.as_json())
+    folder.write(CLIENT_COUNTS, effects)
     if earlier and earlier.attempt:
         with suppress(InvalidInput, OSError):  # no summary names them any more
             delete_tree(folder.place / _ROWS / earlier.attempt)
@@ -80,7 +75,7 @@ def write_unknown_effects(folder: RunFolder, error: Exception) -> None:
     """Write that the clients of a run are not counted, because of this error."""
     why = error.message if isinstance(error, QuotaOpsError) else str(error)
     effects = InventoryEffects(str(folder.policy().inventory), (), trouble=why)
-    folder.write_json(SUMMARY, effects.as_json())
+    folder.write(CLIENT_COUNTS, effects)
 
 
 def compare_runs(engine: EffectsEngine, folders: Iterable[RunFolder], *, at_least: int = 0) -> None:
@@ -179,21 +174,6 @@ def _read_stored(folder: RunFolder) -> Iterator[tuple[Key, float]]:
     entities, keys, values = (parquet.to_values(table[name]) for name in ("entity", "key", "value"))
     for entity, key, value in zip(entities, keys, values, strict=True):
         yield Key(entity, key), value
-
-
-def read_client_effects(folder: RunFolder) -> InventoryEffects:
-    """Return what `write_client_effects` wrote; InvalidInput if it is damaged."""
-    return folder.read_as(SUMMARY, _parse)
-
-
-def _parse(values: Mapping[str, Any]) -> InventoryEffects:
-    return InventoryEffects(
-        typed(values["inventory"], str),
-        check_types([OwnerEffects(**one) for one in values["owners"]]),
-        typed(values["attempt"], str | None),
-        typed(values["computed_from"], str | None),
-        typed(values.get("trouble"), str | None),
-    )
 
 
 def read_effect_rows(folder: RunFolder, effects: InventoryEffects) -> Iterator[ClientEffectRow]:

@@ -11,10 +11,11 @@ from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
+from quota_ops.model.run import Checked
 from quota_ops.model.tables import DECLARED, DESIRED
 from quota_ops.store.earlier_attempts import move_attempt
-from quota_ops.store.run_folder import CHECKED, ROLLBACK, RunFolder
-from quota_ops.store.run_json import checked_json
+from quota_ops.store.run_files import CHECKED, ROLLBACK
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 
 if TYPE_CHECKING:
@@ -58,18 +59,18 @@ def check_desired_state(
     move_attempt(folder, "check")
     refuse_duplicate_clusters(cluster_folder)  # parses cluster.yaml alone, before all quotas
     about = folder.about()
-    before = about["provenance"]
+    before = about.provenance
     desired, provenance = read_with_commit(
         cluster_folder,
         given=before.commit if before.source is CommitSource.GIVEN else None,
         bundle=bundle,
         must_know=must_know_commit,
         file_cache=file_cache,
-        at=about["as_of"] or about["started"],
+        at=about.as_of or about.started,
     )
-    folder.note_commit(provenance, find_path(cluster_folder, bundle))
+    folder.change_about(provenance=provenance, path=find_path(cluster_folder, bundle))
     folder.leave_policy(desired.policy)
-    folder.write_json(CHECKED, checked_json(desired.findings, desired.silences))
+    folder.write(CHECKED, Checked(desired.findings, desired.silences))
     folder.write_table(DECLARED if desired.needs_brokers else DESIRED, desired.rows)
     if (clients := read_clients(desired.policy, cluster_folder)) is not None:
         folder.write_arrow(INVENTORY, clients)

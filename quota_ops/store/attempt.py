@@ -11,7 +11,8 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.text import counted
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ABOUT, ALTER, APPLIED, RunFolder, batch_file
+from quota_ops.store.run_files import ABOUT, ALTER, APPLIED, BATCH
+from quota_ops.store.run_folder import RunFolder
 
 Batches = Mapping[int, Sequence[BatchRow]]
 
@@ -32,7 +33,7 @@ class Attempt:
     def begin(self, number: int) -> None:
         """Read the outcomes that earlier attempts recorded of a batch."""
         self._noted = ()
-        self._earlier = self.folder.outcomes(batch_file(number))
+        self._earlier = self.folder.outcomes(BATCH.of(number))
 
     def require_folder(self) -> None:
         """Raise InvalidInput if the run's folder was removed: a write would create a second one."""
@@ -46,7 +47,7 @@ class Attempt:
         """
         self.require_folder()
         self._noted = tuple(merge_earlier(batch, self._earlier))
-        self.folder.leave_outcomes(batch_file(number), self._noted)
+        self.folder.leave_outcomes(BATCH.of(number), self._noted)
 
     def keep(self, number: int, batch: Iterable[Outcome]) -> tuple[Outcome, ...]:
         """Record a batch's outcomes, and return them combined with those of earlier attempts.
@@ -56,7 +57,7 @@ class Attempt:
         self.folder.require_claim()
         known = tuple(merge_earlier(batch, self._earlier))
         self.done += known
-        self.folder.leave_outcomes(batch_file(number), known)
+        self.folder.leave_outcomes(BATCH.of(number), known)
         return known
 
     def record_store_error(self, batches: Batches, error: InvalidInput) -> QuotaOpsError:
@@ -173,6 +174,6 @@ def outcomes_so_far(folder: RunFolder) -> tuple[Outcome, ...]:
     return tuple(
         one
         for number, rows in folder.batches().items()
-        for one in folder.outcomes(batch_file(number))
+        for one in folder.outcomes(BATCH.of(number))
         or build_outcomes(number, rows, Status.NOT_SENT, None)
     )

@@ -10,11 +10,11 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from quota_ops.model.errors import InvalidInput, Refused, describe_damage
-from quota_ops.model.field_types import refuse_unknown
 from quota_ops.model.plan import exact
+from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.numbered_files import file_name, numbers, read_file
 from quota_ops.store.place import Place
-from quota_ops.store.written_by import WRITTEN_BY, explain_newer, find_newer, stamp
+from quota_ops.store.written_by import explain_newer, find_newer, stamp, without_version
 
 KIND = "json"
 """The file type of claims."""
@@ -41,7 +41,7 @@ def create(ledger_folder: Place, number: int, claim: Claim) -> None:
     `Place.create`; Refused if another run has claimed the number, so that nothing shows which of
     the two began later.
     """
-    content = json.dumps(stamp(claim._asdict())).encode()
+    content = json.dumps(stamp(to_json(Claim, claim))).encode()
     place = folder_of(ledger_folder) / file_name(number, KIND)
     if not place.create(content) and (other := read(ledger_folder, number).run) != claim.run:
         raise Refused(
@@ -62,9 +62,8 @@ def read(ledger_folder: Place, number: int) -> Claim:
     kept: Any = None
     try:
         kept = json.loads(read_file(place))
-        refuse_unknown(kept, (*Claim._fields, WRITTEN_BY))
-        return Claim(str(kept["run"]), kept["commit"], str(kept["values"]))
-    except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
+        return from_json(Claim, without_version(kept))
+    except (AttributeError, OSError, RecursionError, ValueError) as error:
         if newer := find_newer(kept):
             raise explain_newer(place, newer, describe_damage(error)) from error
         raise InvalidInput(

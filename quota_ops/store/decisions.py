@@ -14,9 +14,12 @@ from quota_ops.model.errors import InvalidInput, describe_damage
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
+from quota_ops.model.run import Decisions
+from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.numbered_files import create_next, read_file
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import APPROVAL, RunFolder
+from quota_ops.store.run_files import APPROVAL
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.written_by import explain_newer, find_newer, stamp, without_version
 
 
@@ -59,7 +62,7 @@ def find_valid_decisions(folder: RunFolder, approvals: Place, plan: Plan) -> tup
 
 def append(approvals: Place, decision: Decision) -> None:
     """Add a decision to the record, after all others about its digest."""
-    content = json.dumps(stamp(decision.as_json()), indent=1).encode()
+    content = json.dumps(stamp(to_json(Decision, decision)), indent=1).encode()
     create_next(
         lambda number: approvals / f"{decision.digest}-{number:04d}.json", lambda _number: content
     )
@@ -79,7 +82,7 @@ def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
     before = folder.decisions()
     new = [one for one in decisions if one not in before]
     if new:
-        folder.write_json(APPROVAL, {"decisions": [one.as_json() for one in (*before, *new)]})
+        folder.write(APPROVAL, Decisions((*before, *new)))
 
 
 def read(approvals: Place, digest: str) -> tuple[Decision, ...]:
@@ -93,7 +96,7 @@ def _decision(file: Place) -> Decision:
     values: Any = None
     try:
         values = json.loads(read_file(file))
-        return _dated(Decision.from_json(without_version(values)))
+        return _dated(from_json(Decision, without_version(values)))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         if newer := find_newer(values):
             raise explain_newer(file, newer, describe_damage(error)) from error

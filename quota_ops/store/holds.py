@@ -15,6 +15,7 @@ from quota_ops.model.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow, HoldRow, Stored
+from quota_ops.model.stored import from_json, to_json
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.store.numbered_files import create_next, file_name, numbers, read_file
 from quota_ops.store.place import Place
@@ -69,7 +70,7 @@ def list_since(store: RunStore, cluster_ids: Iterable[str], day: str) -> tuple[H
 
 def add(folder: Place, hold: Hold) -> Place:
     """Record a hold or a release after all earlier ones, which never change; return its file."""
-    content = json.dumps(stamp(hold.as_json()), ensure_ascii=False, indent=1).encode()
+    content = json.dumps(stamp(to_json(Hold, hold)), ensure_ascii=False, indent=1).encode()
     number = create_next(
         lambda number: folder / file_name(number, KIND),
         lambda _number: content,
@@ -95,7 +96,7 @@ def _read(file: Place) -> Hold:
     values: Any = None
     try:
         values = json.loads(read_file(file))
-        return Hold.from_json(without_version(values))
+        return from_json(Hold, without_version(values))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         why = f"it has no field {error}" if isinstance(error, KeyError) else error
         if newer := find_newer(values):

@@ -18,6 +18,7 @@ from quota_ops.model.ledger_edits import STATES, VERIFIED, LedgerKey, drop_absen
 from quota_ops.model.policy import Policy
 from quota_ops.model.registration import NO_BROKERS, KnownBrokers
 from quota_ops.model.rows import LedgerRow
+from quota_ops.model.stored import to_json
 from quota_ops.model.tables import LEDGER
 from quota_ops.store import ledger_end, parquet
 from quota_ops.store.ledger_end import KIND
@@ -47,7 +48,7 @@ class Ledger:
     file: str | None
     rows: tuple[LedgerRow, ...]
     policy: dict[str, Any] | None = None
-    """The policy that was last applied, in the form of `Policy.as_json`."""
+    """The policy that was last applied, in the form of `model.stored`."""
     commits: tuple[str, ...] = ()
     """The commits that were applied, the newest at the end."""
     brokers: KnownBrokers = NO_BROKERS
@@ -210,7 +211,7 @@ def change(
         edit(rows)
         after = before if brokers is None else replace(before, brokers=brokers)
         if is_last := (sequence or 0) >= (before.applied_by or 0):
-            of_now = before.policy if policy is None else policy.as_json()
+            of_now = before.policy if policy is None else to_json(Policy, policy)
             after = replace(after, policy=of_now, commits=with_commit(before.commits, commit))
         drop_absences(rows)
         after = replace(after, rows=tuple(rows[key] for key in sorted(rows)))

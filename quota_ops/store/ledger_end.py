@@ -3,13 +3,9 @@
 Restoring a backup of that folder does not change the record, so a run recognizes an older copy.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.numbered_files import is_file_name, read_file
 from quota_ops.store.place import Place
-from quota_ops.store.run_json import typed
 
 KIND = "parquet"
 """The file type of ledgers."""
@@ -57,9 +53,3 @@ def write(folder: Place, name: str) -> None:
 
 def _place(folder: Place) -> Place:
     return folder.parent.parent / "ledger_ends" / folder.name
-
-
-def explain_described(values: Mapping[str, Any]) -> str | None:
-    """Return why the ledger that describe recorded may be an older copy; None if it is not."""
-    names = (typed(values[one], str | None) for one in ("ledger", "ledger_end"))
-    return explain_old_copy(*names)

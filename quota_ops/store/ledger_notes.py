@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from quota_ops.model.field_types import refuse_unknown
 from quota_ops.model.registration import NO_BROKERS, KnownBrokers
+from quota_ops.model.stored import from_json, to_json
 from quota_ops.store import parquet
 
 COMMITS_KEPT = 1000
-_NOTES = ("policy", "commits", "brokers", "applied_by")
+_NOTES = {"policy", "commits", "brokers", "applied_by"}
 
 
 def with_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ def notes_of(
     notes = {
         "policy": policy,
         "commits": commits,
-        "brokers": brokers.as_json(),
+        "brokers": to_json(KnownBrokers, brokers),
         "applied_by": number,
     }
     return {name: json.dumps(value) for name, value in notes.items()}
@@ -45,7 +45,8 @@ def check_notes(table: pa.Table) -> None:
     notes = parquet.notes(table)
     if missing := [name for name in ("policy", "commits") if name not in notes]:
         raise ValueError(f"it has no note of {' and '.join(missing)}: another program wrote it")
-    refuse_unknown(notes, _NOTES)
+    if unknown := sorted(notes.keys() - _NOTES):
+        raise ValueError(f"it has an unknown note {unknown[0]!r}")
     policy, commits = json.loads(notes["policy"]), json.loads(notes["commits"])
     are_commits = isinstance(commits, list) and all(isinstance(one, str) for one in commits)
     for name, value, fits in (
@@ -65,12 +66,12 @@ def applied_by(table: pa.Table) -> int | None:
 
 
 def known_brokers(table: pa.Table) -> KnownBrokers:
-    """Return the brokers of the last verified run; none for a file of an earlier version.
+    """Return the brokers of the last verified run; none for a file without that note.
 
     Raises ValueError if the note is damaged.
     """
     noted = parquet.notes(table).get("brokers")
     try:
-        return NO_BROKERS if noted is None else KnownBrokers.from_json(json.loads(noted))
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"its brokers are {noted}: {error!r}") from None
+        return NO_BROKERS if noted is None else from_json(KnownBrokers, json.loads(noted))
+    except ValueError as error:
+        raise ValueError(f"its brokers are {noted}: {error}") from None

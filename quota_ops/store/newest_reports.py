@@ -7,7 +7,8 @@ from typing import Any
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ABOUT, REPORT, RunFolder
+from quota_ops.store.run_files import ABOUT, REPORT
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_names import latest_first
 from quota_ops.store.run_numbers import runs_latest_first
 from quota_ops.store.run_store import RunStore, safe_name
@@ -28,7 +29,7 @@ def _read_name(folder: Place) -> str | None:
     runs = map(RunFolder, folder.folders())
     for run in (one for one in runs if one.has(ABOUT)):
         with suppress(InvalidInput):
-            return str(run.about()["cluster"])
+            return str(run.about().cluster)
     return None
 
 

@@ -6,32 +6,21 @@ People see the origins; no decision depends on them.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from quota_ops.model.alteration import altered_keys
 from quota_ops.model.difference import UNKNOWN_KINDS, Difference
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit, same
 from quota_ops.model.report import UNKNOWN, Origin
 from quota_ops.model.rows import Key
+from quota_ops.model.run import LedgerEdit, OriginOfRows, Origins
 from quota_ops.model.tables import ACTUAL
 from quota_ops.store.parquet import to_values
-from quota_ops.store.run_folder import (
-    ADOPTED,
-    ALTER,
-    APPLIED,
-    DESCRIBED,
-    POLICY,
-    RELEASED,
-    RunFolder,
-)
-from quota_ops.store.run_json import typed
+from quota_ops.store.run_files import ADOPTED, ALTER, APPLIED, DESCRIBED, ORIGINS, POLICY, RELEASED
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import newest_runs
 from quota_ops.store.run_store import RunStore
 
-ORIGINS = "origins.json"
-"""The artifact with the origins of values that are not in the ledger."""
 LOOKED_AT = 100
 """How many of the newest runs of the store are searched for the origin of a value."""
 _CHANGED = ", and changed since"
@@ -48,10 +37,8 @@ def leave_origins(folder: RunFolder, differences: Sequence[Difference]) -> None:
         groups: dict[Origin, list[Key]] = {}
         for key, origin in find_origins(folder, rows).items():
             groups.setdefault(origin, []).append(key)
-        folder.write_json(
-            ORIGINS,
-            {"origins": [one._asdict() | {"rows": keys} for one, keys in groups.items()]},
-        )
+        found = (OriginOfRows(origin, tuple(keys)) for origin, keys in groups.items())
+        folder.write(ORIGINS, Origins(tuple(found)))
 
 
 def _is_unknown(row: Difference) -> bool:
@@ -60,17 +47,8 @@ def _is_unknown(row: Difference) -> bool:
 
 def read_origins(folder: RunFolder) -> dict[Key, Origin]:
     """Return what `leave_origins` wrote; InvalidInput if it is damaged."""
-    return folder.read_as(ORIGINS, _read)
-
-
-def _read(values: Mapping[str, Any]) -> dict[Key, Origin]:
-    return {
-        Key(typed(entity, str), typed(key, str)): Origin(
-            typed(one["words"], str), typed(one["after"], str | None)
-        )
-        for one in values["origins"]
-        for entity, key in one["rows"]
-    }
+    found = folder.read(ORIGINS).origins
+    return {row: of_rows.origin for of_rows in found for row in of_rows.rows}
 
 
 def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Origin]:
@@ -83,7 +61,7 @@ def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Ori
     if _is_of_snapshot(folder):
         return {row.id: UNKNOWN for row in rows}
     values = {row.id: row.before or 0.0 for row in rows}
-    policy = replace(folder.policy(), cluster=folder.about()["cluster"])
+    policy = replace(folder.policy(), cluster=folder.about().cluster)
     return search_origins(folder.store, policy, values, but=folder.place.name)
 
 
@@ -98,7 +76,7 @@ def search_origins(
     for run in _list_newest(store, policy.cluster, but):
         if not search.left:
             break
-        with suppress(InvalidInput, KeyError, TypeError, ValueError):  # damaged: the next run
+        with suppress(InvalidInput):  # damaged: the next run
             search.look_at(run, policy.cluster_id)
     return {key: search.found.get(key, UNKNOWN) for key in values}
 
@@ -126,22 +104,19 @@ class _Search:
     def look_at(self, run: RunFolder, cluster_id: str) -> None:
         """Use the record of a run, or what it wrote and then what it described before."""
         if name := next(filter(run.has, _OWNERSHIP), None):
-            self._use_record(run, cluster_id, run.read_json(name), _OWNERSHIP[name])
+            self._use_record(run, cluster_id, run.read(name), _OWNERSHIP[name])
         elif _is_of(run, cluster_id):
             self._use_writes(run)
             if run.has(ACTUAL.file) and not _is_of_snapshot(run):
                 self._use_observation(run)
 
-    def _use_record(
-        self, run: RunFolder, cluster_id: str, record: Mapping[str, Any], words: str
-    ) -> None:
+    def _use_record(self, run: RunFolder, cluster_id: str, record: LedgerEdit, words: str) -> None:
         """Use a release or an adoption."""
         values: dict[Key, list[float | None]] = {}
-        for row in record["rows"]:
-            if row["cluster"] == cluster_id:
-                value = None if row["value"] is None else float(row["value"])
-                values.setdefault(Key(row["entity"], row["key"]), []).append(value)
-        words = f"{words} {record['by']} in {_named(run)}: {record['reason']}"
+        for row in record.rows:
+            if row.cluster == cluster_id:
+                values.setdefault(row.id, []).append(row.value)
+        words = f"{words} {record.by} in {_named(run)}: {record.reason}"
         for key in self.left.keys() & values.keys():
             is_value = any(same(one, self.left[key]) for one in values[key])
             self._use_words(key, words, is_value=is_value)
@@ -160,7 +135,7 @@ class _Search:
         if not (keys := self.left.keys() & accepted):
             return
         who, written = _writes(run)
-        started = run.about()["started"]
+        started = run.about().started
         for key in keys & written.keys():
             after = self.changed.get(key, started)
             if (value := written[key]) is None:
@@ -174,7 +149,7 @@ class _Search:
     def _use_observation(self, run: RunFolder) -> None:
         """Use the values that a run described, and the origins that it recorded for them."""
         known = read_origins(run) if run.has(ORIGINS) else {}
-        name, started = _named(run), run.about()["started"]
+        name, started = _named(run), run.about().started
         seen = {} if self.left.keys() <= self.changed.keys() else _seen(run)
         for key, value in list(self.left.items()):
             if key not in self.changed:
@@ -212,21 +187,16 @@ def _is_of(run: RunFolder, cluster_id: str) -> bool:
 
 def _is_of_snapshot(run: RunFolder) -> bool:
     """Return whether a run read a file instead of the cluster."""
-    return run.has(DESCRIBED) and run.read_json(DESCRIBED).get("snapshot") is not None
+    return (described := run.find(DESCRIBED)) is not None and described.snapshot is not None
 
 
 def _writes(run: RunFolder) -> tuple[str, dict[Key, float | None]]:
     """Return the author of a run's writes, and the values to write; None clears a key."""
-    if not run.has(ALTER):
+    alter = run.find(ALTER)
+    if alter is None:
         return _named(run), {row.id: row.target for row in run.differences()}
-    altered = run.read_json(ALTER)
-    changed = altered_keys(altered)
-    values = {
-        Key(row["entity"], row["key"]): None if row["after"] is None else float(row["after"])
-        for row in altered["changes"]
-    }
-    values = {key: value for key, value in values.items() if key in changed}
-    return f"{altered['by']} with alter in {_named(run)}", values
+    values = {key: value for key, value in alter.targets.items() if key in alter.changing}
+    return f"{alter.by} with alter in {_named(run)}", values
 
 
 def _seen(run: RunFolder) -> dict[Key, float]:
@@ -237,4 +207,4 @@ def _seen(run: RunFolder) -> dict[Key, float]:
 
 
 def _named(run: RunFolder) -> str:
-    return f"run {run.about()['run']}"
+    return f"run {run.about().run}"

@@ -46,7 +46,7 @@ def is_running(noted: Any) -> bool:
 
 def _is_alive(noted: Any) -> bool | None:
     this = Process.current()
-    if this is None or not isinstance(noted, list) or noted[:2] != [*this[:2]]:
+    if this is None or not isinstance(noted, list | tuple) or [*noted[:2]] != [*this[:2]]:
         return None
     try:
         _, _, number, started = noted

@@ -16,26 +16,29 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import STAGES, StageStatus
+from quota_ops.model.run import Pruned
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store import claims, holds, ledger
 from quota_ops.store.ledger_end import KIND
 from quota_ops.store.numbered_files import is_file_name
 from quota_ops.store.place import Place
-from quota_ops.store.run_files import Prune, find_pruned, is_run_folder
-from quota_ops.store.run_folder import (
+from quota_ops.store.run_files import (
     ABOUT,
     ADOPTED,
     ALTER,
     APPLIED,
     APPROVAL,
     PLAN,
+    PRUNED,
     RELEASED,
     REPORT,
     ROLLBACK,
-    RunFolder,
+    Prune,
+    find_pruned,
+    is_run_folder,
 )
-from quota_ops.store.run_json import typed
-from quota_ops.store.run_list import PRUNED, summarize_run
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_list import summarize_run
 from quota_ops.store.run_names import latest_first
 from quota_ops.store.run_store import RunStore
 
@@ -61,8 +64,6 @@ class Expired:
 
 LEDGER_FILES = 100
 """How many of the newest files of a ledger, and of its claims, are kept."""
-ENDS = ("came_to", "sentence", "digest", "changes")
-"""The fields of pruned.json about how a run ended."""
 
 _RUN_RECORDS = frozenset({APPROVAL, ROLLBACK, ALTER, ADOPTED, RELEASED})
 _READ_ENDS = frozenset({StageStatus.DONE, StageStatus.NOT_RUN, StageStatus.REFUSED})
@@ -119,8 +120,9 @@ def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
     for one in expired:
         try:
             if one.stays and one.what == "run":
-                folder, run = RunFolder(one.place), summarize_run(one.place).as_json()
-                folder.write_json(PRUNED, {"at": iso_utc(now)} | {name: run[name] for name in ENDS})
+                run = summarize_run(one.place)
+                pruned = Pruned(iso_utc(now), run.came_to, run.sentence, run.digest, run.changes)
+                RunFolder(one.place).write(PRUNED, pruned)
             _remove(one)
         except (OSError, InvalidInput) as error:
             failures.append(f"{one.place}: {getattr(error, 'strerror', None) or error}")
@@ -130,7 +132,7 @@ def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
 def refuse_pruned(folder: RunFolder) -> None:
     """Raise InvalidInput if `prune` has left only the records of how a run ended."""
     if folder.has(PRUNED):
-        at = folder.read_as(PRUNED, lambda values: typed(values["at"], str))
+        at = folder.read(PRUNED).at
         end = summarize_run(folder.place)
         raise InvalidInput(
             f"run {end.run} was pruned at {at}: its plan, tables and report are gone",
@@ -241,7 +243,7 @@ def _is_verified(folder: RunFolder) -> bool:
 def _order(folder: RunFolder) -> tuple[int, str]:
     """Return the sort key of a run in its store: its number (0 if it has none), then its name."""
     with suppress(InvalidInput):
-        return folder.about()["sequence"] or 0, folder.place.name
+        return folder.about().sequence or 0, folder.place.name
     return 0, folder.place.name
 
 

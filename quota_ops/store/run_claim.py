@@ -12,17 +12,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count, takewhile
 from threading import Event, Lock, Thread
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 from quota_ops.model.errors import Claimed, InvalidInput
 from quota_ops.model.moment import iso_utc
+from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.json_text import json_text
 from quota_ops.store.place import Place
 from quota_ops.store.process import Process, has_ended, is_running
+from quota_ops.store.run_files import CLAIM
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_json import typed
 
 LEASE = 60.0
 """Seconds without a renewal after which a claim of a process that cannot be seen has ended."""
@@ -37,19 +39,9 @@ class _Holder(NamedTuple):
     """The process that has claimed a run, as its claim names it."""
 
     host: str
-    process: Process | list[Any] | None
+    process: tuple[str, str, int, str] | None
     since: str
     ended: bool = False
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """Return the content of a claim; TypeError or KeyError if it is damaged."""
-        return cls(
-            typed(values["host"], str),
-            typed(values["process"], list | None),
-            typed(values["since"], str),
-            typed(values["ended"], bool),
-        )
 
     def __str__(self) -> str:
         """Return the process as people look for it."""
@@ -156,15 +148,15 @@ def _refuse_if_renewed(claim: RunClaim) -> None:
 
 
 def _place(folder: RunFolder, number: int) -> Place:
-    return folder.place / f"claim-{number:04d}.json"
+    return folder.place / CLAIM.of(number)
 
 
 def _as_bytes(holder: _Holder) -> bytes:
-    return json_text(holder._asdict()).encode()
+    return json_text(to_json(_Holder, holder)).encode()
 
 
 def _read(folder: RunFolder, number: int) -> _Holder:
-    return folder.read_as(_place(folder, number).name, _Holder.from_json)
+    return folder.read_as(CLAIM.of(number), partial(from_json, _Holder))
 
 
 def _read_time(place: Place) -> datetime:

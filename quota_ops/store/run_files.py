@@ -1,11 +1,47 @@
-"""The files of a run's folder: each is declared once, for restarts, `prune` and the docs."""
+"""The files of a run's folder: each is declared once, for all that read or keep or show them."""
 
 import re
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, Generic, Self, TypeVar
 
+from quota_ops.model.client_effects import INVENTORY, InventoryEffects
+from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.metadata import Metadata
+from quota_ops.model.past import Past
+from quota_ops.model.policy import Policy
 from quota_ops.model.report import STAGES
+from quota_ops.model.rollback import Rollback
+from quota_ops.model.run import (
+    About,
+    Alter,
+    Audited,
+    Beginning,
+    Checked,
+    Decisions,
+    Described,
+    Findings,
+    LedgerEdit,
+    Origins,
+    Outcomes,
+    Pruned,
+    StageEnd,
+    StoredPlan,
+    Verification,
+)
+from quota_ops.model.tables import (
+    ACTUAL,
+    BATCHES,
+    CLUSTERS,
+    DECLARED,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+    OVERRIDES,
+)
+from quota_ops.model.verification import Settlement
 
+Content = TypeVar("Content")
 _BEFORE, _AFTER = "begin", "always"
 _ORDER = (_BEFORE, *STAGES, _AFTER)
 
@@ -18,23 +54,41 @@ class Prune(Enum):
     ALTER_RECORD = "stays if the run is an alter"
 
 
-class RunFile(NamedTuple):
-    """A kind of file in the folder of a run."""
+class RunFile(str, Generic[Content]):
+    """The name of a file in the folder of a run, and what is declared of it.
 
-    name: str
-    """As docs show it. Of what is in angle brackets, NNNN is a number and ID is 32 hex digits."""
+    As docs show the name, NNNN in angle brackets is a number and ID is 32 hex digits.
+    """
+
+    __slots__ = ("content", "kind", "prune", "stage")
     stage: str
     """The first stage that writes it: a restart at this stage or an earlier one moves it away.
 
     `begin` is before every stage; what is of `always`, no restart moves.
     """
+    kind: type[Content]
+    """The class of its content, which `model.stored` reads; dict for JSON without a class."""
     content: str
-    prune: Prune = Prune.REMOVE
+    """What is in it, for docs."""
+    prune: Prune
+
+    def __new__(
+        cls, name: str, stage: str, kind: type[Content], content: str, prune: Prune
+    ) -> Self:
+        """Declare a file."""
+        made = super().__new__(cls, name)
+        made.stage, made.kind, made.content, made.prune = stage, kind, content, prune
+        return made
+
+    def of(self, what: object) -> "RunFile[Content]":
+        """Return the file of a number, or of a stage."""
+        name = re.sub("<.*>", f"{what:04d}" if isinstance(what, int) else str(what), self)
+        return RunFile(name, self.stage, self.kind, self.content, self.prune)
 
     @property
     def pattern(self) -> str:
         """The regular expression of its paths below the folder."""
-        text = re.escape(self.name)
+        text = re.escape(self)
         for mark, expression in _MARKS.items():
             text = text.replace(re.escape(mark), expression)
         return text
@@ -42,84 +96,124 @@ class RunFile(NamedTuple):
 
 _MARKS = {"<NNNN>": r"\d{4,}", "<ID>": "[0-9a-f]{32}", "<STAGE>": "[a-z]+", "<PATH>": ".+"}
 
-_RECORD = Prune.RECORD
-FILES = (
-    RunFile("run.json", _BEFORE, "its name, cluster, start, number and commit", _RECORD),
-    RunFile("began.json", _BEFORE, "the commit it began with, and the one applied before it"),
-    RunFile("rollback.json", _BEFORE, "the run that it rolls back, by whom and why", _RECORD),
-    RunFile("policy.json", "check", "the settings of cluster.yaml", Prune.ALTER_RECORD),
-    RunFile("checked.json", "check", "the findings of the files, and the silences"),
-    RunFile("desired.parquet", "check", "the quotas that Git declares, for each broker"),
-    RunFile("declared.parquet", "check", "them before limits of the whole cluster were divided"),
-    RunFile("inventory.parquet", "check", "the clients of an inventory in Git"),
-    RunFile("stage-check.json", "check", "how stage check ended"),
-    RunFile("described.json", "describe", "the ledger that was read, and the holds in force"),
-    RunFile("actual.parquet", "describe", "the quotas that the cluster stored"),
-    RunFile("ledger.parquet", "describe", "the rows of the ledger"),
-    RunFile("brokers.json", "describe", "the brokers that shared them, and what each leads"),
-    RunFile("holds.parquet", "describe", "the entities on hold"),
-    RunFile("clusters.parquet", "describe", "the settings that the comparison needs"),
-    RunFile("facts.json", "describe", "the brokers, and their settings for quotas"),
-    RunFile("metadata.json", "describe", "how far the brokers' replies could be trusted"),
-    RunFile("differences.parquet", "diff", "the rows that differ"),
-    RunFile("overrides.parquet", "diff", "the unmanaged rows that take clients from declared ones"),
-    RunFile("batches.parquet", "diff", "the changes of each request"),
-    RunFile("diff-<NNNN>.json", _AFTER, "the attempt of Spark that became the result"),
-    RunFile("spark-<ID>/<PATH>", "diff", "what a killed attempt of Spark left"),
-    RunFile("plan.json", "plan", "the plan, its digest and the guards"),
-    RunFile("findings.json", "plan", "every finding"),
-    RunFile("origins.json", "plan", "which run set the values that are not in the ledger"),
-    RunFile("effects.json", "plan", "what changes for clients"),
-    RunFile("client_effects.json", "plan", "how many clients of the inventory gain and lose"),
-    RunFile("client_effects/<ID>/<PATH>", "plan", "the clients of the inventory that it concerns"),
-    RunFile("validated.json", "validate", "the replies to the validate-only requests"),
-    RunFile("approval.json", "plan", "the decisions about its plan", _RECORD),
-    RunFile("claim-<NNNN>.json", _AFTER, "which process has applied it, one at a time"),
-    RunFile("batch-<NNNN>.json", "apply", "the outcomes of a request"),
-    RunFile("applied.json", "apply", "the outcome of each row", Prune.ALTER_RECORD),
-    RunFile("alter.json", "apply", "who altered what, and why", _RECORD),
-    RunFile("adopted.json", "apply", "who adopted what, and why", _RECORD),
-    RunFile("released.json", "apply", "who released what, and why", _RECORD),
-    RunFile("settling-<NNNN>.json", "apply", "what a later run found of its unknown rows"),
-    RunFile("verification.json", "verify", "the values that each broker stores after it"),
-    RunFile("stage-<STAGE>.json", "describe", "how a stage ended"),
-    RunFile("past.json", "report", "the history that its page shows"),
-    RunFile("report.json", "report", "the report, for programs"),
-    RunFile("report.html", "report", "the page"),
-    RunFile("report.md", "report", "the report, for comments"),
-    RunFile("report.txt", "report", "the report, as printed"),
-    RunFile("audit.json", "report", "what was sent to the audit topic"),
-    RunFile("end-<NNNN>.json", _AFTER, "how it ended, as recorded for the audit log", _RECORD),
-    RunFile("pruned.json", _AFTER, "when `prune` removed the rest", _RECORD),
-)
+FILES: list[RunFile[Any]] = []
 """Every file that a run writes; of two that match, the first."""
+
+
+def _declare(
+    name: str, stage: str, kind: type[Content], content: str, prune: Prune = Prune.REMOVE
+) -> RunFile[Content]:
+    file = RunFile(name, stage, kind, content, prune)
+    FILES.append(file)
+    return file
+
+
+_RECORD, _ALTER_RECORD = Prune.RECORD, Prune.ALTER_RECORD
+ABOUT = _declare("run.json", _BEFORE, About, "its name, cluster, start, number and commit", _RECORD)
+BEGAN = _declare(
+    "began.json", _BEFORE, Beginning, "the commit it began with, and the one applied before it"
+)
+ROLLBACK = _declare(
+    "rollback.json", _BEFORE, Rollback, "the run that it rolls back, by whom and why", _RECORD
+)
+POLICY = _declare("policy.json", "check", Policy, "the settings of cluster.yaml", _ALTER_RECORD)
+CHECKED = _declare("checked.json", "check", Checked, "the findings of the files, and the silences")
+_declare(DESIRED.file, "check", bytes, "the quotas that Git declares, for each broker")
+_declare(DECLARED.file, "check", bytes, "them before limits of the whole cluster were divided")
+_declare(INVENTORY.file, "check", bytes, "the clients of an inventory in Git")
+_declare("stage-check.json", "check", StageEnd, "how stage check ended")
+DESCRIBED = _declare(
+    "described.json", "describe", Described, "the ledger that was read, and the holds in force"
+)
+_declare(ACTUAL.file, "describe", bytes, "the quotas that the cluster stored")
+_declare(LEDGER.file, "describe", bytes, "the rows of the ledger")
+BROKERS = _declare(
+    "brokers.json", "describe", dict, "the brokers that shared them, and what each leads"
+)
+_declare(HOLDS.file, "describe", bytes, "the entities on hold")
+_declare(CLUSTERS.file, "describe", bytes, "the settings that the comparison needs")
+FACTS = _declare(
+    "facts.json", "describe", ClusterFacts, "the brokers, and their settings for quotas"
+)
+METADATA = _declare(
+    "metadata.json", "describe", Metadata, "how far the brokers' replies could be trusted"
+)
+_declare(DIFFERENCES.file, "diff", bytes, "the rows that differ")
+_declare(OVERRIDES.file, "diff", bytes, "the unmanaged rows that take clients from declared ones")
+_declare(BATCHES.file, "diff", bytes, "the changes of each request")
+COMPARED = _declare("diff-<NNNN>.json", _AFTER, dict, "the attempt of Spark that became the result")
+_declare("spark-<ID>/<PATH>", "diff", bytes, "what a killed attempt of Spark left")
+PLAN = _declare("plan.json", "plan", StoredPlan, "the plan, its digest and the guards")
+FINDINGS = _declare("findings.json", "plan", Findings, "every finding")
+ORIGINS = _declare(
+    "origins.json", "plan", Origins, "which run set the values that are not in the ledger"
+)
+EFFECTS = _declare("effects.json", "plan", dict, "what changes for clients")
+CLIENT_COUNTS = _declare(
+    "client_effects.json",
+    "plan",
+    InventoryEffects,
+    "how many clients of the inventory gain and lose",
+)
+_declare(
+    "client_effects/<ID>/<PATH>", "plan", bytes, "the clients of the inventory that it concerns"
+)
+VALIDATED = _declare(
+    "validated.json", "validate", Outcomes, "the replies to the validate-only requests"
+)
+APPROVAL = _declare("approval.json", "plan", Decisions, "the decisions about its plan", _RECORD)
+CLAIM = _declare("claim-<NNNN>.json", _AFTER, dict, "which process has applied it, one at a time")
+BATCH = _declare("batch-<NNNN>.json", "apply", Outcomes, "the outcomes of a request")
+APPLIED = _declare("applied.json", "apply", Outcomes, "the outcome of each row", _ALTER_RECORD)
+ALTER = _declare("alter.json", "apply", Alter, "who altered what, and why", _RECORD)
+ADOPTED = _declare("adopted.json", "apply", LedgerEdit, "who adopted what, and why", _RECORD)
+RELEASED = _declare("released.json", "apply", LedgerEdit, "who released what, and why", _RECORD)
+SETTLING = _declare(
+    "settling-<NNNN>.json", "apply", Settlement, "what a later run found of its unknown rows"
+)
+VERIFICATION = _declare(
+    "verification.json", "verify", Verification, "the values that each broker stores after it"
+)
+STAGE = _declare("stage-<STAGE>.json", "describe", StageEnd, "how a stage ended")
+PAST = _declare("past.json", "report", Past, "the history that its page shows")
+REPORT = _declare("report.json", "report", dict, "the report, for programs")
+PAGE = _declare("report.html", "report", str, "the page")
+TEXT = _declare("report.txt", "report", str, "the report, as printed")
+AUDITED = _declare("audit.json", "report", Audited, "what was sent to the audit topic")
+END = _declare(
+    "end-<NNNN>.json", _AFTER, dict, "how it ended, as recorded for the audit log", _RECORD
+)
+PRUNED = _declare("pruned.json", _AFTER, Pruned, "when `prune` removed the rest", _RECORD)
+
+RECORDS: tuple[RunFile[Any], ...] = (ALTER, ADOPTED, RELEASED)
+"""The records of commands without a plan: their runs have one, and others none."""
 
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.part$")
 _ATTEMPT = re.compile(r"attempt-\d{4,}")
-_FOLDER = re.compile("|".join(file.pattern.split("/")[0] for file in FILES if "/" in file.name))
+_FOLDER = re.compile("|".join(file.pattern.split("/")[0] for file in FILES if "/" in file))
 _COMPILED = [(re.compile(file.pattern), file) for file in FILES]
 
 
-def find_run_file(path: str) -> RunFile | None:
+def find_run_file(path: str) -> RunFile[Any] | None:
     """Return what is at a path below a run's folder; None if no run writes such a file.
 
-    An unfinished draft is what it would have become, to be removed.
+    An unfinished draft is what it would have become.
     """
     complete = _DRAFT.sub("", path)
-    file = next((file for pattern, file in _COMPILED if pattern.fullmatch(complete)), None)
-    return file and (file if path == complete else file._replace(prune=Prune.REMOVE))
+    return next((file for pattern, file in _COMPILED if pattern.fullmatch(complete)), None)
 
 
 def find_pruned(path: str) -> Prune | None:
     """Return what `prune` does with a path; None if no run writes such a file.
 
-    Everything that an earlier attempt left is removed.
+    Everything that an earlier attempt left is removed, and every draft.
     """
     first, _, rest = path.partition("/")
-    if rest and _ATTEMPT.fullmatch(first):
-        return find_run_file(rest) and Prune.REMOVE
-    file = find_run_file(path)
-    return file and file.prune
+    is_earlier = bool(rest) and bool(_ATTEMPT.fullmatch(first))
+    file = find_run_file(rest if is_earlier else path)
+    if file is None:
+        return None
+    return Prune.REMOVE if is_earlier or _DRAFT.search(path) else file.prune
 
 
 def is_run_folder(path: str) -> bool:

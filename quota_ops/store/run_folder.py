@@ -1,87 +1,50 @@
-"""A run's folder: the names of its artifacts, and their content as values."""
+"""A run's folder: its files, declared in `run_files`, and their content as values."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
+from quota_ops.findings.codes import CODES
 from quota_ops.model.approval import Decision
-from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.commit import Provenance
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import Claimed, InvalidInput, describe_damage
-from quota_ops.model.finding import Finding, Silence
-from quota_ops.model.hold import Hold
-from quota_ops.model.metadata import Metadata
+from quota_ops.model.finding import Finding
 from quota_ops.model.moment import iso_utc, timed
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus, explain_failure
 from quota_ops.model.rows import BatchRow, OverrideRow, group_by_batch
-from quota_ops.model.tables import BATCHES, DIFFERENCES, OVERRIDES
+from quota_ops.model.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
+from quota_ops.model.stored import from_json, to_json
+from quota_ops.model.tables import BATCHES, DIFFERENCES, OVERRIDES, Table
 from quota_ops.model.verification import Settlement
 from quota_ops.store import parquet, run_numbers
 from quota_ops.store.artifacts import ArtifactFolder
 from quota_ops.store.json_text import json_text
-from quota_ops.store.ledger_end import explain_described
 from quota_ops.store.place import Place
-from quota_ops.store.run_json import (
-    about_from_json,
-    checked_from_json,
-    findings_from_json,
-    outcomes_from_json,
-    outcomes_json,
-    plan_from_json,
-    plan_json,
-    provenance_json,
-    typed,
+from quota_ops.store.run_files import (
+    ABOUT,
+    APPROVAL,
+    FINDINGS,
+    PLAN,
+    POLICY,
+    RECORDS,
+    SETTLING,
+    STAGE,
+    RunFile,
 )
 from quota_ops.store.run_store import RunStore, name_run, store_of
-from quota_ops.store.written_by import explain_newer, find_newer, stamp
+from quota_ops.store.written_by import explain_newer, find_newer, stamp, without_version
 
-ABOUT = "run.json"
-POLICY = "policy.json"
-DESCRIBED = "described.json"
-CHECKED = "checked.json"
-FACTS = "facts.json"
-BROKERS = "brokers.json"
-METADATA = "metadata.json"
-FINDINGS = "findings.json"
-PLAN = "plan.json"
-ROLLBACK = "rollback.json"
-AUDITED = "audit.json"
-ALTER = "alter.json"
-"""The author and changes of an alter: entity, key, values before and after (null: deleted)."""
-ADOPTED = "adopted.json"
-RELEASED = "released.json"
-"""The author and reason of each row that was added to the ledger, or removed from it."""
-VALIDATED = "validated.json"
-APPROVAL = "approval.json"
-APPLIED = "applied.json"
-VERIFICATION = "verification.json"
-REPORT = "report.json"
-PAGE = "report.html"
+Content = TypeVar("Content")
 _log = logging.getLogger(__name__)
-
-
-def stage_file(stage: str) -> str:
-    """Return the name of the artifact with the end of a stage."""
-    return f"stage-{stage}.json"
-
-
-def batch_file(number: int) -> str:
-    """Return the name of the artifact with the outcomes of a batch, from 1 on."""
-    return f"batch-{number:04d}.json"
-
-
-def settling_file(number: int) -> str:
-    """Return the name of the artifact with what a later run found, from 1 on."""
-    return f"settling-{number:04d}.json"
 
 
 _KINDS, _ACTIONS = ({one.value: one for one in words} for words in (Kind, Action))
@@ -127,101 +90,111 @@ class RunFolder(ArtifactFolder):
         folder = cls(place, only_read=only_read)
         if redo or not folder.has(ABOUT):
             run = name_run() if only_read else place.name
-            about = {"run": run, "cluster": cluster, "started": iso_utc(), "dag_id": dag_id}
-            folder._number(stamp(about) | provenance_json(Provenance.given(commit)))
+            folder._number(About(run, cluster, iso_utc(), Provenance.given(commit), dag_id=dag_id))
         return folder
+
+    def read(self, file: RunFile[Content]) -> Content:
+        """Return the content of a file; InvalidInput if it is missing or damaged."""
+        return self.read_cached(
+            file,
+            lambda: self.read_as(
+                file, lambda values: from_json(file.kind, without_version(values))
+            ),
+        )
+
+    def find(self, file: RunFile[Content]) -> Content | None:
+        """Return the content of a file; None if it is missing. InvalidInput if it is damaged."""
+        return self.read(file) if self.has(file) else None
+
+    def _find_now(self, file: RunFile[Content]) -> Content | None:
+        """Return as `find` what the file has now: another process may have written it."""
+        return replace(self, kept=None).find(file)
+
+    def write(self, file: RunFile[Content], content: Content) -> None:
+        """Write a file."""
+        values = to_json(file.kind, content)
+        self.write_json(file, stamp(values) if file == ABOUT else values)
+        self.read_cached(file, lambda: content)
 
     def take_next_number(self, above: int = 0) -> None:
         """Give a run that starts over a new number, larger than `above`."""
-        self._number(self.read_json(ABOUT), above)
+        self._number(self.about(), above)
 
-    def _number(self, about: Mapping[str, Any], above: int = 0) -> None:
-        if self.only_read:
-            self.write_json(ABOUT, about)
-            return
-        run = f"{self.place.parent.name}/{self.place.name}"
-        content = json_text(stamp({"run": run, "at": iso_utc(), "nonce": uuid4().hex})).encode()
-        number = run_numbers.take_number(self.store.sequence, content, above)
-        self.write_json(ABOUT, {**about, "sequence": number})
+    def _number(self, about: About, above: int = 0) -> None:
+        if not self.only_read:
+            run = f"{self.place.parent.name}/{self.place.name}"
+            content = json_text(stamp({"run": run, "at": iso_utc(), "nonce": uuid4().hex})).encode()
+            number = run_numbers.take_number(self.store.sequence, content, above)
+            about = replace(about, sequence=number)
+        self.write(ABOUT, about)
 
-    def note_commit(self, provenance: Provenance, path: str | None = None) -> None:
-        """Record in run.json the commit of the files that this run has read, and their path."""
-        self.write_json(ABOUT, self.read_json(ABOUT) | provenance_json(provenance) | {"path": path})
+    def about(self) -> About:
+        """Return run.json."""
+        return self.read(ABOUT)
 
-    def about(self) -> dict[str, Any]:
-        """Return run.json; the fields about its commit as one Provenance."""
-        return self.read_cached(ABOUT, lambda: self.read_as(ABOUT, about_from_json))
+    def change_about(self, **changes: Any) -> None:
+        """Change fields of run.json."""
+        self.write(ABOUT, replace(self.about(), **changes))
 
     def policy(self) -> Policy:
         """Return the policy that check recorded."""
-        return self.read_cached(POLICY, lambda: self.read_as(POLICY, Policy.from_json))
+        return self.read(POLICY)
 
     def leave_policy(self, policy: Policy) -> None:
         """Write policy.json, and its cluster id to run.json: a name may be that of two clusters."""
-        self.write_json(ABOUT, self.read_json(ABOUT) | {"cluster_id": policy.cluster_id})
-        self.write_json(POLICY, policy.as_json())
+        self.change_about(cluster_id=policy.cluster_id)
+        self.write(POLICY, policy)
 
-    def checked(self) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
-        """Return the findings of the files, and every silence, that check recorded."""
-        return self.read_as(CHECKED, checked_from_json)
+    def record(self) -> Alter | LedgerEdit | None:
+        """Return what a command without a plan recorded; None for any other run."""
+        for file in filter(self.has, RECORDS):
+            found: Alter | LedgerEdit = self.read(file)
+            return found
+        return None
 
     def findings(self) -> tuple[Finding, ...]:
         """Return every finding, silenced or not, that plan recorded."""
-        return self.read_as(FINDINGS, findings_from_json)
-
-    def facts(self) -> ClusterFacts | None:
-        """Return the facts about the brokers besides quotas; None if describe got none."""
-        return self.read_as(FACTS, ClusterFacts.from_json) if self.has(FACTS) else None
-
-    def described(self) -> tuple[str | None, tuple[Hold, ...]]:
-        """Return the ledger file that describe read, and the holds that were in force then."""
-        return self.read_cached(DESCRIBED, lambda: self.read_as(DESCRIBED, _described))
-
-    def old_ledger(self) -> str | None:
-        """Return why the ledger that describe read may be an older copy; None if it is not."""
-        return self.read_as(DESCRIBED, explain_described)
-
-    def metadata(self) -> Metadata:
-        """Return how far the brokers' descriptions could be trusted at the last query."""
-        return self.read_as(METADATA, Metadata.from_json)
+        found = self.read(FINDINGS).findings
+        if unknown := [finding.code for finding in found if finding.code not in CODES]:
+            raise self.explain_damage(FINDINGS, ValueError(f"{unknown[0]!r} is not a finding code"))
+        return found
 
     def plan(self) -> tuple[Plan, str]:
         """Return the plan of an earlier stage, and the digest in its file."""
-        return self.read_cached(PLAN, self._read_plan)
+        return self.read_cached("plan", self._read_plan)
 
     def _read_plan(self) -> tuple[Plan, str]:
-        plan, digest = self.read_as(PLAN, plan_from_json)
-        return replace(plan, overridden=self.count_overridden(plan.differences)), digest
+        stored = self.read(PLAN)
+        return stored.to_plan(self.count_overridden(stored.differences)), stored.digest
 
     def leave_plan(self, plan: Plan) -> None:
         """Write plan.json."""
-        self.write_json(PLAN, plan_json(plan))
-        self.read_cached(PLAN, lambda: (plan, plan.digest))
+        self.write(PLAN, StoredPlan.of(plan))
+        self.read_cached("plan", lambda: (plan, plan.digest))
 
-    def outcomes(self, name: str) -> tuple[Outcome, ...]:
+    def _forget(self, what: str | Table[Any]) -> None:
+        super(RunFolder, self)._forget(what)
+        if what == PLAN:
+            super(RunFolder, self)._forget("plan")
+
+    def outcomes(self, file: RunFile[Outcomes]) -> tuple[Outcome, ...]:
         """Return the outcomes of an earlier stage; empty if it did not run."""
-        if not self.has(name):
-            return ()
-        return self.read_cached(name, lambda: self.read_as(name, outcomes_from_json))
+        found = self.find(file)
+        return found.outcomes if found else ()
+
+    def leave_outcomes(self, file: RunFile[Outcomes], outcomes: tuple[Outcome, ...]) -> None:
+        """Write outcomes; no two attempts write the same bytes."""
+        self.write(file, Outcomes.of(outcomes))
 
     def settlement(self) -> Settlement | None:
         """Return what a later run found of the writes without a response; None if none looked."""
-        files = takewhile(self.has, map(settling_file, count(1)))
-        last = max(files, default=None)
-        return self.read_as(last, Settlement.from_json) if last else None
-
-    def leave_outcomes(self, name: str, outcomes: tuple[Outcome, ...]) -> None:
-        """Write outcomes; no two attempts write the same bytes."""
-        self.write_json(name, {"attempt": uuid4().hex, **outcomes_json(outcomes)})
-        self.read_cached(name, lambda: outcomes)
+        last = max(takewhile(self.has, map(SETTLING.of, count(1))), default=None)
+        return self._find_now(last) if last else None
 
     def decisions(self) -> tuple[Decision, ...]:
         """Return the decisions about this run's plan, in order."""
-        if not self.has(APPROVAL):
-            return ()
-        return self.read_as(
-            APPROVAL, lambda values: tuple(map(Decision.from_json, values["decisions"]))
-        )
+        found = self._find_now(APPROVAL)
+        return found.decisions if found else ()
 
     def differences(self) -> tuple[Difference, ...]:
         """Return the rows of DIFFERENCES."""
@@ -276,22 +249,9 @@ class RunFolder(ArtifactFolder):
 
     def keep_end(self, result: StageResult) -> None:
         """Record how a stage ended."""
-        self.write_json(stage_file(result.stage), result._asdict() | {"at": iso_utc()})
+        self.write(STAGE.of(result.stage), StageEnd(*result, iso_utc()))
 
     def stage_result(self, stage: str) -> StageResult:
         """Return how a stage of this run ended; NOT_RUN if it did not begin."""
-        if not self.has(stage_file(stage)):
-            return StageResult(stage, StageStatus.NOT_RUN)
-        return self.read_as(
-            stage_file(stage),
-            lambda kept: StageResult(
-                stage,
-                StageStatus(kept["status"]),
-                typed(kept["seconds"], float | int | None),
-                typed(kept["message"], str | None),
-            ),
-        )
-
-
-def _described(values: dict[str, Any]) -> tuple[str | None, tuple[Hold, ...]]:
-    return typed(values["ledger"], str | None), tuple(map(Hold.from_json, values["holds"]))
+        found = self._find_now(STAGE.of(stage))
+        return found.result if found else StageResult(stage, StageStatus.NOT_RUN)

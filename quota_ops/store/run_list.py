@@ -10,52 +10,49 @@ from functools import partial
 from itertools import count, islice, takewhile
 from typing import Any, NamedTuple, Self, TypeVar
 
-from quota_ops.model.alteration import altered_keys, count_altered
+from quota_ops.model.alteration import count_altered
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import STAGES, STOPPED, Life, RunSummary, StageStatus
+from quota_ops.model.run import About, Outcomes
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import (
+from quota_ops.store.run_files import (
     ABOUT,
     ADOPTED,
     ALTER,
     APPLIED,
     APPROVAL,
+    BATCH,
     PLAN,
+    PRUNED,
     RELEASED,
     REPORT,
+    STAGE,
     VERIFICATION,
-    RunFolder,
-    batch_file,
-    stage_file,
+    RunFile,
 )
-from quota_ops.store.run_json import typed
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import find_liveness, format_deadline
 from quota_ops.store.run_names import latest_first, list_runs_of
 from quota_ops.store.run_numbers import AT_ONCE
 from quota_ops.store.run_store import RunStore
 
-PRUNED = "pruned.json"
-"""How a run ended, and when `prune` removed all but its records."""
-
 _ALTERED = "altered"
-_ENDS = (
+_ENDS: tuple[tuple[tuple[str, ...], str], ...] = (
     ((ADOPTED,), "adopted"),
     ((RELEASED,), "released"),
     ((ALTER, APPLIED), _ALTERED),
     ((ALTER,), "not applied"),
     ((VERIFICATION,), "verified"),
     ((APPLIED,), "not read back"),
-    ((batch_file(1),), "unfinished"),
+    ((BATCH.of(1),), "unfinished"),
     ((PLAN,), "planned"),
     ((DIFFERENCES.file,), "compared"),
 )
 """The status of a run without a report, by the first of these artifacts that it has."""
 
-_UNKNOWN: dict[str, Any] = dict.fromkeys(("commit", "cluster_id", "by"))
-"""The fields of a damaged run.json."""
 Value = TypeVar("Value")
 
 
@@ -76,22 +73,22 @@ def summarize_run(place: Place) -> RunSummary:
     """Return the summary of a run; `trouble` names the files that cannot be read."""
     parts = _Parts.of(place)
     folder = parts.folder
-    about = parts.read(ABOUT, folder.about) or _UNKNOWN | {"cluster": place.parent.name}
+    about = parts.find(ABOUT) or About("", place.parent.name, "")
     read = partial(folder.read_as, REPORT, _reported, before="rows")
-    pruned = parts.read(PRUNED, partial(folder.read_as, PRUNED, _pruned))
-    interrupted = pruned or _interrupted(parts)
+    pruned = parts.find(PRUNED)
+    interrupted = _End(*pruned.end) if pruned else _interrupted(parts)
     end = interrupted or parts.read(REPORT, read) or _without_report(parts)
     if not folder.has(ABOUT):
         parts.troubles.append(f"{ABOUT} is missing")
     return RunSummary(
-        cluster=about["cluster"],
-        cluster_id=about["cluster_id"],
+        cluster=about.cluster,
+        cluster_id=about.cluster_id,
         run=place.name,
         path=str(place),
         started=_started(folder),
-        commit=about["commit"],
+        commit=about.commit,
         decisions=parts.read(APPROVAL, folder.decisions) or (),
-        by=_read_author(folder) or about["by"],
+        by=_read_author(folder) or about.by,
         size=parts.size,
         trouble="; ".join(dict.fromkeys(parts.troubles)) or None,
         **end._asdict(),
@@ -101,15 +98,8 @@ def summarize_run(place: Place) -> RunSummary:
 def _read_author(folder: RunFolder) -> str | None:
     """Return who ran alter, adopt or release; None for another run or a damaged record."""
     with suppress(InvalidInput):
-        for name in filter(folder.has, (ALTER, ADOPTED, RELEASED)):
-            author: str | None = folder.read_as(name, _by)
-            return author
+        return record.by if (record := folder.record()) else None
     return None
-
-
-def _by(values: dict[str, Any]) -> str | None:
-    by: str | None = typed(values.get("by"), str | None)
-    return by
 
 
 class _End(NamedTuple):
@@ -140,6 +130,10 @@ class _Parts:
         names = frozenset(leaf.path for leaf in leaves)
         return cls(RunFolder(place, names=names), sum(leaf.size for leaf in leaves))
 
+    def find(self, file: RunFile[Value]) -> Value | None:
+        """Return the content of a file; None if it is missing or damaged."""
+        return self.read(file, partial(self.folder.read, file))
+
     def read(self, name: str, read: Callable[[], Value]) -> Value | None:
         """Return the content of an artifact; None if it is missing or damaged."""
         if not self.folder.has(name):
@@ -154,7 +148,7 @@ class _Parts:
 def _started(folder: RunFolder) -> str | None:
     """Return when a run started; for a damaged run, from its name if possible."""
     with suppress(InvalidInput, ValueError):
-        started = str(folder.about()["started"])
+        started = str(folder.about().started)
         datetime.fromisoformat(started)
         return started
     name = folder.place.name[:20]
@@ -164,27 +158,22 @@ def _started(folder: RunFolder) -> str | None:
 
 
 def _digest(plan: dict[str, Any]) -> str:
-    return str(typed(plan["digest"], str))
+    return str(plan["digest"])
 
 
 def _reported(values: dict[str, Any]) -> _End:
     answer, plan = values["answer"], values["plan"]
     return _End(
-        typed(answer["word"], str),
-        typed(answer["sentence"], str),
+        str(answer["word"]),
+        str(answer["sentence"]),
         plan and _digest(plan),
-        typed(values["counts"]["changed"], int | None) or 0,
+        int(values["counts"]["changed"] or 0),
     )
-
-
-def _pruned(values: dict[str, Any]) -> _End:
-    return _End(*(typed(values[name], kind) for name, kind in _End.__annotations__.items()))
 
 
 def _interrupted(parts: _Parts) -> _End | None:
     """Return the end of a run whose apply was cut off: its report is of an earlier attempt."""
-    file = stage_file("apply")
-    ended = parts.read(file, partial(parts.folder.stage_result, "apply"))
+    ended = parts.find(STAGE.of("apply"))
     if ended is None or ended.status not in {StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}:
         return None
     is_ended = ended.status is StageStatus.INTERRUPTED
@@ -203,16 +192,15 @@ def _interrupted(parts: _Parts) -> _End | None:
 def _outcomes_so_far(parts: _Parts, *, is_ended: bool) -> Iterator[Outcome]:
     """Yield the outcomes that a run has recorded, even if it has not sent everything."""
     folder = parts.folder
-    by_batch = not is_ended and folder.has(batch_file(1))
-    files = map(batch_file, count(1)) if by_batch else [APPLIED]
+    by_batch = not is_ended and folder.has(BATCH.of(1))
+    files: Iterable[RunFile[Outcomes]] = map(BATCH.of, count(1)) if by_batch else [APPLIED]
     for name in takewhile(folder.has, files):
         yield from parts.read(name, partial(folder.outcomes, name)) or ()
 
 
 def _changes(parts: _Parts, outcomes: Iterable[Outcome]) -> int:
-    altered = parts.read(ALTER, partial(parts.folder.read_as, ALTER, altered_keys))
-    if altered is not None:
-        return count_altered(altered, outcomes)
+    if alter := parts.find(ALTER):
+        return count_altered(alter.changing, outcomes)
     return sum(len(one.keys) for one in outcomes if one.was_written)
 
 
@@ -227,13 +215,13 @@ def _without_report(parts: _Parts) -> _End:
     outcomes = parts.read(APPLIED, partial(folder.outcomes, APPLIED)) or ()
     changes = _changes(parts, outcomes)
     for stage in (*STAGES, "adopt", "release"):
-        ended = parts.read(stage_file(stage), partial(folder.stage_result, stage))
+        ended = parts.find(STAGE.of(stage))
         if ended and ended.status in STOPPED:
             return _End(f"{stage} {ended.status}", ended.message, digest, changes)
     came_to = next((word for names, word in _ENDS if all(map(folder.has, names))), "unfinished")
-    for name in filter(folder.has, (ADOPTED, RELEASED)):
-        if parts.read(name, partial(folder.read_as, name, lambda left: not left["rows"])):
-            came_to = "nothing changed"
+    edit = parts.find(ADOPTED) or parts.find(RELEASED)
+    if edit and not edit.rows:
+        came_to = "nothing changed"
     if came_to == _ALTERED and outcomes and not changes:
         is_unknown = any(one.may_be_written for one in outcomes)
         came_to = "unknown" if is_unknown else "nothing changed"

@@ -16,7 +16,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.report import Life, StageStatus
 from quota_ops.store.place import Place
 from quota_ops.store.process import Process, has_ended
-from quota_ops.store.run_folder import ABOUT, RunFolder
+from quota_ops.store.run_files import ABOUT
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.written_by import stamp
 
 GRACE = timedelta(hours=1)

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import groupby, islice
 
-from quota_ops.model.alteration import altered_keys
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.model.text import counted
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ABOUT, ALTER, APPLIED, RunFolder, batch_file
+from quota_ops.store.run_files import ABOUT, ALTER, APPLIED, BATCH
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import AT_ONCE, runs_latest_first
 from quota_ops.store.run_store import RunStore, open_place
 
@@ -93,7 +93,7 @@ def find_cluster(store: RunStore, named: str) -> tuple[str, str | None]:
     if store.runs_of(named) == runs[0].parent:
         refuse_ambiguous(store, named, runs)
         return named, None
-    return RunFolder(runs[0]).about()["cluster"], named
+    return RunFolder(runs[0]).about().cluster, named
 
 
 def find_newest_id(store: RunStore, cluster: str) -> str | None:
@@ -138,8 +138,7 @@ def _read_ids(runs: Sequence[Place]) -> list[str | None]:
 
 def _read_id(run: Place) -> str | None:
     with suppress(InvalidInput):
-        found: str | None = RunFolder(run).about()["cluster_id"]
-        return found
+        return RunFolder(run).about().cluster_id
     return None
 
 
@@ -167,7 +166,7 @@ def latest_first(store: RunStore, paths: Sequence[Place]) -> Iterator[Place]:
 def read_number(path: Place) -> int:
     """Return the number of a run; 0 if its run.json is damaged, or older than these numbers."""
     with suppress(InvalidInput):
-        return RunFolder(path).about()["sequence"] or 0
+        return RunFolder(path).about().sequence or 0
     return 0
 
 
@@ -175,9 +174,9 @@ def _has_written(path: Place) -> bool:
     """Return whether a run changed its cluster or may have; a damaged one may have."""
     folder = RunFolder(path)
     if not folder.has(APPLIED):
-        return folder.has(batch_file(1))
+        return folder.has(BATCH.of(1))
     with suppress(InvalidInput):
-        if folder.has(ALTER) and not folder.read_as(ALTER, altered_keys):
+        if (alter := folder.find(ALTER)) and not alter.changing:
             return False
         return any(one.status in _MAY_HAVE_WRITTEN for one in folder.outcomes(APPLIED))
     return True

@@ -9,18 +9,17 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.quota import same
 from quota_ops.model.rows import LedgerRow
+from quota_ops.model.run import Beginning
 from quota_ops.model.tables import DESIRED, LEDGER
 from quota_ops.store import claims, ledger_end
 from quota_ops.store.claims import Claim
 from quota_ops.store.ledger import Ledger, last, read, read_applied_notes
+from quota_ops.store.ledger_end import explain_old_copy
 from quota_ops.store.parquet import to_rows
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ROLLBACK, RunFolder
-from quota_ops.store.run_json import typed
+from quota_ops.store.run_files import BEGAN, DESCRIBED, ROLLBACK
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import last_number
-
-BEGAN = "began.json"
-"""A run's commit, and the last applied commit when the run first began with it."""
 
 
 def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
@@ -28,18 +27,18 @@ def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
 
     Raises InvalidInput as `ledger.last`.
     """
-    commit = folder.about()["commit"]
-    if folder.has(BEGAN) and _began(folder)[0] == commit:
+    commit = folder.about().commit
+    if folder.has(BEGAN) and _began(folder).commit == commit:
         folder.take_next_number()
     else:
         _, commits = read_applied_notes(last(ledger_folder).table)
-        folder.write_json(BEGAN, {"commit": commit, "after": commits[-1] if commits else None})
+        folder.write(BEGAN, Beginning(commit, commits[-1] if commits else None))
 
 
 def find_overtaking_commit(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
     """Return the last applied commit, if it was applied after the run first began."""
-    commit, after = _began(folder)
-    if commit is None or not commits or commits[-1] in {commit, after}:
+    began = _began(folder)
+    if began.commit is None or not commits or commits[-1] in {began.commit, began.after}:
         return None
     return commits[-1]
 
@@ -57,7 +56,7 @@ def refuse_if_overtaken(folder: RunFolder, ledger_folder: Place) -> None:
 
 def format_new_plan_remedy(folder: RunFolder) -> str:
     """Return the remedy for a plan that may no longer be written: the command for a new plan."""
-    again = "rollback RUN" if folder.has(ROLLBACK) else f"plan {folder.about()['cluster']}"
+    again = "rollback RUN" if folder.has(ROLLBACK) else f"plan {folder.about().cluster}"
     return f"Nothing was written. Make a new plan: quota-ops {again}"
 
 
@@ -67,18 +66,20 @@ def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | No
     A ledger that ends before the file of then, or before the newest file that any run has written,
     was lost or is an older copy. None if it is neither.
     """
-    (began, _), (_, then) = folder.described(), read_applied_notes(folder.read_table(LEDGER))
+    described, (_, then) = folder.read(DESCRIBED), read_applied_notes(folder.read_table(LEDGER))
+    began = described.ledger
     if (known.file or "") < (began or "") or (then and not known.commits):
         return f"the ledger that this plan was made from, {began}, is no longer in {ledger_folder}"
     newest = ledger_end.read(ledger_folder)
-    if folder.old_ledger() or newest is None or newest in ledger_folder.list():
+    was_old = explain_old_copy(began, described.ledger_end)
+    if was_old or newest is None or newest in ledger_folder.list():
         return None
     return f"{newest}, the newest file of the ledger, is no longer in {ledger_folder}"
 
 
 def record_claim(folder: RunFolder, ledger_folder: Place) -> None:
     """Show earlier runs that this one applies, even if it has nothing to change."""
-    if number := folder.about()["sequence"]:
+    if number := folder.about().sequence:
         claims.create(ledger_folder, number, _claim_of(folder))
 
 
@@ -88,10 +89,10 @@ def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str
     Of two runs, the one with the larger number began later. An earlier run never overtakes.
     """
     about, (_, then) = folder.about(), read_applied_notes(folder.read_table(LEDGER))
-    number = about["sequence"] or 0
+    number = about.sequence or 0
     is_later = known.applied_by is None or known.applied_by > number
     for commit in known.commits[-1:]:
-        if is_later and commit not in {*then[-1:], about["commit"]}:
+        if is_later and commit not in {*then[-1:], about.commit}:
             return f"{named(commit)} was applied since this plan was made"
     later = [row for row in known.rows if number and (row.sequence or 0) > number]
     why = _why_contradicted(folder, later) if later else None
@@ -116,7 +117,7 @@ def _why_claimed(folder: RunFolder, number: int, ledger_folder: Place) -> str | 
 def _claim_of(folder: RunFolder) -> Claim:
     about, desired = folder.about(), folder.read_table(DESIRED)
     values = to_rows(desired.select(["entity", "key", "value"]))
-    return Claim(about["run"], about["commit"], claims.digest_of(values))
+    return Claim(about.run, about.commit, claims.digest_of(values))
 
 
 def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | None:
@@ -124,7 +125,7 @@ def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | No
 
     A later run of the same commit with the same values does not conflict: both may succeed.
     """
-    commit = folder.about()["commit"]
+    commit = folder.about().commit
     wanted = {row.id: row.value for row in folder.read_rows(DESIRED)}
     for row in later:
         is_other = row.state in {INTENDED, VERIFIED} and not same(row.value, wanted.get(row.id))
@@ -146,10 +147,5 @@ def take_number_above(folder: RunFolder, table: pa.Table, claimed: int) -> None:
         folder.take_next_number(above=known)
 
 
-def _began(folder: RunFolder) -> tuple[str | None, str | None]:
-    if not folder.has(BEGAN):
-        return None, None
-    return folder.read_as(
-        BEGAN,
-        lambda values: (typed(values["commit"], str | None), typed(values["after"], str | None)),
-    )
+def _began(folder: RunFolder) -> Beginning:
+    return folder.find(BEGAN) or Beginning()

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.run import Outcomes
 from quota_ops.model.verification import BrokerResult
-from quota_ops.store.run_folder import APPLIED, RunFolder
+from quota_ops.store.run_files import APPLIED, RunFile
+from quota_ops.store.run_folder import RunFolder
 
 KEY = "producer_byte_rate"
 TEN: dict[str, dict[str, float | None]] = {
@@ -13,9 +15,9 @@ TEN: dict[str, dict[str, float | None]] = {
 }
 
 
-def outcomes(folder: RunFolder, name: str = APPLIED) -> dict[str, Status]:
+def outcomes(folder: RunFolder, file: RunFile[Outcomes] = APPLIED) -> dict[str, Status]:
     """Return the outcome of each entity."""
-    return {one.entity: one.status for one in folder.outcomes(name)}
+    return {one.entity: one.status for one in folder.outcomes(file)}
 
 
 @dataclass

@@ -56,7 +56,7 @@ def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
 
     assert [screen.splitlines().count(WORDS) for screen in screens] == [1, 1]
     run = lab.runs[-1].place
-    for name in ("report.html", "report.json", "report.md", "report.txt"):
+    for name in ("report.html", "report.json", "report.txt"):
         assert "client.quota.callback.class is" in (run / name).read().decode()
 
 

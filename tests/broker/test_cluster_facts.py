@@ -21,6 +21,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.tables import DIFFERENCES
+from quota_ops.store.run_files import FACTS
 from tests.broker.conftest import USER, Listeners
 from tests.broker.rights import connection_of, rights
 from tests.lab import Lab
@@ -101,7 +102,7 @@ def test_a_describe_leaves_the_facts_in_the_run(lab: Lab) -> None:
     """The run folder has the brokers' facts after a describe, for every later stage."""
     lab.desire({})
 
-    facts = lab.run("diff").facts()
+    facts = lab.run("diff").find(FACTS)
 
     address = lab.cluster.brokers[0].address
     told = BrokerFacts(1, address, "4.3", "", 3, 8)
@@ -126,7 +127,7 @@ def test_facts_neither_fail_a_describe_nor_hold_it_up(
 
     broker = BrokerFacts(1, lab.cluster.brokers[0].address)
     late = ClusterFacts((broker,), "User:ANONYMOUS", late=(1,), late_users=True)
-    assert (folder.facts(), folder.count(DIFFERENCES)) == (late, 0)
+    assert (folder.find(FACTS), folder.count(DIFFERENCES)) == (late, 0)
     seconds_taken = folder.stage_result("describe").seconds
     assert seconds_taken is not None
     assert seconds_taken < seconds or seconds == 0.0

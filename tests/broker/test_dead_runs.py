@@ -11,7 +11,8 @@ import pytest
 
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.store.run_folder import APPLIED, PLAN, ROLLBACK, RunFolder
+from quota_ops.store.run_files import APPLIED, PLAN, ROLLBACK
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import at_work
 from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_request
@@ -117,7 +118,7 @@ def test_what_was_settled_goes_back(lab: Lab) -> None:
 
     planned = plan_back(lab, run)
 
-    left = {row["entity"]: row["left"] for row in planned.read_json(ROLLBACK)["rows"]}
+    left = {row.entity: row.left for row in planned.read(ROLLBACK).rows}
     assert left == {
         **{f"user=a{number}": None for number in range(6)},
         "user=a1": "changed outside Git since",
@@ -136,7 +137,7 @@ def test_what_nobody_knows_is_left(lab: Lab) -> None:
 
     planned = plan_back(lab, run)
 
-    left = Counter(row["left"] for row in planned.read_json(ROLLBACK)["rows"])
+    left = Counter(row.left for row in planned.read(ROLLBACK).rows)
     assert left == {None: 3, "it is unknown whether that run wrote it": 3}
 
 

@@ -10,9 +10,11 @@ import pytest
 
 from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.errors import GuardsRefused, Refused
+from quota_ops.model.stored import to_json
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
-from quota_ops.store.run_folder import APPROVAL, PLAN, RunFolder
+from quota_ops.store.run_files import APPROVAL, PLAN
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.written_by import without_version
 from tests.lab import Lab, error_of
 from tests.writing import State
@@ -47,7 +49,7 @@ def test_an_override_typed_into_a_run_folder(lab: Lab) -> None:
     for guard in plan["guards"]:
         guard["allowed"] = "I said so"
     refused.write_json(PLAN, plan)
-    forged = Decision(
+    decision = Decision(
         DecisionKind.OVERRIDDEN,
         plan["digest"],
         (),
@@ -56,7 +58,8 @@ def test_an_override_typed_into_a_run_folder(lab: Lab) -> None:
         "2999-01-01T00:00:00Z",
         "I",
         "",
-    ).as_json() | {"run": refused.place.name, "shown": plan["guards"]}
+    )
+    forged = to_json(Decision, decision) | {"run": refused.place.name, "shown": plan["guards"]}
     refused.write_json(APPROVAL, {"decisions": [forged]})
 
     run = lab.resume(refused, approve=plan["digest"], allow={})
@@ -75,18 +78,17 @@ def test_an_override_is_recorded(lab: Lab) -> None:
 
     override, applied = record(lab)
     assert (override["said"], applied["said"]) == (DecisionKind.OVERRIDDEN, DecisionKind.APPLIED)
-    names = ("by", "login", "reason", "guards", "run")
+    names = ("by", "login", "reason", "run")
     assert [override[name] for name in names] == [
         "anna",
         "robot",
         "agreed in PLAT-1",
-        ["default_touched"],
         run.folder.place.name,
     ]
     (shown,) = override["shown"]
     assert (shown["rows"], shown["message"][:14]) == (1, "user=<default>")
     end = run.folder.read_json("end-0001.json")
-    assert end["decisions"] == [override]
+    assert end["decisions"] == [override | {"guards": ["default_touched"]}]
     said = "anna (login robot) overrode default_touched of plan"
     assert said in (run.folder.place / "report.txt").read().decode()
 
@@ -135,7 +137,7 @@ def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, cou
     lab.desire({"user=alice": {KEY: 10.0}}, approval="always", **policy)
     planned = lab.run("plan", allow={})
     plan = planned.plan()[0]
-    decision = approves(lab, planned.place.name)(plan).as_json()
+    decision = to_json(Decision, approves(lab, planned.place.name)(plan))
     at = datetime.now(UTC) - timedelta(days=days)
     folder = lab.store.approvals(lab.cluster.cluster_id)
     text = json.dumps(decision | {"at": f"{at:%Y-%m-%dT%H:%M:%SZ}"})

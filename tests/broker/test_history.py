@@ -275,5 +275,5 @@ def test_a_report_has_the_history_of_its_own_cluster(lab: Lab) -> None:
 
     past = runs[-1].read_json("past.json")
 
-    assert [day["date"] for day in past["days"]] == [runs[-1].about()["started"][:10]]
+    assert [day["date"] for day in past["days"]] == [runs[-1].about().started[:10]]
     assert past["previous"] == runs[-2].place.name

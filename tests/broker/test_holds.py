@@ -11,7 +11,8 @@ from quota_ops.model.outcome import Status
 from quota_ops.model.specification import parse_exactly
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.store import holds
-from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_files import PLAN
+from quota_ops.store.run_folder import RunFolder
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
 from tests.writing import State
@@ -118,7 +119,7 @@ def test_every_report_tells_of_it(lab: Lab) -> None:
 
     folder = lab.run("reconcile")
 
-    for name in ("report.txt", "report.md", "report.html"):
+    for name in ("report.txt", "report.html"):
         text = (folder.place / name).read().decode()
         # a page also has its rows as data, for a script
         assert text.count(word.text) == (3 if name == "report.html" else 2), name

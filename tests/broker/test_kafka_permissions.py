@@ -12,6 +12,10 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import NotAuthorized
 from quota_ops.model.outcome import EntityResponse
+from quota_ops.report.markdown import as_markdown
+from quota_ops.stages.report.run_report import read_report
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
 from tests.broker.rights import connection_of, properties_of, rights
 from tests.broker.stage_runs import TEN
 from tests.lab import open_lab
@@ -98,6 +102,6 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
     )
     assert ran.returncode == 3
     assert ran.stderr.startswith(f"{unasked}\n{refused}\n  An administrator grants it with:\n")
-    comment = (run / "report.md").read_text("utf-8")
+    comment = as_markdown(read_report(RunFolder(open_place(run))))
     assert comment.startswith("**quota-ops · 10 changes to make on `demo`** · plan `")
     assert f"\n**validate failed**: `{unasked}`<br>`{refused}`<br>" in comment

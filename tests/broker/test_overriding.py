@@ -6,7 +6,7 @@ import re
 
 from confluent_kafka import Producer, ThrottleEvent
 
-from quota_ops.store.run_folder import PAGE, REPORT
+from quota_ops.store.run_files import PAGE, REPORT
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"
@@ -77,7 +77,7 @@ def test_in_sync_is_a_promise_about_limits(lab: Lab) -> None:
             "line": 4,
         }
     ]
-    for name in ("report.txt", "report.md", PAGE):
+    for name in ("report.txt", PAGE):
         assert WORDS in (run.place / name).read().decode().replace("&#34;", '"'), name
     metrics = lab.call("metrics").stdout
     for metric, value in (("overriding", 1), ("in_sync", 1), ("unmanaged", 0)):

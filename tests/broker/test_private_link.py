@@ -14,7 +14,7 @@ from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BOOTSTRAP
 from quota_ops.stages import verify
-from quota_ops.store.run_folder import METADATA
+from quota_ops.store.run_files import METADATA
 from tests.broker.pinging import Pinged, ping
 from tests.broker.stage_runs import TEN
 from tests.broker.wire import Wire
@@ -89,7 +89,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
     assert came(out_of_reach) == 0
     assert lab.stored() == lab.known() == TEN
     (run,) = (one for one in lab.runs if one.has("report.txt"))
-    for name in ("report.txt", "report.md", "report.html"):
+    for name in ("report.txt", "report.html"):
         assert said in (run.place / name).read().decode()
     assert "<td>1, at the bootstrap address</td>" in (run.place / "report.html").read().decode()
     report = run.read_json("report.json")

@@ -10,7 +10,7 @@ from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
 from quota_ops.runs.chain import run_stages
-from quota_ops.store.run_folder import APPLIED, ROLLBACK, VERIFICATION
+from quota_ops.store.run_files import APPLIED, ROLLBACK, VERIFICATION
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
 from tests.lab import Lab
 from tests.places import delete_all
@@ -44,8 +44,8 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
 
     planned = plan_back(lab, run)
 
-    rows = planned.read_json(ROLLBACK)["rows"]
-    assert {row["entity"]: (row["now"], row["left"]) for row in rows} == {
+    rows = planned.read(ROLLBACK).rows
+    assert {row.entity: (row.now, row.left) for row in rows} == {
         "user=raised": (1500.0, None),
         "user=new": (7.0, None),
         "user=gone": (None, None),
@@ -75,7 +75,7 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
     }
     page = (done.place / "report.html").read().decode()
     assert "left unchanged: user=moved producer_byte_rate, now 30 B/s" in page
-    assert "user=later" in (done.place / "report.md").read().decode()
+    assert "user=later" in (done.place / "report.txt").read().decode()
 
 
 def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
@@ -132,7 +132,7 @@ def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
 
     planned = plan_back(lab, run)
 
-    left = {row["entity"]: row["left"] for row in planned.read_json(ROLLBACK)["rows"]}
+    left = {row.entity: row.left for row in planned.read(ROLLBACK).rows}
     assert {entity: why for entity, why in left.items() if why} == {
         "user=new": "the ledger does not list it as managed"
     }

@@ -2,9 +2,9 @@
 
 import pytest
 
-from quota_ops.sql.client_effects import SUMMARY, read_client_effects
 from quota_ops.store import object_client
 from quota_ops.store.object_client import open_client
+from quota_ops.store.run_files import CLIENT_COUNTS
 from tests.broker.going_back import plan_back, reconcile
 from tests.lab import Lab
 from tests.writing import State
@@ -22,8 +22,8 @@ def test_a_cluster_with_an_inventory_of_clients(lab: Lab) -> None:
     inventory = {"inventory": "clients.csv"}
     counted = reconcile(lab, BEFORE, "c3", **inventory)
 
-    assert not plan_back(lab, without).has(SUMMARY)
-    assert read_client_effects(plan_back(lab, counted)).total.clients == 1
+    assert not plan_back(lab, without).has(CLIENT_COUNTS)
+    assert plan_back(lab, counted).read(CLIENT_COUNTS).total.clients == 1
 
 
 def test_an_inventory_that_cannot_be_reached(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

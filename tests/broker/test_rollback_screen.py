@@ -2,7 +2,8 @@
 
 import re
 
-from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_files import PLAN
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.broker.going_back import reconcile
 from tests.lab import Lab

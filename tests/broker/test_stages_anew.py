@@ -4,9 +4,9 @@ import pytest
 
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.sql.client_effects import read_client_effects
 from quota_ops.store import ledger
-from quota_ops.store.run_folder import APPLIED, PLAN, VERIFICATION, RunFolder
+from quota_ops.store.run_files import APPLIED, CLIENT_COUNTS, PLAN, VERIFICATION
+from quota_ops.store.run_folder import RunFolder
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
 from tests.places import on_disk
@@ -65,7 +65,7 @@ def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
     attempts = [RunFolder(run.place / f"attempt-000{number}") for number in (1, 2)]
     written = [len(outcomes(one)) for one in (*attempts, run)]
     assert written == [2, 0, 1]
-    assert read_client_effects(run).total.clients == 1
+    assert run.read(CLIENT_COUNTS).total.clients == 1
     assert all(one.has(PLAN) and one.has("report.html") for one in attempts)
     assert [on_disk(one).stat().st_mode & 0o777 for one in attempts] == [0o700, 0o700]
     assert [one.has("policy.json") for one in attempts] == [True, False], "describe needs it"

@@ -14,8 +14,7 @@ from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import DESIRED
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.stages import apply
-from quota_ops.store.run_folder import VALIDATED
-from quota_ops.store.run_json import outcomes_json
+from quota_ops.store.run_files import VALIDATED
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
 from tests.places import on_disk
@@ -128,7 +127,7 @@ def test_an_entity_that_the_broker_refuses_at_last(lab: Lab) -> None:
         for number, rows in run.folder.batches().items()
         for one in build_outcomes(number, rows, Status.ACCEPTED, None)
     ]
-    run.folder.write_json(VALIDATED, outcomes_json(accepted))
+    run.folder.leave_outcomes(VALIDATED, tuple(accepted))
 
     error = error_of(run, RESUMED)
 

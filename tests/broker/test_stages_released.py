@@ -109,5 +109,5 @@ def test_the_only_quota_that_differs(lab: Lab) -> None:
     )
     shown = lab.call("show", str(run.folder.place)).stdout
     assert f"broker 1 {agrees}\n" in shown
-    for name in ("report.txt", "report.md", "report.html"):
+    for name in ("report.txt", "report.html"):
         assert f"1 of 1 broker {agrees}" in (run.folder.place / name).read().decode()

@@ -7,8 +7,7 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.runs.run import Run
-from quota_ops.store.run_folder import APPLIED, batch_file
-from quota_ops.store.run_json import outcomes_json
+from quota_ops.store.run_files import APPLIED, BATCH
 from tests.broker.going_back import plan_back, write
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
@@ -25,7 +24,7 @@ def begun(lab: Lab, status: Status) -> Run:
     for number, rows in run.folder.batches().items():
         if rows[0].entity in HALF:
             said = build_outcomes(number, rows, status, "no answer")
-            run.folder.write_json(batch_file(number), outcomes_json(said))
+            run.folder.leave_outcomes(BATCH.of(number), tuple(said))
     lab.put(HALF)
     return run
 

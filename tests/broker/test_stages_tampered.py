@@ -14,6 +14,8 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import StageStatus
+from quota_ops.model.run import StoredPlan
+from quota_ops.model.stored import from_json
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, LEDGER, Table
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.stages.apply.approved_plan import load_approved_plan
@@ -21,7 +23,7 @@ from quota_ops.stages.report import write_reports
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.parquet import to_rows
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import (
+from quota_ops.store.run_files import (
     ABOUT,
     APPLIED,
     DESCRIBED,
@@ -29,9 +31,8 @@ from quota_ops.store.run_folder import (
     POLICY,
     VALIDATED,
     VERIFICATION,
-    RunFolder,
 )
-from quota_ops.store.run_json import plan_from_json
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.faults.table import ALL
 from tests.lab import Lab, error_of, open_lab
@@ -62,7 +63,7 @@ def a_row(change: dict[str, Any]) -> Edit:
 def digest_to_match(folder: RunFolder) -> str:
     """Write the digest that matches the plan's rows now."""
     values = folder.read_json(PLAN)
-    values["digest"] = plan_from_json(values)[0].digest
+    values["digest"] = from_json(StoredPlan, values).to_plan(0).digest
     (folder.place / PLAN).replace(json.dumps(values).encode())
     return str(values["digest"])
 
@@ -212,7 +213,7 @@ def _finished(
         lab.desire(DESIRED_STATE)
         run = lab.planned()
         run_stages(run, RESUMED)
-        yield run.folder, run.approvals, plan_from_json(run.folder.read_json(PLAN))[0]
+        yield run.folder, run.approvals, run.folder.plan()[0]
 
 
 @pytest.mark.parametrize("name", ARTIFACTS)
@@ -226,7 +227,12 @@ def test_a_damaged_artifact_is_told_and_hides_nothing(
     for values in broken(whole.read_json(name)):
         (folder.place / name).replace(json.dumps(values).encode())
         told = error_from(partial(load_approved_plan, folder, plan.digest, approvals))
-        assert told is None or str(folder.place) in str(told) or plan.digest[:8] in str(told)
+        assert (
+            told is None
+            or str(folder.place) in str(told)
+            or plan.digest[:8] in str(told)
+            or "--as-of" in str(told)
+        )
         if (unreadable := error_from(partial(read_report, folder))) is not None:
             assert str(on_disk(folder) / ABOUT) in unreadable.message
             continue

@@ -2,6 +2,7 @@
 
 import pytest
 
+from quota_ops.model.commit import Provenance
 from quota_ops.model.specification import parse_exactly
 from quota_ops.runs import ownership
 from quota_ops.runs.chain import run_stages
@@ -39,7 +40,7 @@ def test_an_old_run_that_was_never_read_back(lab: Lab) -> None:
     """Verifying an old run records what is still stored, and keeps the later commit and policy."""
     lab.desire({"user=given": {KEY: 1.0}})
     old = lab.planned()
-    old.folder.write_json("run.json", old.folder.about() | {"commit": "c1"})
+    old.folder.change_about(provenance=Provenance("c1"))
     run_stages(old, ("apply",))
     lab.wait_for({"user=given": {KEY: 1.0}})
     lab.desire({"user=bob": {KEY: 2.0}}, protect=[{"user": "given"}])

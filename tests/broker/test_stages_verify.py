@@ -19,8 +19,8 @@ from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.runs.chain import run_stages
 from quota_ops.stages import verify
-from quota_ops.store.run_folder import VERIFICATION, RunFolder
-from quota_ops.store.run_json import verification_from_json
+from quota_ops.store.run_files import VERIFICATION
+from quota_ops.store.run_folder import RunFolder
 from tests.broker.freezing import frozen
 from tests.broker.pinging import ping
 from tests.broker.stage_runs import KEY, TEN
@@ -47,7 +47,7 @@ def _follower(three: Machine) -> RunningNode:
 
 def brokers_of(folder: RunFolder) -> tuple[BrokerResult, ...]:
     """Return the result of each broker."""
-    return folder.read_as(VERIFICATION, verification_from_json)[0]
+    return folder.read(VERIFICATION).brokers
 
 
 def test_a_cluster_is_found_past_a_silent_broker(
@@ -190,9 +190,9 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
     assert isinstance(error, Refused)
     assert error.remedy == "2 rows differ from Git."
     assert behind(folder) == {1: 2, 2: 2, 3: 2}
-    _, verdicts, verified = folder.read_as(VERIFICATION, verification_from_json)
-    assert verified == 8
-    assert verdicts == (
+    verification = folder.read(VERIFICATION)
+    assert verification.verified == 8
+    assert verification.verdicts == (
         RowVerdict("user=u1", KEY, 101.0, Verdict.DIFFERS, ((1, 5.0), (2, 5.0), (3, 5.0))),
         RowVerdict("user=u2", KEY, 102.0, Verdict.DIFFERS, ((1, None), (2, None), (3, None))),
     )

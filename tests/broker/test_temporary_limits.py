@@ -5,11 +5,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.model.errors import Refused
+from quota_ops.model.hold import Hold
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Status
+from quota_ops.model.stored import to_json
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.store import holds
-from quota_ops.store.run_folder import ABOUT, PLAN, RunFolder
+from quota_ops.store.run_files import PLAN
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.written_by import stamp
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
@@ -31,7 +34,7 @@ def start_at(lab: Lab, time: str | None) -> RunFolder:
     """Return the folder of a run that started at a time, or just now."""
     folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
     if time is not None:
-        folder.write_json(ABOUT, {**folder.read_json(ABOUT), "started": time})
+        folder.change_about(started=time)
     return folder
 
 
@@ -163,7 +166,7 @@ def test_a_one_off_change_until_a_time(lab: Lab) -> None:
     (held,) = holds.read(folder)
     passed = datetime(2026, 11, 1, tzinfo=UTC)
     (file,) = folder.list()
-    ended = stamp(replace(held, at=passed, until=passed).as_json())
+    ended = stamp(to_json(Hold, replace(held, at=passed, until=passed)))
     (folder / file).replace(json.dumps(ended).encode())
     lab.run("reconcile", allow={})
     assert lab.stored()["user=alice"] == {KEY: 1000.0}

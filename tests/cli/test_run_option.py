@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store.run_folder import PLAN
+from quota_ops.store.run_files import PLAN
 from quota_ops.store.run_store import ENVIRONMENT
 from tests.cli.test_screens import KEY
 from tests.lab import Lab, open_lab

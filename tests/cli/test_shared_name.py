@@ -8,7 +8,8 @@ import pytest
 
 from quota_ops.model.history import HistoryRow
 from quota_ops.store import history
-from quota_ops.store.run_folder import ABOUT, RunFolder
+from quota_ops.store.run_files import ABOUT
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore, open_place
 from tests.calling import call_cli
 

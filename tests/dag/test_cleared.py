@@ -8,9 +8,9 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store import ledger
 from quota_ops.store.earlier_attempts import begin
-from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_files import BEGAN, PLAN
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore, open_place
-from quota_ops.store.succession import BEGAN
 from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
 
@@ -46,7 +46,7 @@ def test_an_old_run_that_finds_a_newer_commit(demo: Repository, broker: RunningB
     run = demo.run("reconcile_demo", at=OLD)
 
     assert run.state == "success"
-    assert run.folder().about()["commit"] == newer
+    assert run.folder().about().commit == newer
     assert run.folder().read_json(BEGAN) == {"commit": newer, "after": None}
     assert ledger.read(store.ledger(broker.config.cluster_id)).commits == (newer,)
 

@@ -14,6 +14,7 @@ from quota_ops.sql.history import read_history
 from quota_ops.sql.spark_archive import find_spark
 from quota_ops.store.history import append
 from quota_ops.store.ledger import change
+from quota_ops.store.run_files import FACTS
 from quota_ops.store.run_store import RunStore, open_place
 from tests.broker.rights import rights
 from tests.dag.asset_events import list_events
@@ -30,7 +31,6 @@ def overview(run: DagRun) -> str:
     (folder,) = (run.store / "fleet").iterdir()
     assert sorted(one.name for one in folder.iterdir()) == [
         "report.html",
-        "report.md",
         "report.txt",
         "run.json",
     ]
@@ -176,7 +176,7 @@ def test_who_may_only_describe_reports_drift(
         **dict.fromkeys(("check", "describe", "diff", "plan"), "done"),
         **dict.fromkeys(("validate", "apply", "verify"), "not run"),
     }
-    facts = folder.facts()
+    facts = folder.find(FACTS)
     assert facts is not None
     assert (facts.scram_users, facts.acl_principals) == (None, None)
     assert [one.io_threads for one in facts.brokers] == [8]

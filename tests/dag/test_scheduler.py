@@ -23,7 +23,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.sql.spark_s3 import fetch_connector
 from quota_ops.store.object_client import open_client
-from quota_ops.store.run_folder import APPLIED, RunFolder
+from quota_ops.store.run_files import APPLIED
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore, find_run_store
 from tests.dag.host_folders import HOSTS, INSTALLED, KILLED
 from tests.dag.repository import ALICE, Quotas
@@ -61,7 +62,9 @@ class Company:
 
     def newest_run(self) -> RunFolder:
         """Return the run that began last."""
-        return max(map(RunFolder, self.store.runs("demo")), key=lambda run: run.about()["sequence"])
+        return max(
+            map(RunFolder, self.store.runs("demo")), key=lambda run: run.about().sequence or 0
+        )
 
 
 def git(repository: Path, *arguments: str) -> str:
@@ -206,7 +209,7 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
     assert quotas.stored() == {"user=alice producer_byte_rate": 900.0}
     assert answered(api, following, "Approve") == "success"
     assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
-    assert company.newest_run().about()["commit"] == company.git("rev-parse", "HEAD")
+    assert company.newest_run().about().commit == company.git("rev-parse", "HEAD")
     described = api.read_log(RECONCILE, following, "describe")
     assert f"connection demo: cluster {quotas.cluster_id}, broker 1 at " in described
     assert re.search(r"stage describe, [\d,]+ ms", described)

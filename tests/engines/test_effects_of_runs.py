@@ -15,7 +15,6 @@ from quota_ops.sql import client_effects
 from quota_ops.sql.client_effects import (
     compare_large_inventories,
     compare_runs,
-    read_client_effects,
     read_effect_rows,
     write_client_effects,
 )
@@ -25,7 +24,8 @@ from quota_ops.sql.embedded_effects import EmbeddedEffects
 from quota_ops.sql.inventory import Inventory, find_inventory
 from quota_ops.sql.job import SomeDamaged, diff_runs
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import POLICY, RunFolder
+from quota_ops.store.run_files import CLIENT_COUNTS, POLICY
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.engines.runs import put
 from tests.engines.submitting import ROOT, submit
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KEY = "producer_byte_rate"
 ALICE = InventoryRow("alice", "app", "pay", 3.0, None, None, None)
-CUT = OwnerEffects("pay", 1, 1, 0, 1, 0, 0, 1, 1)
+CUT = OwnerEffects("pay", 1, 1, 0, 1, 0, 0, 1, 1, 0)
 
 
 def put_run(path: Path, inventory: str | None = "clients.csv") -> RunFolder:
@@ -44,7 +44,7 @@ def put_run(path: Path, inventory: str | None = "clients.csv") -> RunFolder:
     want = DesiredRow(cluster, "user=alice", KEY, 2.0, "pay", None, "f.yaml", 1)
     have = ActualRow(cluster, "user=alice", KEY, 4.0, True, None)
     folder = RunFolder(open_place(put(path, cluster, desired=[want], actual=[have])))
-    folder.write_json(POLICY, Policy(cluster, cluster, "demo", inventory=inventory).as_json())
+    folder.write(POLICY, Policy(cluster, cluster, "demo", inventory=inventory))
     folder.write_table(INVENTORY, [ALICE])
     diff_runs(EmbeddedEngine(), [folder.place])
     return folder
@@ -87,7 +87,7 @@ def test_an_interrupted_attempt_leaves_the_earlier_summary(tmp_path: Path) -> No
 
     with pytest.raises(KeyboardInterrupt):
         write_client_effects(Killed(), folder)
-    assert (read_client_effects(folder), before.items() <= files(folder).items()) == (first, True)
+    assert (folder.read(CLIENT_COUNTS), before.items() <= files(folder).items()) == (first, True)
 
     second = write_client_effects(EmbeddedEffects(), folder)
     assert second is not None
@@ -120,11 +120,11 @@ def test_only_large_inventories_with_the_diff(
 
     monkeypatch.setattr(client_effects, "LARGE_BYTES", 1)
     compare_large_inventories(EmbeddedEffects(), [folder.place])
-    assert read_client_effects(folder).owners == (CUT,)
+    assert folder.read(CLIENT_COUNTS).owners == (CUT,)
 
     folder.write_table(INVENTORY, [ALICE, ALICE])
     compare_large_inventories(EmbeddedEffects(), [folder.place])
-    assert read_client_effects(folder).owners == (CUT,)
+    assert folder.read(CLIENT_COUNTS).owners == (CUT,)
 
 
 @pytest.mark.matrix
@@ -141,7 +141,7 @@ def test_what_spark_submit_runs(tmp_path: Path) -> None:
         assert before in ([], now)
         before = now
 
-    found: list[InventoryEffects] = [read_client_effects(run) for run in runs]
+    found: list[InventoryEffects] = [run.read(CLIENT_COUNTS) for run in runs]
     assert [one.owners for one in found] == [(CUT,), (CUT,)]
 
 

@@ -14,7 +14,6 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import StoredQuota
 from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql import history_engines
-from quota_ops.sql.client_effects import read_client_effects
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.history import read_history
 from quota_ops.sql.job import EngineFailed, diff_runs
@@ -22,6 +21,7 @@ from quota_ops.sql.spark import SparkEngine
 from quota_ops.sql.spark_connect import ADDRESS, ServerUnreachable, connect
 from quota_ops.store import parquet
 from quota_ops.store.history import append
+from quota_ops.store.run_files import CLIENT_COUNTS
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore, open_place
 from tests.engines.client_files import write_jsonl
@@ -61,7 +61,7 @@ def test_the_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     run = put_run(tmp_path / "effects")
     compare_effective_limits.main([str(run.place)])
-    assert read_client_effects(run).owners == (CUT,)
+    assert run.read(CLIENT_COUNTS).owners == (CUT,)
 
     row = {"entity": {USER: "a"}, "key": PRODUCER, "value": 5.0}
     (tmp_path / "snapshot.jsonl").write_text(json.dumps(row), "utf-8")

@@ -21,7 +21,8 @@ from quota_ops.model.outcome import DONE
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.store import run_claim
-from quota_ops.store.run_folder import APPLIED, PLAN, RunFolder
+from quota_ops.store.run_files import APPLIED, PLAN
+from quota_ops.store.run_folder import RunFolder
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, CHANGED, KEY, Scene
 from tests.faults.table import Seen, fault

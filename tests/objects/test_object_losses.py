@@ -11,7 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import DONE
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import ComparedRun
-from quota_ops.store.run_folder import APPLIED
+from quota_ops.store.run_files import APPLIED
 from quota_ops.store.run_list import summarize_run
 from quota_ops.store.run_store import open_place
 from tests.cli.test_screens import KEY
@@ -35,7 +35,7 @@ def play(lab: Lab) -> Counter[str]:
         folder = lab.run("reconcile")
 
         assert lab.stored() == lab.known() == state
-        assert folder.about()["sequence"] == number
+        assert folder.about().sequence == number
         outcomes = folder.outcomes(APPLIED)
         assert {one.status for one in outcomes} <= DONE
         assert len({one.entity for one in outcomes}) == len(outcomes) == (3 if number == 1 else 4)

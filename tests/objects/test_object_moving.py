@@ -8,7 +8,8 @@ from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.tables import DIFFERENCES, HOLDS, LEDGER
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_files import PLAN
+from quota_ops.store.run_folder import RunFolder
 from tests.cli.test_screens import KEY
 from tests.lab import Lab, error_of
 from tests.objects.aws import sync
@@ -39,14 +40,14 @@ def decisions(lab: Lab, digest: str, first: str) -> dict[str, Any]:
     lab.desire(AFTER)
     planned, refused = lab.refused("plan", allow={})
     rolled = lab.call("rollback", first)
-    newest = max(map(RunFolder, lab.store.runs("demo")), key=lambda one: one.about()["sequence"])
+    newest = max(map(RunFolder, lab.store.runs("demo")), key=lambda run: run.about().sequence or 0)
     return {
         "replayed": replayed.message,
         "refused": refused.message,
         "tables": [planned.read_table(one).to_pylist() for one in (DIFFERENCES, LEDGER, HOLDS)],
         "plan": planned.read_json(PLAN),
         "rollback": (rolled.returncode, newest.read_json(PLAN)),
-        "sequence": newest.about()["sequence"],
+        "sequence": newest.about().sequence,
     }
 
 

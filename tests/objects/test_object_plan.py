@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
-from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_files import PLAN
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, open_place
 from tests.docs.markdown import ROOT, Page
 from tests.docs.shell import without_moment
@@ -85,7 +86,7 @@ def test_a_plan_lives_in_a_bucket(
     run("hold", "demo", *HOLD)
     second = run("plan", "demo", "--actual", "actual.jsonl")
 
-    runs = sorted(store.runs("demo"), key=lambda one: RunFolder(one).about()["sequence"])
+    runs = sorted(store.runs("demo"), key=lambda one: RunFolder(one).about().sequence or 0)
     assert [f"run: {one}" in shown for one, shown in zip(runs, (first, second), strict=True)] == [
         True,
         True,

@@ -7,7 +7,8 @@ import pytest
 
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.store import ledger
-from quota_ops.store.run_folder import PAGE, RunFolder
+from quota_ops.store.run_files import PAGE
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 from tests.cli.test_screens import KEY
 from tests.lab import Lab
@@ -110,8 +111,8 @@ def test_a_reader_plans_with_the_ledger_of_all_runs(
     assert "user=carol is held until" in planned.stdout
     assert planned.stdout.endswith(f"run: {lab.root}/out/plan\n")
     assert (reported.returncode, reported.stderr) == (1, "")
-    page = (lab.root / "out" / "report" / "report.md").read_text("utf-8")
-    assert "`bob`" in page
+    page = (lab.root / "out" / "report" / "report.txt").read_text("utf-8")
+    assert "user=bob" in page
     assert root.walk() == stored
 
     again = lab.call("plan", "demo", "--out", "out/plan", *at)

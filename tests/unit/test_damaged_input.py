@@ -19,6 +19,7 @@ from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.registration import Absent
 from quota_ops.model.rows import LedgerRow
+from quota_ops.model.run import Outcomes, Verification
 from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.layout import line, plain
 from quota_ops.runs.chain import run_stages
@@ -26,18 +27,19 @@ from quota_ops.runs.run import Run
 from quota_ops.stages.apply.approved_plan import load_approved_plan
 from quota_ops.stages.report import write_reports
 from quota_ops.store import ledger
-from quota_ops.store.origins import ORIGINS, read_origins
-from quota_ops.store.run_folder import (
+from quota_ops.store.origins import read_origins
+from quota_ops.store.run_files import (
     APPLIED,
     FACTS,
     METADATA,
+    ORIGINS,
     PLAN,
     REPORT,
     VALIDATED,
     VERIFICATION,
-    RunFolder,
+    RunFile,
 )
-from quota_ops.store.run_json import outcomes_json, verification_json
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_list import summarize_run
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
@@ -77,15 +79,17 @@ ANY_JSON = st.recursive(
 bounded = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-AS_A_BROKER_LEFT_THEM = {
-    VALIDATED: outcomes_json([Outcome(1, "user=alice", ("producer_byte_rate",), Status.ACCEPTED)]),
-    APPLIED: outcomes_json([Outcome(1, "user=alice", ("producer_byte_rate",), Status.UNKNOWN)]),
-    VERIFICATION: verification_json(
-        [BrokerResult(1, "kafka-1:9092", 2, 1)],
-        [RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS, ((1, None),))],
+AS_A_BROKER_LEFT_THEM: dict[RunFile[Any], Any] = {
+    VALIDATED: Outcomes.of((Outcome(1, "user=alice", ("producer_byte_rate",), Status.ACCEPTED),)),
+    APPLIED: Outcomes.of((Outcome(1, "user=alice", ("producer_byte_rate",), Status.UNKNOWN),)),
+    VERIFICATION: Verification(
+        "",
         1,
+        None,
+        (BrokerResult(1, "kafka-1:9092", 2, 1),),
+        (RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS, ((1, None),)),),
     ),
-    FACTS: ClusterFacts((BrokerFacts(1, "kafka-1:9092", "4.3", "a.B", 3, 8),), "User:a").as_json(),
+    FACTS: ClusterFacts((BrokerFacts(1, "kafka-1:9092", "4.3", "a.B", 3, 8),), "User:a"),
     METADATA: Metadata(
         led=True,
         seconds=((1, 9.0),),
@@ -94,7 +98,7 @@ AS_A_BROKER_LEFT_THEM = {
         disagree=((3, 4),),
         absent=(Absent(2, "b:1", "is fenced", "gone"),),
         complete=True,
-    ).as_json(),
+    ),
 }
 Edits = list[tuple[int, int, bytes]]
 
@@ -139,8 +143,8 @@ def _run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     started = RunFolder.start(store.new_run("demo"), cluster="demo", commit=None)
     run = Run(started, folder, store, connect, actual=snapshot, allow={})
     outcome(lambda: run_stages(run, ("check", "describe", "diff", "plan")))
-    for name, values in AS_A_BROKER_LEFT_THEM.items():
-        started.write_json(name, values)
+    for file, content in AS_A_BROKER_LEFT_THEM.items():
+        started.write(file, content)
     return run
 
 
@@ -218,13 +222,13 @@ def test_artifacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
     assert write_reports(folder).plan is None
 
 
-@pytest.mark.parametrize("damage", [{"after": ["x"]}, {"words": 1}, {"rows": [[{}, "k"]]}])
+@pytest.mark.parametrize("damage", [{"origin": {"words": 1}}, {"rows": [[{}, "k"]]}])
 def test_an_origin_of_another_type(run: Run, tmp_path: Path, damage: dict[str, Any]) -> None:
     """Damaged origins are named, and the report is written without them."""
     folder = RunFolder(open_place(tmp_path / "run"))
     shutil.copytree(on_disk(run.folder), on_disk(folder))
     (on_disk(folder) / ORIGINS).write_text(
-        json.dumps({"origins": [{"words": "w", "after": None, "rows": [["user=a", "k"]]} | damage]})
+        json.dumps({"origins": [{"origin": {"words": "w"}, "rows": []} | damage]})
     )
 
     assert f"{on_disk(folder) / ORIGINS} is damaged: " in str(outcome(lambda: read_origins(folder)))

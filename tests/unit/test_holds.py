@@ -9,6 +9,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
+from quota_ops.model.stored import to_json
 from quota_ops.store import holds
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
@@ -71,7 +72,6 @@ def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
         holds.read(open_place(tmp_path))
 
     assert refused.value.message.startswith(f"{damaged} is not a hold: ")
-    assert ("it has no field '" in refused.value.message) is content.startswith('{"who"')
     assert "Move the damaged file elsewhere" in str(refused.value.remedy)
 
 
@@ -88,7 +88,7 @@ def test_a_hold_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None
 
     assert refused.value.message == (
         f"{file} was written by quota-ops 17.2.0, which is newer than this {own_version()}: "
-        "it has an unknown field 'except'"
+        "Object contains unknown field `except`"
     )
     assert refused.value.remedy == (
         "Nothing was changed. Install quota-ops 17.2.0 or newer; the file is not damaged."
@@ -98,11 +98,11 @@ def test_a_hold_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None
 def test_a_run_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
     """The version in run.json counts for the files of the run; an older one is called damaged."""
     folder = RunFolder(open_place(tmp_path))
-    policy = Policy(cluster="demo", cluster_id="id", connection="demo").as_json()
+    policy = to_json(Policy, Policy(cluster="demo", cluster_id="id", connection="demo"))
     folder.write_json("policy.json", policy | {"no_writes": True})
     for version, message in (
         ("17.2.0", "policy.json was written by quota-ops 17.2.0, which is newer"),
-        ("0.0.1", "policy.json is damaged: it has an unknown field 'no_writes'"),
+        ("0.0.1", "policy.json is damaged: Object contains unknown field `no_writes`"),
     ):
         folder.write_json("run.json", {"written_by": version})
         with pytest.raises(InvalidInput) as refused:

@@ -19,6 +19,7 @@ from quota_ops.model.ledger_edits import (
 )
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import LedgerRow
+from quota_ops.model.stored import to_json
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.store import ledger, ledger_notes, parquet
 from quota_ops.store.ledger import Ledger
@@ -92,7 +93,7 @@ def test_policy_and_commits_stand_beside_the_rows(ledger_folder: Place) -> None:
     add(ledger_folder, row("user=a", 1.0))
 
     found = ledger.read(ledger_folder)
-    assert (found.policy, found.commits) == (POLICY.as_json(), ("c2", "c3", "c1"))
+    assert (found.policy, found.commits) == (to_json(Policy, POLICY), ("c2", "c3", "c1"))
 
 
 def test_old_commits_are_forgotten(ledger_folder: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,5 @@
 """What brokers report about themselves, stored as JSON and read back unchanged."""
 
-import json
-
-import pytest
-
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 
 SILENT = ClusterFacts((BrokerFacts(3, "[::1]:9092"),), "User:ANONYMOUS", lacks_describe=True)
@@ -18,20 +14,6 @@ TOLD = ClusterFacts(
     acl_principals=frozenset({"User:bob", "User:*"}),
     client_id="quota-ops-eu",
 )
-
-
-@pytest.mark.parametrize("facts", [SILENT, TOLD])
-def test_facts_come_back_from_json_as_they_were(facts: ClusterFacts) -> None:
-    """A fact that could not be read stays None, which differs from an empty one."""
-    assert ClusterFacts.from_json(json.loads(json.dumps(facts.as_json()))) == facts
-
-
-def test_names_are_written_in_order() -> None:
-    """Two runs that receive the same facts write the same bytes."""
-    written = TOLD.as_json()
-
-    assert written["scram_users"] == ["alice", "bob"]
-    assert written["acl_principals"] == ["User:*", "User:bob"]
 
 
 def test_callback_classes_are_those_that_are_set() -> None:

@@ -12,7 +12,8 @@ from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.plan import Plan
 from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.plan.findings import write_findings
-from quota_ops.store.run_folder import FACTS, RunFolder
+from quota_ops.store.run_files import FACTS
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore, open_place
 from tests.unit.report_sample import CLUSTER_ID
 from tests.unit.test_model_findings import CLUSTER_YAML, told
@@ -61,7 +62,7 @@ def test_a_plan_gives_rise_to_findings(case: Any, tmp_path: Path) -> None:
     desired = check_desired_state(folder, files)
     asked = facts(case)
     if asked is not None:
-        folder.write_json(FACTS, asked.as_json())
+        folder.write(FACTS, asked)
     plan = Plan(desired.policy, None, tuple(differences(case)), (), 0, 0, 0, None)
 
     write_findings(folder, plan)

@@ -15,6 +15,7 @@ from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge, judge
 from quota_ops.model.owners import Owner, OwnerIndex
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.rows import Key
+from quota_ops.model.stored import from_json, to_json
 from quota_ops.precedence.effects import Ownership, find_write_effects
 
 CASES: tuple[Any, ...] = tuple(
@@ -80,17 +81,16 @@ def earlier_runs_of(case: dict[str, Any]) -> EarlierRuns:
     owned = case.get("owned", {})
     was = None
     if "was" in case:
-        values = policy_of(case).as_json() | case["was"]
+        values = to_json(Policy, policy_of(case)) | case["was"]
         values["guards"] = values["guards"] | case.get("were", {})
-        unknown = case.get("unknown", [])
-        was = Policy.from_json({name: values[name] for name in values if name not in unknown})
+        was = from_json(Policy, values)
     commits = tuple(case.get("commits", ()))
     later = case.get("overtaken by"), case.get("ledger")
     others = None
     if "others" in case:
-        values = policy_of(case).as_json()
+        values = to_json(Policy, policy_of(case))
         others = tuple(
-            Policy.from_json(values | {**one, "guards": values["guards"] | one.get("guards", {})})
+            from_json(Policy, values | {**one, "guards": values["guards"] | one.get("guards", {})})
             for one in case["others"]
         )
     return EarlierRuns(sum(owned.values()), owned, was, commits, *later, others)
@@ -100,7 +100,7 @@ def clients_of(case: dict[str, Any]) -> InventoryEffects | None:
     """Return an inventory of which some clients lose."""
     if "clients" not in case:
         return None
-    nobody = OwnerEffects("team", 0, 0, 0, 0, 0, 0, 0, 0)
+    nobody = OwnerEffects("team", 0, 0, 0, 0, 0, 0, 0, 0, 0)
     if isinstance(case["clients"], str):
         return InventoryEffects("clients.csv", (), trouble=case["clients"])
     every, losing = case["clients"]

@@ -1,7 +1,5 @@
 """What happened before a run: whether drift is new, and who altered a quota."""
 
-import json
-from math import inf
 from typing import Any
 
 import pytest
@@ -70,13 +68,6 @@ def test_who_altered_a_quota(fields: dict[str, Any], is_found: bool) -> None:  #
 
     assert before.find_alter(DRIFTED) == (known(**fields) if is_found else None)
     assert before.find_alter(PENDING) is None
-
-
-def test_there_and_back() -> None:
-    """The artifact has every value, also an infinite one."""
-    before = past(LOOKED, desired=inf, actual=1.0, trouble="not complete")
-
-    assert Past.from_json(json.loads(json.dumps(before.as_json()))) == before
 
 
 def test_what_is_kept_of_a_history() -> None:

@@ -1,7 +1,5 @@
 """A rollback returns what a run verifiably changed and nothing has changed since."""
 
-import json
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -63,20 +61,6 @@ def test_what_no_plan_writes_stays(
     planned = rollback(ROW, moved).planned([row._replace(**also)])
 
     assert planned.rows == (ROW._replace(left=left), moved)
-
-
-def test_its_way_through_json() -> None:
-    """rollback.json is read back as the same rollback, with values that JSON does not have."""
-    whole = rollback(ROW, ROW._replace(before=None, after=inf, now=-inf, left="moved"))
-
-    assert Rollback.from_json(json.loads(json.dumps(whole.as_json(), allow_nan=False))) == whole
-
-
-@pytest.mark.parametrize("damage", [{"rows": [{}]}, {"rows": None}, {"more": 1}])
-def test_what_is_no_rollback_is_refused(damage: dict[str, Any]) -> None:
-    """A damaged rollback is an error."""
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        Rollback.from_json(rollback(ROW).as_json() | damage)
 
 
 def test_a_rollback_in_the_place_of_a_commit() -> None:

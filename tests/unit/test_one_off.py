@@ -1,6 +1,7 @@
 """The changes given to `alter`, compared with Git."""
 
 from collections.abc import Sequence
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,6 @@ from quota_ops.desired.export.one_off import OneOff
 from quota_ops.desired.read import Desired
 from quota_ops.model.alteration import (
     Alteration,
-    altered_keys,
-    altered_targets,
     parse_changes,
     read_changes,
 )
@@ -20,6 +19,8 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import DriftPolicy, Policy
 from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow
+from quota_ops.model.run import Alter, Change
+from quota_ops.model.stored import from_json, to_json
 
 CASES = Path(__file__).parents[1] / "cases" / "alter"
 P, C = "producer_byte_rate", "consumer_byte_rate"
@@ -132,17 +133,18 @@ def test_the_reason_stays_in_the_entry() -> None:
 
 def test_the_record_of_an_alter_is_read_back() -> None:
     """Each change has a target, null clears a key, and NaN is the same value as before."""
-    changes = [
-        {"entity": "user=a", "key": P, "before": None, "after": 1.0},
-        {"entity": "user=a", "key": C, "before": "nan", "after": "nan"},
-        {"entity": "user=b", "key": P, "before": 2.0, "after": None},
-    ]
+    changes = (
+        Change("user=a", P, None, 1.0),
+        Change("user=a", C, nan, nan),
+        Change("user=b", P, 2.0, None),
+    )
+    made = Alter("anna", "", None, (), (), changes)
 
-    found = altered_targets({"changes": changes})
+    found = from_json(Alter, to_json(Alter, made))
 
-    assert {**found, Key("user=a", C): 0.0} == {
+    assert {**found.targets, Key("user=a", C): 0.0} == {
         Key("user=a", P): 1.0,
         Key("user=a", C): 0.0,
         Key("user=b", P): None,
     }
-    assert altered_keys({"changes": changes}) == {Key("user=a", P), Key("user=b", P)}
+    assert found.changing == {Key("user=a", P), Key("user=b", P)}

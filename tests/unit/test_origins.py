@@ -8,14 +8,14 @@ import pytest
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import UNKNOWN
-from quota_ops.model.rows import ActualRow
+from quota_ops.model.rows import ActualRow, LedgerRow
+from quota_ops.model.stored import to_json
 from quota_ops.model.tables import ACTUAL
 from quota_ops.store.origins import find_origins, leave_origins
-from quota_ops.store.run_folder import (
-    POLICY,
-    RunFolder,
-)
+from quota_ops.store.run_files import POLICY
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore, open_place
+from tests.records import complete
 
 KEY = "producer_byte_rate"
 BOB = Difference(
@@ -33,9 +33,9 @@ def add_run(store: RunStore, name: str, cluster_id: str = "id", **files: Any) ->
     """Add a run of demo with some artifacts."""
     place = store.root / "runs" / "demo" / name
     run = RunFolder.start(place, cluster="demo", commit=None)
-    run.write_json(POLICY, Policy("demo", cluster_id, "demo").as_json())
+    run.write(POLICY, Policy("demo", cluster_id, "demo"))
     for file, content in files.items():
-        run.write_json(f"{file}.json", content)
+        run.write_json(f"{file}.json", complete(f"{file}.json", content))
     return run
 
 
@@ -49,8 +49,8 @@ def observe(store: RunStore, name: str, value: float | None, **options: Any) -> 
 
 def record(value: float, cluster_id: str = "id") -> dict[str, Any]:
     """Return what a release or an adoption of bob records."""
-    row = {"cluster": cluster_id, "entity": "user=bob", "key": KEY, "value": value}
-    return {**WHO, "rows": [row]}
+    row = LedgerRow(cluster_id, "user=bob", KEY, value, "verified", None, None, None, "", "")
+    return {**WHO, "rows": [to_json(LedgerRow, row)]}
 
 
 def alter(before: float | None, after: float | None) -> dict[str, Any]:

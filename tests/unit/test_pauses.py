@@ -14,6 +14,7 @@ from quota_ops.desired.pauses import find_pause
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plan import digest
 from quota_ops.model.policy import Freeze, Policy
+from quota_ops.model.stored import from_json, to_json
 
 HOUR = 3600
 WEEKEND = Freeze("0 18 * * fri", "Europe/Berlin", 62 * HOUR, "the weekend")
@@ -125,4 +126,6 @@ def test_a_window_that_somebody_wrote_into_a_run_folder(wrong: dict[str, Any]) -
 def test_when_is_no_part_of_what() -> None:
     """An approved plan is the same plan when a freeze ends or a pause starts."""
     assert digest(policy(), []) == digest(policy(WEEKEND, paused="moving"), [])
-    assert Policy.from_json(policy(NIGHT, paused="x").as_json()) == policy(NIGHT, paused="x")
+    assert from_json(Policy, to_json(Policy, policy(NIGHT, paused="x"))) == policy(
+        NIGHT, paused="x"
+    )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import inf, nan
 
 from quota_ops.model.rollback import Rollback, Undone
+from quota_ops.model.stored import to_json
 from quota_ops.report.json_report import as_json
 from tests.unit.report_sample import ALICE_RAISED, DIFFERENCES, FAILED, PLAN, TROUBLED
 
@@ -137,4 +138,4 @@ def test_a_rollback() -> None:
 
     report = json.loads(as_json(replace(TROUBLED, rollback=rollback)))
 
-    assert report["rollback"] == rollback.as_json()
+    assert report["rollback"] == to_json(Rollback, rollback)

@@ -42,18 +42,6 @@ def test_text() -> None:
     ]
 
 
-def test_markdown() -> None:
-    """The overview can be pasted: one table, with foreign text in code spans."""
-    assert fleet.as_markdown(FLEET).splitlines()[::3] == [
-        "**quota-ops · 5 clusters: 2 are unknown, 2 need attention, 1 is in sync.**",
-        "|-|-|-|-|-|-|-|-|-|-|",
-        (
-            "| `demo` | Needs attention | 409 | 3 | 0 | 1 | 0 | 0 | 2 | "
-            "`1 quota on demo was changed outside Git` |"
-        ),
-    ]
-
-
 def test_page() -> None:
     """Every cluster has a row, those that could not be read first, and a link to its report."""
     page = Page(fleet_page.as_html(FLEET, {"demo": "demo/report.html"}, HISTORY))

@@ -126,14 +126,6 @@ def test_a_deletion_is_not_new() -> None:
     assert [change(row) for row in report_rows(report_of())] == ["-50 %", "was deleted"]
 
 
-def test_the_history_of_a_report_is_kept() -> None:
-    """What past.json has is what was written, NaN and infinity included."""
-    past = report_of(KNOWN._replace(actual=float("inf")), ALTERED).past
-
-    assert past is not None
-    assert Past.from_json(past.as_json()) == past
-
-
 def test_an_origin_is_shown_once() -> None:
     """The note of an unmanaged row names the alter that set it, so its past does not."""
     report = replace(report_of(ALTERED), origins={RAISED.id: Origin("set by anna with alter")})

@@ -1,6 +1,5 @@
 """What prune removes from a run store, and what it never removes."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,19 +8,18 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops import cli
-from quota_ops.model import tables as tables_module
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.hold import Hold
 from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.model.tables import Table
-from quota_ops.store import claims, holds, ledger, retention
+from quota_ops.store import claims, holds, ledger
 from quota_ops.store.place import Place
 from quota_ops.store.retention import LEDGER_FILES, find_expired, remove
-from quota_ops.store.run_files import FILES, find_run_file
+from quota_ops.store.run_files import FILES
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_list import summarize_run
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
+from tests.records import complete
 from tests.unit.test_ledger import add, row
 from tests.unit.test_model_hold import user
 
@@ -38,7 +36,8 @@ def leave(store: RunStore, run: str, started: str, sequence: int, **files: Any) 
     path = store.root / "runs" / "demo" / run
     about = {"run": run, "cluster": "demo", "commit": "c", "started": started}
     for name, content in {"run": {**about, "sequence": sequence}, **files}.items():
-        RunFolder(path).write_json(f"{name.replace('_', '-')}.json", content)
+        file = f"{name.replace('_', '-')}.json"
+        RunFolder(path).write_json(file, complete(file, content))
     return path
 
 
@@ -121,7 +120,7 @@ def test_what_no_run_recorded_stays(store: RunStore) -> None:
         on_disk(place).mkdir(parents=True)
     for name in ("notes/report.json", "plan.json.bak", "batch-1.json", "attempt-0001/mail.txt"):
         (on_disk(path) / name).write_text("mine")
-    on_disk(path / "report.md").symlink_to(on_disk(path / "plan.json.bak"))
+    on_disk(path / "report.txt").symlink_to(on_disk(path / "plan.json.bak"))
     on_disk(path / "attempt-0001" / "differences.parquet").write_text("recorded")
     on_disk(path / f"plan.json.{'0' * 32}.part").write_text("recorded")
     RunFolder(store.overviews / "drift").write_json("run.json", {"started": OLD})
@@ -136,7 +135,7 @@ def test_what_no_run_recorded_stays(store: RunStore) -> None:
     assert (shown.exit_code, again.exit_code) == (0, 0)
     assert shown.stdout.endswith(kept)
     assert again.stdout.startswith("Nothing to remove")
-    mine = ["attempt-0001", "batch-1.json", "notes", "plan.json.bak", "report.md"]
+    mine = ["attempt-0001", "batch-1.json", "notes", "plan.json.bak", "report.txt"]
     assert names(path) == sorted([*mine, "pruned.json", "run.json"])
     assert names(path / "attempt-0001") == ["mail.txt"]
     assert names(path / "notes") == ["report.json"]
@@ -158,27 +157,10 @@ def test_a_run_of_spark_with_an_inventory_goes_entirely(store: RunStore) -> None
     assert names(store.root / "runs" / "demo") == []
 
 
-def test_every_file_that_a_run_leaves_is_known() -> None:
-    """Prune removes or keeps each artifact name in the code."""
-    rooms = [Path(retention.__file__).parents[1] / name for name in ("store", "stages", "runs")]
-    places = [place for room in rooms for place in room.rglob("*.py") if place.stem != "run_files"]
-    found = {
-        name.replace("{number:04d}", "0001").replace("{end:04d}", "0001").replace("{stage}", "plan")
-        for place in places
-        for name in re.findall(r'"((?!\{)[a-z{}:04\-]+\.(?:json|html|md|txt))"', place.read_text())
-    }
-    tables = {table.file for table in vars(tables_module).values() if isinstance(table, Table)}
-
-    assert len(found) > 25
-    assert {name for name in found | tables if not find_run_file(name)} == set()
-
-
 def test_the_docs_list_every_file_of_a_run() -> None:
     """The table in the docs is the one that restarts and prune read."""
     page = Path(__file__).parents[2] / "docs" / "reference" / "run-store.md"
-    rows = [
-        f"| `{file.name}` | {file.content} | {file.stage} | {file.prune.value} |" for file in FILES
-    ]
+    rows = [f"| `{file}` | {file.content} | {file.stage} | {file.prune.value} |" for file in FILES]
 
     table = page.read_text("utf-8").partition("| file | what is in it | moved")[2]
     assert table.splitlines()[2 : 2 + len(rows)] == rows

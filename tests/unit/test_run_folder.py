@@ -11,8 +11,8 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
-from quota_ops.store.run_folder import ABOUT, APPLIED, POLICY, RunFolder
-from quota_ops.store.run_json import outcomes_json
+from quota_ops.store.run_files import ABOUT, APPLIED, POLICY
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.places import on_disk
 
@@ -28,7 +28,7 @@ def test_a_run_says_once_what_it_is(tmp_path: Path) -> None:
     first = RunFolder.start(open_place(run), cluster="demo", commit="c1").about()
 
     assert RunFolder.start(open_place(run), cluster="other", commit="c2").about() == first
-    assert (first["run"], first["cluster"], first["commit"]) == ("run-1", "demo", "c1")
+    assert (first.run, first.cluster, first.commit) == ("run-1", "demo", "c1")
 
 
 def test_json_is_read_by_people(folder: RunFolder) -> None:
@@ -55,10 +55,10 @@ def test_a_number_that_json_does_not_have_is_none(folder: RunFolder) -> None:
 
 def test_a_page_takes_any_text(folder: RunFolder) -> None:
     """Half a surrogate pair in a name does not prevent the report."""
-    folder.write_text("report.md", "a\ud800b")
+    folder.write_text("report.txt", "a\ud800b")
     folder.write_json("a.json", {"name": "a\ud800b"})
 
-    assert (on_disk(folder) / "report.md").read_bytes() == b"a\\ud800b"
+    assert (on_disk(folder) / "report.txt").read_bytes() == b"a\\ud800b"
     assert folder.read_json("a.json") == {"name": "a\ud800b"}
 
 
@@ -85,7 +85,7 @@ def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
         (b"{", "is not valid JSON: "),
         (b"\xff\xfe\xfd", "is not valid JSON: "),
         (b"[]", "is not a JSON object"),
-        (b"{}", "is damaged: the field "),
+        (b"{}", "is damaged: Object missing required field `"),
         (b'{"cluster": 1, "drift": "maybe"}', "is damaged: "),
     ],
 )
@@ -115,8 +115,8 @@ def test_policy_and_outcomes_come_back(folder: RunFolder) -> None:
     """Later stages read what check and apply wrote."""
     policy = Policy("demo", "id", "demo")
     outcomes = (Outcome(1, "user=a", ("k",), Status.ACCEPTED),)
-    folder.write_json(POLICY, policy.as_json())
-    folder.write_json(APPLIED, outcomes_json(outcomes))
+    folder.write(POLICY, policy)
+    folder.leave_outcomes(APPLIED, outcomes)
 
     assert (folder.policy(), folder.outcomes(APPLIED)) == (policy, outcomes)
 
@@ -144,7 +144,7 @@ def test_what_a_process_left_itself_it_does_not_read_again(folder: RunFolder) ->
     keeping.leave_outcomes(APPLIED, left)
     folder.write_table(BATCHES, rows)
     read = keeping.batches(), keeping.count(BATCHES)
-    folder.write_json(APPLIED, outcomes_json(()))
+    folder.leave_outcomes(APPLIED, ())
     folder.write_table(BATCHES, [])
 
     assert (keeping.outcomes(APPLIED), folder.outcomes(APPLIED)) == (left, ())

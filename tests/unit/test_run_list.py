@@ -12,11 +12,13 @@ import yaml
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.stages.report.run_report import read_end_time
+from quota_ops.store.run_files import BATCH
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_list import list_runs, summarize_run
 from quota_ops.store.run_names import find_run
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
+from tests.records import complete
 
 CASES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "run_list" / "runs.yaml").read_text("utf-8")
@@ -41,7 +43,12 @@ def leave(path: Path, files: dict[str, Any]) -> Path:
         if isinstance(content, str):
             (path / name).write_text(content, "utf-8")
         elif content is not None:
-            RunFolder(open_place(path)).write_json(name, content)
+            values = complete(name, content)
+            for decision in content.get("decisions", ()):
+                if isinstance(decision, dict):  # shown in a run, and not stored
+                    values["decisions"] = [{**decision}]
+                    del values["decisions"][0]["guards"]
+            RunFolder(open_place(path)).write_json(name, values)
     return path
 
 
@@ -64,11 +71,9 @@ def test_when_a_damaged_run_started(tmp_path: Path) -> None:
 
 
 def test_when_a_run_ended(tmp_path: Path) -> None:
-    """A run's end is that of its last stage, else that in an old report, else its own start."""
+    """A run's end is that of its last stage, else its own start."""
     folder = RunFolder(open_place(leave(tmp_path / "demo" / "one", {"run.json": ABOUT})))
     assert read_end_time(folder) == "2026-11-21T10:00:00Z"
-    folder.write_json("report.json", {"finished": "2026-11-21T10:05:00Z"})
-    assert read_end_time(folder) == "2026-11-21T10:05:00Z"
 
     folder.keep_end(StageResult("adopt", StageStatus.DONE))
     at = folder.read_json("stage-adopt.json")["at"]
@@ -83,20 +88,6 @@ def store_of(root: Path, *names: str) -> RunStore:
         leave(root / "runs" / name, {"run.json": ABOUT | {"started": started, "sequence": number}})
     (root / "runs" / "demo" / "a note").touch()
     return RunStore(open_place(root))
-
-
-def test_runs_from_before_there_were_numbers(tmp_path: Path) -> None:
-    """Runs without a number precede all others, in the order of their names."""
-    for name in ("b", "a"):
-        leave(tmp_path / "runs" / "demo" / name, {"run.json": ABOUT})
-    assert on_disk(find_run(RunStore(open_place(tmp_path)), "last")).name == "b"
-
-    RunFolder.start(open_place(tmp_path / "runs" / "demo" / "0"), cluster="demo", commit=None)
-    assert [one.run for one in list_runs(RunStore(open_place(tmp_path)), "demo", 3)[0]] == [
-        "0",
-        "b",
-        "a",
-    ]
 
 
 def test_a_copied_store_orders_its_runs_alike(tmp_path: Path) -> None:
@@ -123,7 +114,7 @@ def test_the_last_run_that_wrote(tmp_path: Path) -> None:
     applied = {"wrote": [ACCEPTED], "nothing": [ACCEPTED | {"status": "already"}]}
     for name, outcomes in applied.items():
         folder = RunFolder(open_place(tmp_path / "runs" / "demo" / name))
-        folder.write_json("applied.json", {"outcomes": outcomes})
+        folder.write_json("applied.json", complete("applied.json", {"outcomes": outcomes}))
 
     def last() -> str:
         return on_disk(find_run(store, "demo/last", last_write=True)).name
@@ -131,9 +122,7 @@ def test_the_last_run_that_wrote(tmp_path: Path) -> None:
     assert last() == "wrote"
     RunFolder(open_place(tmp_path / "runs" / "demo" / "nothing")).write_text("applied.json", "{")
     assert last() == "nothing", "what is damaged may have written"
-    RunFolder(open_place(tmp_path / "runs" / "demo" / "plan")).write_json(
-        "batch-0001.json", {"outcomes": []}
-    )
+    RunFolder(open_place(tmp_path / "runs" / "demo" / "plan")).leave_outcomes(BATCH.of(1), ())
     assert last() == "plan", "it was killed while it wrote"
     with pytest.raises(InvalidInput, match="has written to a cluster"):
         find_run(store, "other/last", last_write=True)

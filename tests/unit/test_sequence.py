@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
@@ -25,7 +24,7 @@ def began(store: RunStore, commit: str | None = None) -> RunFolder:
 
 def number_of(folder: RunFolder) -> int | None:
     """Return the number of a run."""
-    number: int | None = folder.about()["sequence"]
+    number: int | None = folder.about().sequence
     return number
 
 
@@ -105,20 +104,6 @@ def test_a_copied_store_goes_on_counting(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "one", tmp_path / "two", copy_function=shutil.copyfile)
 
     assert number_of(began(RunStore(open_place(tmp_path / "two")))) == 2
-
-
-def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
-    """A run.json and a ledger file from before there were numbers are read, without a number."""
-    folder = RunFolder(open_place(tmp_path))
-    about = {"run": "old", "cluster": "demo", "commit": None, "started": "2026-01-01T00:00:00Z"}
-    folder.write_json("run.json", about)
-    row = LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "old", "", 7)
-    arrow = parquet.from_rows(LEDGER, [row]).drop_columns(["sequence"])
-
-    names = ("sequence", "by", "path", "cluster_id", "as_of")
-    missing = dict.fromkeys(names) | {"provenance": Provenance()}
-    assert folder.about() == {**about, **missing}
-    assert list(parquet.to_rows(parquet.conform(LEDGER, arrow))) == [row._replace(sequence=None)]
 
 
 def test_the_newest_runs_are_found_by_their_numbers(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ from quota_ops.store.attempt import Attempt
 from quota_ops.store.decisions import record_use
 from quota_ops.store.holds import separate_held_rows
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import APPLIED, RunFolder
+from quota_ops.store.run_files import APPLIED
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import record_claim, refuse_if_overtaken
 
 
@@ -67,12 +68,17 @@ def apply_plan(
     unreachable. Any other exception, for example KeyboardInterrupt, is raised after applied.json
     is written.
     """
+    # Why here: nothing in the folder counts before it is known to be the plan that was approved.
     plan, batches = load_approved_plan(folder, approved, approvals)
+    # Why here: it reads only the run store, so a run that is too late sends no request at all.
     refuse_if_overtaken(folder, ledger_folder)
+    # Why here: the last check that leaves no trace; a pause may have begun since the plan.
     if plan.writes:
         refuse_while_paused(plan.policy)
     find_moved = watch_brokers(folder, cluster, plan, ledger_folder)
+    # Why here: a cluster that cannot be described must not use up the approval.
     described = _describe(cluster, find_moved)
+    # Why here: before anything that another run could see, so that no two runs use one approval.
     record_use(folder, approvals, plan)
     target = _Target(folder, cluster, ledger_folder, holds_folder, progress, find_moved)
     return _write(target, plan, batches, described)
@@ -121,8 +127,11 @@ def _write(
 ) -> tuple[Outcome, ...]:
     """Write the rows of a plan, or `only` some of them, and record what happens to each."""
     folder, cluster, ledger_folder, holds_folder, progress, find_moved = target
+    # Why here: an earlier run looks for claims before each request, and the ledger does not change
+    # if there is nothing to write. So it learns of this run before this run writes.
     record_claim(folder, ledger_folder)
     part = plan if only is None else replace(plan, differences=only)
+    # Why here: before the first request. If this process dies, the ledger has what may arrive.
     noted = record_intents(folder, part, described.stored, ledger_folder)
     waiting = {row.id for row in plan.writes} - {row.id for row in part.writes}
     attempt = Attempt(folder)
@@ -136,6 +145,7 @@ def _write(
             find_moved,
         )
         trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
+        # Why here: writing outcomes would create the folder again if it was moved meanwhile.
         attempt.require_folder()
         _write_outcomes(folder, attempt.done, ledger_folder)
     except InvalidInput as error:

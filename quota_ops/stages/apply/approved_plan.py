@@ -24,7 +24,8 @@ from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import APPLIED, PLAN, VALIDATED, RunFolder
+from quota_ops.store.run_files import APPLIED, PLAN, VALIDATED
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import format_new_plan_remedy
 
 Values = tuple[str, float | None, float | None]
@@ -39,7 +40,7 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
     does not match, a guard blocks and is not overridden, an approval is missing, or the broker has
     not accepted every batch (validate-only).
     """
-    if folder.about()["as_of"] is None:
+    if folder.about().as_of is None:
         refuse_unless_approves(approved, folder, _load_intact_plan(folder))
     plan, batches, valid = _load_compared_plan(folder, approvals)
     refuse_unless_guards_pass(plan)
@@ -63,7 +64,7 @@ def _load_compared_plan(
     folder: RunFolder, approvals: Place
 ) -> tuple[Plan, Batches, tuple[Decision, ...]]:
     """Return the intact plan, its batches, and the decisions that are valid for it."""
-    if (time := folder.about()["as_of"]) is not None:
+    if (time := folder.about().as_of) is not None:
         raise Refused(
             f"this plan shows what a run at {time} would do",
             "Nothing was written. Make a plan without --as-of.",

@@ -38,10 +38,10 @@ def record_intents(
             ledger_edits.INTENDED,
             row.owner,
             row.file,
-            about["commit"],
-            about["run"],
+            about.commit,
+            about.run,
             now,
-            about["sequence"],
+            about.sequence,
             row.returns_to,
             row.brokers,
         )
@@ -105,7 +105,7 @@ def withdraw_intents(folder: RunFolder, outcomes: Iterable[Outcome], ledger_fold
     """Withdraw the run's intents for rows that it certainly did not write, in any attempt."""
     outcomes = tuple(outcomes)
     if unwritten := find_unwritten(outcomes) - find_open(outcomes):
-        run = folder.about()["run"]
+        run = folder.about().run
         ledger.change(ledger_folder, lambda rows: ledger_edits.withdraw(rows, run, unwritten))
 
 

@@ -15,6 +15,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import PROTECTED, explain_unalterable
 from quota_ops.model.rows import ActualRow, ClusterRow, Stored, StoredQuota
+from quota_ops.model.run import Described
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.confirmation import confirm_stored
@@ -25,7 +26,8 @@ from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.parquet import to_values
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import DESCRIBED, FACTS, METADATA, RunFolder
+from quota_ops.store.run_files import DESCRIBED, FACTS, METADATA
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.snapshot import Snapshot
 from quota_ops.store.succession import take_number_above
 
@@ -68,23 +70,23 @@ def describe_cluster(
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
     folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table)])
     lead = measure_lead(folder.place / HOLDS.file) if holds_folder.list() else 0.0
-    folder.write_json(
+    folder.write(
         DESCRIBED,
-        {
-            "at": iso_utc(at),
-            "snapshot": cluster.place if isinstance(cluster, Snapshot) else None,
-            "cluster_id": cluster.cluster_id,
-            "brokers": [f"{one.id} {one.host}:{one.port}" for one in cluster.brokers],
-            "ledger": known.name,
-            "ledger_end": ledger_name,
-            "holds": [one.as_json() for one in holds],
-            "clock_lead": lead,
-        },
+        Described(
+            at=iso_utc(at),
+            snapshot=cluster.place if isinstance(cluster, Snapshot) else None,
+            cluster_id=cluster.cluster_id,
+            brokers=tuple(f"{one.id} {one.host}:{one.port}" for one in cluster.brokers),
+            ledger=known.name,
+            ledger_end=ledger_name,
+            holds=holds,
+            clock_lead=lead,
+        ),
     )
     if facts is not None:
-        folder.write_json(FACTS, facts.as_json())
+        folder.write(FACTS, facts)
     if metadata is not None:
-        folder.write_json(METADATA, metadata.as_json())
+        folder.write(METADATA, metadata)
 
 
 def make_cluster_row(policy: Policy, ledger_table: pa.Table) -> ClusterRow:

@@ -18,7 +18,8 @@ from quota_ops.model.tables import DECLARED, DESIRED
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.parquet import to_values
-from quota_ops.store.run_folder import BROKERS, RunFolder
+from quota_ops.store.run_files import BROKERS
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.snapshot import Snapshot
 
 

@@ -19,8 +19,6 @@ from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.strict_policy import combine_strictly
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.sql.client_effects import (
-    SUMMARY,
-    read_client_effects,
     write_client_effects,
     write_unknown_effects,
 )
@@ -30,7 +28,8 @@ from quota_ops.stages.plan.findings import write_findings
 from quota_ops.store import decisions
 from quota_ops.store.origins import leave_origins
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ROLLBACK, RunFolder
+from quota_ops.store.run_files import CLIENT_COUNTS, DESCRIBED, ROLLBACK
+from quota_ops.store.run_folder import RunFolder
 
 
 def plan_changes(
@@ -89,17 +88,17 @@ def _count_clients(folder: RunFolder) -> None:
 
 def assemble_plan(folder: RunFolder) -> Plan:
     """Return the plan of a run's differences, before any guard has checked it."""
-    ledger, holds = folder.described()
+    described = folder.read(DESCRIBED)
     return Plan(
         policy=folder.policy(),
-        commit=folder.about()["commit"],
+        commit=folder.about().commit,
         differences=tuple(sorted(folder.differences(), key=rank_by_risk)),
         guards=(),
         desired=folder.count(DESIRED),
         actual=folder.count(ACTUAL),
         batches=len(folder.batches()),
-        ledger=ledger,
-        holds=holds,
+        ledger=described.ledger,
+        holds=described.holds,
         overridden=folder.count_overridden(folder.differences()),
     )
 
@@ -131,13 +130,13 @@ def judge_plan(
 
     No inventory that cannot be read blocks a rollback.
     """
-    clients = read_client_effects(folder) if folder.has(SUMMARY) else None
+    clients = folder.find(CLIENT_COUNTS)
     if clients and clients.trouble and folder.has(ROLLBACK):
         clients = None
     found = judge(
         plan.writes,
         policy=plan.policy,
-        commit=plan.commit or folder.about()["provenance"].base,
+        commit=plan.commit or folder.about().provenance.base,
         desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
         earlier=earlier,
         clients=clients,

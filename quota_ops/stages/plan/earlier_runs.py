@@ -6,13 +6,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from quota_ops.model.errors import InvalidInput, describe_damage
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard_rules import EarlierRuns
 from quota_ops.model.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.policy import Policy
+from quota_ops.model.stored import from_json
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.store.ledger import read_applied_notes
+from quota_ops.store.ledger_end import explain_old_copy
 from quota_ops.store.parquet import read_rows, to_values
+from quota_ops.store.run_files import DESCRIBED
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import find_overtaking_commit
 
@@ -23,7 +26,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     They come from the ledger at the time of describe.
     """
     table = folder.read_table(LEDGER)
-    owners = count_managed_rows(folder)
+    owners, described = count_managed_rows(folder), folder.read(DESCRIBED)
     values, commits = read_applied_notes(table)
     return EarlierRuns(
         owned=owners.total(),
@@ -31,7 +34,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
         policy=None if values is None else _parse_policy(folder, values),
         commits=commits,
         overtaken_by=find_overtaking_commit(folder, commits),
-        old_ledger=folder.old_ledger(),
+        old_ledger=explain_old_copy(described.ledger, described.ledger_end),
     )
 
 
@@ -42,11 +45,11 @@ def count_managed_rows(folder: RunFolder) -> Counter[str | None]:
 
 def _parse_policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
     try:
-        return Policy.from_json(values)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return from_json(Policy, values)
+    except ValueError as error:
         raise InvalidInput(
             f"the last applied policy in the ledger of run {folder.place} cannot be read by this "
-            f"version of quota-ops: {describe_damage(error)}",
+            f"version of quota-ops: {error}",
             "Install the version that applied it, or a newer one.",
         ) from error
 

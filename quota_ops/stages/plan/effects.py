@@ -16,10 +16,9 @@ from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.precedence.effects import Ownership, find_write_effects
 from quota_ops.store.parquet import to_values
+from quota_ops.store.run_files import EFFECTS
 from quota_ops.store.run_folder import RunFolder
 
-EFFECTS = "effects.json"
-"""The artifact with the effects that are not evident from the values before and after."""
 _Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, ...], Risk]
 
 

@@ -8,10 +8,11 @@ from quota_ops.model.difference import Action
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
+from quota_ops.model.run import Findings
 from quota_ops.model.tables import DESIRED
 from quota_ops.store.parquet import to_values
-from quota_ops.store.run_folder import CHECKED, FINDINGS, RunFolder
-from quota_ops.store.run_json import finding_json
+from quota_ops.store.run_files import CHECKED, FACTS, FINDINGS
+from quota_ops.store.run_folder import RunFolder
 
 _GONE_AFTER = frozenset({Action.CLEAR, Action.FORGET})
 
@@ -23,16 +24,15 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     """
     if not folder.has(CHECKED):
         return
-    of_files, silences = folder.checked()
-    facts = folder.facts()
+    checked, facts = folder.read(CHECKED), folder.find(FACTS)
     desired = folder.read_table(DESIRED)
     rows, others = _get_values(desired), _find_others(plan)
-    known = {one[:3] for one in of_files}
+    known = {one[:3] for one in checked.findings}
     found_now = check_cluster(rows, others, facts)
     more = [finding for finding in found_now if finding[:3] not in known]
-    found = (*of_files, *mark_silenced(_add_locations(desired, more), silences))
-    found += tuple(find_idle_silences(found, silences, list_decidable_codes(facts)))
-    folder.write_json(FINDINGS, {"findings": [finding_json(one) for one in found]})
+    found = (*checked.findings, *mark_silenced(_add_locations(desired, more), checked.silences))
+    found += tuple(find_idle_silences(found, checked.silences, list_decidable_codes(facts)))
+    folder.write(FINDINGS, Findings(found))
 
 
 def _get_values(desired: pa.Table) -> Rows:

@@ -11,7 +11,6 @@ from quota_ops.model.report import Report
 from quota_ops.model.tables import ACTUAL
 from quota_ops.report.audit import audit_record
 from quota_ops.report.json_report import as_json
-from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.row_status import RowStatus, report_rows
 from quota_ops.report.text_report import as_text
@@ -20,19 +19,19 @@ from quota_ops.stages.report.history_record import record_run_history
 from quota_ops.stages.report.past import add_past
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.parquet import to_values
-from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
+from quota_ops.store.run_files import PAGE, REPORT, TEXT
+from quota_ops.store.run_folder import RunFolder
 
-FORMS = {
+FORMS: dict[str, Callable[[Report], str]] = {
     REPORT: as_json,
-    "report.md": as_markdown,
-    "report.txt": as_text,
+    TEXT: as_text,
 }
 
 
 def write_reports(
     folder: RunFolder, find_audit: Callable[[str], Connection] = find_audit_connection
 ) -> Report:
-    """Record the run's end, also in the history, and write report.json, .md, .txt and .html.
+    """Record the run's end, also in the history, and write report.json, .txt and .html.
 
     `find_audit` looks up the connection to the audit topic by its name.
     """
@@ -55,7 +54,7 @@ def read_run(folder: RunFolder) -> Report:
 
 
 def write_forms(folder: RunFolder, report: Report) -> None:
-    """Write a report as report.json, .md, .txt and .html; nothing is recorded."""
+    """Write a report as report.json, .txt and .html; nothing is recorded."""
     for name, form in FORMS.items():
         folder.write_text(name, form(report))
     folder.write_text(PAGE, as_html(report, _read_stored(folder, report)))

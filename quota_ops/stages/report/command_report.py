@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
-from quota_ops.model.alteration import altered_keys, count_altered
-from quota_ops.model.guard import GuardFinding, read_guards
+from quota_ops.model.alteration import count_altered
+from quota_ops.model.guard import GuardFinding
 from quota_ops.model.outcome import Status
 from quota_ops.model.report import Record, StageStatus
-from quota_ops.model.rows import Key
+from quota_ops.model.run import Alter
 from quota_ops.model.text import counted, plural
 from quota_ops.report.ownership import released_words
-from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, VALIDATED, RunFolder
+from quota_ops.store.run_files import ADOPTED, ALTER, APPLIED, RELEASED, VALIDATED
+from quota_ops.store.run_folder import RunFolder
 
 _REFUSED = "the broker rejects {} of {}"
 _ACCEPTED = "the broker would accept all of it"
@@ -22,12 +23,12 @@ def read_record(folder: RunFolder) -> Record | None:
 
     Raises InvalidInput when an artifact is damaged.
     """
-    for name, describe in _RECORDS.items():
-        if folder.has(name):
-            values = folder.read_json(name)
-            by = f", by {values['by']}" if values.get("by") else ""
-            return describe(folder, by + _describe_guards(folder.read_as(name, read_guards)))
-    return None
+    record = folder.record()
+    if record is None:
+        return None
+    guards = record.guards if isinstance(record, Alter) else ()
+    describe = next(describe for file, describe in _RECORDS.items() if folder.has(file))
+    return describe(folder, f", by {record.by}{_describe_guards(guards)}")
 
 
 def _describe_guards(guards: Sequence[GuardFinding]) -> str:
@@ -42,7 +43,7 @@ def _describe_guards(guards: Sequence[GuardFinding]) -> str:
 
 
 def _altered(folder: RunFolder, by: str) -> Record:
-    cluster, changing = folder.about()["cluster"], folder.read_as(ALTER, altered_keys)
+    cluster, changing = folder.about().cluster, folder.read(ALTER).changing
     if folder.has(APPLIED):
         if not changing:
             stores = f"{cluster} already stored these values"
@@ -64,15 +65,15 @@ def _altered(folder: RunFolder, by: str) -> Record:
 
 
 def _adopted(folder: RunFolder, by: str) -> Record:
-    rows = folder.read_json(ADOPTED).get("rows", ())
-    quotas, cluster = counted(len(rows), "quota"), folder.about()["cluster"]
+    rows = folder.read(ADOPTED).rows
+    quotas, cluster = counted(len(rows), "quota"), folder.about().cluster
     return Record("Adopted", f"{quotas} on {cluster} entered the ledger{by}")
 
 
 def _released(folder: RunFolder, by: str) -> Record:
-    rows = folder.read_json(RELEASED).get("rows", ())
-    words = released_words((Key(one["entity"], one["key"]), one["state"]) for one in rows)
-    return Record("Released", f"{words} on {folder.about()['cluster']}{by}")
+    rows = folder.read(RELEASED).rows
+    words = released_words((row.id, row.state) for row in rows)
+    return Record("Released", f"{words} on {folder.about().cluster}{by}")
 
 
 _RECORDS: dict[str, Callable[[RunFolder, str], Record]] = {

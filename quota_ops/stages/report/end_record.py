@@ -9,10 +9,12 @@ from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.model.report import StageStatus
+from quota_ops.model.run import Audited
 from quota_ops.report.audit import Json, messages
 from quota_ops.store.json_text import json_text
 from quota_ops.store.numbered_files import create_next
-from quota_ops.store.run_folder import APPLIED, AUDITED, RunFolder
+from quota_ops.store.run_files import APPLIED, AUDITED, END
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import mark_unsettled, unmark
 
 TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
@@ -42,7 +44,7 @@ def record_end(
     """
     record = record_of(1)
     number = create_next(
-        lambda end: folder.place / f"end-{end:04d}.json",
+        lambda end: folder.place / END.of(end),
         lambda end: json_text(record | {"end": end}).encode(),
     )
     record |= {"end": number}
@@ -62,5 +64,5 @@ def record_end(
     except Exception as error:  # noqa: BLE001 - an error of the topic never fails a run
         failure = " ".join(str(error).split())  # reports show it as one line
     words = failure and f"the end of this run is not in the audit topic {topic}: {failure}"
-    folder.write_json(AUDITED, {"topic": topic, "messages": len(sent), "failure": words})
+    folder.write(AUDITED, Audited(topic, len(sent), words))
     return words

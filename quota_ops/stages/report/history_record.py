@@ -43,8 +43,15 @@ def _append(folder: RunFolder, list_rows: Callable[[RunEnd], tuple[HistoryRow, .
     try:
         about = folder.about()
         owned = count_managed_rows(folder) if folder.has(LEDGER.file) else {}
-        end = RunEnd(read_work_end(folder), about["sequence"], about["by"], owned)
-        end = end._replace(commit_author=about["provenance"].author, settlement=folder.settlement())
+        end = RunEnd(
+            read_work_end(folder),
+            about.sequence,
+            about.by,
+            owned,
+            about.provenance.author,
+            folder.decisions(),
+            folder.settlement(),
+        )
         history.append(folder.store, list_rows(end))
     except Exception as error:  # noqa: BLE001 - a run has ended as it did without its history
         words = f"this run is not in the history: {' '.join(str(error).split())}"

@@ -11,12 +11,12 @@ from quota_ops.model.report import Report
 from quota_ops.report.formats import escape_text
 from quota_ops.report.history import change_cells, list_changes
 from quota_ops.sql.history import read_history
-from quota_ops.stages.report.run_report import PAST
 from quota_ops.store import parquet
 from quota_ops.store.history import list_days, read_day
 from quota_ops.store.history_summaries import Summary, read_summaries, read_table
 from quota_ops.store.holds import list_since
-from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
+from quota_ops.store.run_files import PAGE, PAST
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_names import find_sharing_ids
 from quota_ops.store.run_store import RunStore
 
@@ -52,7 +52,7 @@ def add_past(folder: RunFolder, report: Report) -> Report:
         past = Past(trouble=f"The history cannot be read: {' '.join(str(error).split())}.")
         _log.warning("%s", past.trouble)
     past = replace(past, previous=_follow(folder))
-    folder.write_json(PAST, past.as_json())
+    folder.write(PAST, past)
     return replace(report, past=past)
 
 
@@ -63,9 +63,9 @@ def _follow(folder: RunFolder) -> str | None:
     """
     if folder.only_read:
         return None
-    about, run, runs = folder.read_json(ABOUT), folder.place.name, folder.place.parent
+    about, run, runs = folder.about(), folder.place.name, folder.place.parent
     try:
-        newest = folder.store.newest_run(about["cluster"], about["cluster_id"], about.get("dag_id"))
+        newest = folder.store.newest_run(about.cluster, about.cluster_id or "", about.dag_id)
         found = newest.read().decode() if newest.exists() else "\n"
         before, _, earlier = found.partition("\n")
         previous = earlier if before == run else before  # a run that starts over finds itself

@@ -1,9 +1,8 @@
 """Builds a report from a run's artifacts; it omits missing ones and reports damaged ones."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, TypeVar
 
 from quota_ops.model.code_host import Repository
@@ -12,7 +11,6 @@ from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.owners import OwnerChange, list_owner_changes
-from quota_ops.model.past import Past
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import PROTECTED
 from quota_ops.model.report import (
@@ -24,43 +22,43 @@ from quota_ops.model.report import (
     StageStatus,
     has_not_ended,
 )
-from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.run import Outcomes, Verification
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
-from quota_ops.model.verification import BrokerResult, RowVerdict
-from quota_ops.sql.client_effects import SUMMARY, read_client_effects
+from quota_ops.model.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
-from quota_ops.stages.plan.effects import EFFECTS, read_effects
+from quota_ops.stages.plan.effects import read_effects
 from quota_ops.stages.report.command_report import read_record
 from quota_ops.stages.verify.record import compute_applied_digest
 from quota_ops.store.attempt import outcomes_so_far
-from quota_ops.store.origins import ORIGINS, read_origins
+from quota_ops.store.origins import read_origins
 from quota_ops.store.parquet import to_values
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import (
+from quota_ops.store.run_files import (
     APPLIED,
     APPROVAL,
     AUDITED,
+    CLIENT_COUNTS,
     DESCRIBED,
+    EFFECTS,
     FACTS,
     FINDINGS,
     METADATA,
+    ORIGINS,
+    PAST,
     PLAN,
     POLICY,
-    REPORT,
     ROLLBACK,
+    STAGE,
     VALIDATED,
     VERIFICATION,
-    RunFolder,
-    stage_file,
+    RunFile,
 )
-from quota_ops.store.run_json import typed, verification_from_json
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import find_liveness, format_deadline
 
 Part = TypeVar("Part")
 
-PAST = "past.json"
-"""The artifact with what happened before the run."""
 _OWNED = ("entity", "key", "owner")
 _RECORDED = ("adopt", "release")
 """The stages of commands without a plan, in addition to the eight."""
@@ -75,14 +73,15 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     """
     about = folder.about()
     parts = _Parts(folder)
-    policy = parts.read("check", POLICY, folder.policy)
+    policy = parts.read_file("check", POLICY)
+    described = parts.read_file("describe", DESCRIBED)
     plan = parts.read("plan", PLAN, lambda: folder.plan()[0])
     if plan is None and not (folder.has(PLAN) or folder.has(VERIFICATION)):
         plan = parts.read("diff", DIFFERENCES.file, lambda: assemble_plan(folder))
     verification = parts.read(
         "verify",
         VERIFICATION,
-        lambda: folder.read_as(VERIFICATION, partial(_parse_verification, folder)),
+        lambda: _read_verification(folder),
     )
     stages = tuple(parts.read_stage(stage) for stage in STAGES[:-1])
     validated, applied = (
@@ -93,13 +92,13 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     if not ended:  # artifacts of later stages are from an earlier attempt
         verification = None
         applied = parts.read("apply", BATCHES.file, lambda: outcomes_so_far(folder)) or applied
-    brokers, verdicts, verified = verification or ((), (), 0)
+    brokers, verdicts = (verification.brokers, verification.verdicts) if verification else ((), ())
     return Report(
-        cluster=about["cluster"],
+        cluster=about.cluster,
         cluster_id=policy.cluster_id if policy else None,
-        run=about["run"],
-        provenance=about["provenance"],
-        started=about["started"],
+        run=about.run,
+        provenance=about.provenance,
+        started=about.started,
         finished=iso_utc(),
         stages=tuple(map(parts.mark_damaged, stages)) if ended else _drop_after_apply(stages),
         plan=plan,
@@ -107,13 +106,13 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         applied=applied,
         brokers=brokers,
         verdicts=verdicts,
-        verified=verified,
+        verified=verification.verified if verification else 0,
         versions=versions,
         writes=bool(applied) or folder.has(APPLIED),
-        facts=parts.read("describe", FACTS, folder.facts),
-        audit=parts.read("report", AUDITED, lambda: folder.read_json(AUDITED)["failure"]),
-        metadata=parts.read("describe", METADATA, folder.metadata),
-        rollback=parts.read("diff", ROLLBACK, lambda: folder.read_as(ROLLBACK, Rollback.from_json)),
+        facts=parts.read_file("describe", FACTS),
+        audit=audited.failure if (audited := parts.read_file("report", AUDITED)) else None,
+        metadata=parts.read_file("describe", METADATA),
+        rollback=parts.read_file("diff", ROLLBACK),
         decisions=parts.read("apply", APPROVAL, folder.decisions) or (),
         findings=parts.read("plan", FINDINGS, folder.findings) or (),
         declared=parts.read("check", DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
@@ -121,19 +120,18 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         overrides=parts.read("diff", OVERRIDES.file, folder.overrides),
         has_protected=parts.read("diff", DIFFERENCES.file, lambda: _has_protected(folder)) or False,
         effects=parts.read("plan", EFFECTS, lambda: read_effects(folder)) or {},
-        clients=parts.read("plan", SUMMARY, lambda: read_client_effects(folder)),
+        clients=parts.read_file("plan", CLIENT_COUNTS),
         held=()
         if plan
         else parts.read("describe", HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
-        clock_lead=parts.read("describe", DESCRIBED, lambda: folder.read_as(DESCRIBED, _parse_lead))
-        or 0.0,
-        past=parts.read("report", PAST, lambda: folder.read_as(PAST, Past.from_json)),
+        clock_lead=described.clock_lead if described else 0.0,
+        past=parts.read_file("report", PAST),
         life=None if ended else find_liveness(folder.place),
         owner_changes=parts.read("plan", LEDGER.file, lambda: _read_owner_changes(folder)) or (),
         record=parts.read_record(),
         repository=_find_repository(policy),
-        path=about["path"],
-        looked=_find_last(folder, {stage_file("verify"): "at"} if brokers else {DESCRIBED: "at"}),
+        path=about.path,
+        looked=_find_last(folder, [STAGE.of("verify") if brokers else DESCRIBED]),
     )
 
 
@@ -162,43 +160,31 @@ def _find_repository(policy: Policy | None) -> Repository | None:
 def read_end_time(folder: RunFolder) -> str:
     """Return when the last stage of a run ended, as ISO 8601 in UTC.
 
-    Returns the start of the run when no stage recorded an end, as in runs of earlier versions.
+    Returns the start of the run when no stage recorded an end.
     """
-    written = _find_last(folder, {stage_file("report"): "at", REPORT: "finished"})
-    return max(written or "", read_work_end(folder))
+    return max(_find_last(folder, [STAGE.of("report")]) or "", read_work_end(folder))
 
 
 def read_work_end(folder: RunFolder) -> str:
     """Return the same without the report, which can be written again later."""
-    files = {stage_file(stage): "at" for stage in (*STAGES[:-1], *_RECORDED)}
-    return _find_last(folder, files) or str(folder.about()["started"])
+    return _find_last(folder, map(STAGE.of, (*STAGES[:-1], *_RECORDED))) or folder.about().started
 
 
-def _find_last(folder: RunFolder, files: Mapping[str, str]) -> str | None:
-    times = [_read_time(folder, name, key) for name, key in files.items() if folder.has(name)]
-    return max(filter(None, times), default=None)
+def _find_last(folder: RunFolder, files: Iterable[RunFile[Any]]) -> str | None:
+    """Return the last time in some files; those that are damaged do not count."""
+    times: list[str] = []
+    for file in files:
+        with suppress(InvalidInput, ValueError):  # read_report reports damage
+            if found := folder.find(file):
+                times.append(iso_utc(datetime.fromisoformat(found.at).astimezone(UTC)))
+    return max(times, default=None)
 
 
-def _read_time(folder: RunFolder, name: str, key: str) -> str | None:
-    with suppress(InvalidInput, ValueError):  # read_report reports damage
-        at = folder.read_as(name, lambda values: typed(values.get(key), str | None), before="rows")
-        return iso_utc(datetime.fromisoformat(at).astimezone(UTC)) if at else None
-    return None
-
-
-def _parse_verification(
-    folder: RunFolder, kept: Mapping[str, Any]
-) -> tuple[tuple[BrokerResult, ...], tuple[RowVerdict, ...], int] | None:
+def _read_verification(folder: RunFolder) -> Verification | None:
     """Return the result of the last verify; None if it failed, or apply has run again since."""
-    is_earlier = kept.get("earlier") or kept.get("applied") not in {
-        None,
-        compute_applied_digest(folder),
-    }
-    return None if is_earlier else verification_from_json(kept)
-
-
-def _parse_lead(kept: Mapping[str, Any]) -> float:
-    return float(typed(kept.get("clock_lead", 0.0), float))
+    found = folder.read(VERIFICATION)
+    is_current = found.applied in {None, compute_applied_digest(folder)}
+    return found if is_current and not found.earlier else None
 
 
 def _drop_after_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
@@ -232,6 +218,10 @@ class _Parts:
             self._damaged[stage] = error.message
             return None
 
+    def read_file(self, stage: str, file: RunFile[Part]) -> Part | None:
+        """Read a file of a stage; None when it is missing or damaged."""
+        return self.read(stage, file, lambda: self._folder.read(file))
+
     def read_record(self) -> Record | None:
         """Read the result of a run without a plan; None for any other run, or a damaged one."""
         try:
@@ -239,13 +229,13 @@ class _Parts:
         except (InvalidInput, AttributeError, TypeError):  # `show` reports the artifact
             return None
 
-    def read_outcomes(self, stage: str, name: str) -> tuple[Outcome, ...]:
+    def read_outcomes(self, stage: str, name: RunFile[Outcomes]) -> tuple[Outcome, ...]:
         """Read the outcomes of a stage; empty when they are missing or damaged."""
         return self.read(stage, name, lambda: self._folder.outcomes(name)) or ()
 
     def read_stage(self, stage: str) -> StageResult:
         """Return the result of a stage, marked as failed if an artifact of it was damaged."""
-        result = self.read(stage, stage_file(stage), lambda: self._folder.stage_result(stage))
+        result = self.read(stage, STAGE.of(stage), lambda: self._folder.stage_result(stage))
         result = result or StageResult(stage, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
             result = result._replace(message=_explain_open_end(self._folder.place))

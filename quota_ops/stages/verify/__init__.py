@@ -7,6 +7,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.outcomes import find_unwritten
 from quota_ops.model.errors import Refused
 from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.run import Verification
 from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.verification import BOOTSTRAP, BrokerResult, RowVerdict
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
@@ -23,8 +24,8 @@ from quota_ops.stages.verify.targets import find_targets
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import APPLIED, METADATA, PLAN, VERIFICATION, RunFolder
-from quota_ops.store.run_json import verification_json
+from quota_ops.store.run_files import APPLIED, METADATA, PLAN, VERIFICATION
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import why_lost, why_overtaken
 
 
@@ -95,12 +96,12 @@ def verify_cluster(
             verified,
             verified_before=find_verified(folder, verified.keys(), digest),
             stored=stored,
-            brokers=known.after(run.about["run"], live, registered, metadata.absent),
+            brokers=known.after(run.about.run, live, registered, metadata.absent),
             lost=lost,
         )
-    verification = verification_json(brokers, wrong_rows, len(targets) - len(wrong_rows), digest)
-    folder.write_json(VERIFICATION, {"attempt": uuid4().hex, **verification})
-    folder.write_json(METADATA, metadata.as_json())
+    count = len(targets) - len(wrong_rows)
+    folder.write(VERIFICATION, Verification(uuid4().hex, count, digest, tuple(brokers), wrong_rows))
+    folder.write(METADATA, metadata)
     if overtaken is not None:
         raise Refused(overtaken, format_remedy(run, stored, ledger.read(ledger_folder).rows))
     if lost is not None:
@@ -109,7 +110,7 @@ def verify_cluster(
             "The rows that this run has read back are recorded. Check that the run store keeps what"
             " it confirms, and that nobody has restored an older copy.",
         )
-    what = f"--run {quote(str(folder.place))}" if has_applied else run.about["cluster"]
+    what = f"--run {quote(str(folder.place))}" if has_applied else run.about.cluster
     raise_unless_agreed(
         brokers,
         wrong_rows,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from quota_ops.kafka.outcomes import find_open
 from quota_ops.model import ledger_edits
@@ -12,18 +12,19 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.registration import KnownBrokers
-from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targets
+from quota_ops.model.run import About
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import ROLLBACK, RunFolder
+from quota_ops.store.run_files import ROLLBACK
+from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import why_overtaken
 
 
 class AppliedRun(NamedTuple):
     """A run as its artifacts describe it, each read once; without outcomes if it did not apply."""
 
-    about: Mapping[str, Any]
+    about: About
     policy: Policy
     desired: Mapping[Key, DesiredRow]
     differences: Sequence[Difference]
@@ -64,7 +65,7 @@ def update_ledger(
     given_back = {row.id for row in rows} & foreign
     reported = {row.id: row.before for row in run.differences if row.action is Action.REPORT}
     answered = verified.keys() - find_open(run.outcomes)
-    name, number = run.about["run"], run.about["sequence"]
+    name, number = run.about.run, run.about.sequence
     now = datetime.now(UTC)
     known = ledger.read(ledger_folder)
     overtaken = why_overtaken(folder, known, ledger_folder)
@@ -87,7 +88,7 @@ def update_ledger(
         ledger_folder,
         edit,
         policy=run.policy if follows_git else None,
-        commit=run.about["commit"] if follows_git else None,
+        commit=run.about.commit if follows_git else None,
         sequence=number,
         brokers=brokers,
     )
@@ -131,10 +132,10 @@ def _ledger_row(
         state,
         owner,
         file,
-        run.about["commit"],
-        run.about["run"],
+        run.about.commit,
+        run.about.run,
         iso_utc(),
-        run.about["sequence"],
+        run.about.sequence,
         row.returns_to,
         row.brokers,
     )
@@ -144,5 +145,5 @@ def _find_foreign(folder: RunFolder) -> set[Key]:
     """Return the rows that were unmanaged before the run that this rollback undoes."""
     if not folder.has(ROLLBACK):
         return set()
-    taken = folder.read_as(ROLLBACK, Rollback.from_json).taken
+    taken = folder.read(ROLLBACK).taken
     return {row.id for row in taken if row.foreign}

@@ -19,7 +19,7 @@ def format_remedy(run: AppliedRun, stored: Mapping[int, Stored], known: Iterable
     `stored` are the values on each broker, `known` the rows of the ledger. The later run takes
     precedence only if no broker stores a value of this run, and none can still arrive.
     """
-    cluster = run.about["cluster"]
+    cluster = run.about.cluster
     if own := _find_own_values(run, stored, known):
         more = f" and {len(own) - FEW:,} more" if len(own) > FEW else ""
         rows = ", ".join(f"{key.entity} {key.key}" for key in own[:FEW])
@@ -39,7 +39,7 @@ def _find_own_values(
     run: AppliedRun, stored: Mapping[int, Stored], known: Iterable[LedgerRow]
 ) -> list[Key]:
     """Return the managed rows of which a broker stores this run's value, and no later run's."""
-    number = run.about["sequence"] or 0
+    number = run.about.sequence or 0
     written = {Key(one.entity, key) for one in run.outcomes if one.was_written for key in one.keys}
     written |= find_open(run.outcomes)
     noted = [(row.sequence or 0, row) for row in known if row.state != CLEARED]

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from hashlib import sha256
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import Keys
-from quota_ops.store.run_folder import APPLIED, VERIFICATION, RunFolder
-from quota_ops.store.run_json import verification_from_json
+from quota_ops.store.run_files import APPLIED, VERIFICATION
+from quota_ops.store.run_folder import RunFolder
 
 
 def find_verified(folder: RunFolder, rows: Keys, digest: str | None) -> Keys:
@@ -17,13 +18,10 @@ def find_verified(folder: RunFolder, rows: Keys, digest: str | None) -> Keys:
     """
     if not rows or not folder.has(VERIFICATION):
         return frozenset()
-    (_, verdicts, _), applied = folder.read_as(
-        VERIFICATION, lambda kept: (verification_from_json(kept), kept.get("applied"))
-    )
-    # Earlier versions stored no digest, and verified right after they applied.
-    if applied not in {None, digest}:
+    verification = folder.read(VERIFICATION)
+    if verification.applied not in {None, digest}:
         return frozenset()
-    return rows - {one.id for one in verdicts}
+    return rows - {row.id for row in verification.verdicts}
 
 
 @contextmanager
@@ -38,7 +36,7 @@ def mark_superseded(folder: RunFolder) -> Iterator[None]:
     except BaseException:
         if before is not None and _content(folder) == before:
             with suppress(InvalidInput):  # damaged: the report shows it
-                folder.write_json(VERIFICATION, folder.read_json(VERIFICATION) | {"earlier": True})
+                folder.write(VERIFICATION, replace(folder.read(VERIFICATION), earlier=True))
         raise
 
 
@@ -50,11 +48,9 @@ def _content(folder: RunFolder) -> bytes | None:
 
 def follow_applied(folder: RunFolder, before: str | None) -> None:
     """Point verification.json at the current applied.json, if it pointed at `before`."""
-    if (
-        folder.has(VERIFICATION)
-        and (kept := folder.read_json(VERIFICATION)).get("applied") == before
-    ):
-        folder.write_json(VERIFICATION, kept | {"applied": compute_applied_digest(folder)})
+    kept = folder.find(VERIFICATION)
+    if kept and kept.applied == before:
+        folder.write(VERIFICATION, replace(kept, applied=compute_applied_digest(folder)))
 
 
 def compute_applied_digest(folder: RunFolder) -> str | None:
