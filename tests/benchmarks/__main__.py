@@ -21,7 +21,7 @@ INTRODUCTION = """\
 
 What `make bench` measured last. Times are whole processes; a ratio is taken pair by pair, both
 programs in turn, and is the number to trust on a shared machine. Medians, with the lowest and the
-highest in brackets. The bare program is `tests/benchmarks/bare.py`: it reads the same YAML,
+highest in brackets. The bare program is `tests/benchmarks/peers/bare.py`: it reads the same YAML,
 compares by a dictionary and keeps nothing.
 """
 

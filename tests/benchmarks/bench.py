@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from tests.benchmarks import bare
 from tests.benchmarks.measure import Pair, Sample, Spread, run
+from tests.benchmarks.peers import bare
 
 
 @dataclass(frozen=True)
