@@ -382,3 +382,38 @@ def test_a_branch_does_not_choose_the_connection(lab: Lab) -> None:
     ) in refused.stdout
     assert "1 guard needs approval" in allowed.stdout  # a changed setting
     assert "not queried" not in allowed.stdout
+
+
+def test_limits_of_the_whole_cluster(lab: Lab) -> None:
+    """Both sides are divided by the brokers of the cluster, or else by those of the last run.
+
+    Without either, the verdict does not judge them; a topic that does not exist is a problem of
+    its line.
+    """
+
+    def declare(text: str) -> None:
+        quota = f"  - {{user: etl, {text}}}\n"
+        (lab.folder / "team.yaml").write_text(f"owner: team\nquotas:\n{quota}", "utf-8")
+        commit_all(lab.folder.parent)
+
+    begin(lab)
+    git(lab.folder.parent, "checkout", "--quiet", "main")
+    declare(f"cluster_limits: {{{RATE}: 10 MiB}}")
+    git(lab.folder.parent, "checkout", "--quiet", "-B", "branch")
+    declare(f"cluster_limits: {{{RATE}: 20 MiB}}")
+    unknown = review(lab, "--files-only")
+    assert "by how many brokers is unknown: user=etl producer_byte_rate" in unknown[1]
+    assert "20 MiB/s**" not in unknown[1]
+
+    lab.run("reconcile")
+    for more in ((), ("--files-only",)):
+        declare(f"cluster_limits: {{{RATE}: {30 + len(more)} MiB}}")
+        code, comment = review(lab, *more)
+        before = "10" if more else "20"
+        assert f"{before} MiB/s → **{30 + len(more)} MiB/s**" in comment, comment
+        assert "per cluster, over 1 broker" in comment
+        assert code == 0
+    declare(f"topics: [none], cluster_limits: {{{RATE}: 20 MiB}}")
+    code, comment = review(lab)
+    assert (code, "No topic is none." in comment) == (2, True)
+    assert "`demo/team.yaml:3:1`" in comment
