@@ -44,6 +44,11 @@ Then:
     help="One file per entity type, per user, per first word of a name, or one for all.",
 )
 @click.option(
+    "--profiles",
+    is_flag=True,
+    help="Propose profiles: limits that three entities or more have in common.",
+)
+@click.option(
     "--owner", help="The owner in every file.  [default: the user or word, else unassigned]"
 )
 @click.option(
@@ -64,6 +69,7 @@ def import_(
     actual: Path | None,
     desired_state: Path,
     connection_file: Path | None,
+    profiles: bool,
 ) -> None:
     """Write YAML files from the quotas that a cluster stores.
 
@@ -81,7 +87,8 @@ def import_(
     )
     if source.folder is None and is_folder_or_link(Path(cluster)):
         source = source.at(Path(cluster))
-    write_desired_state(source, into or source.folder or desired_state / cluster, group_by, owner)
+    into = into or source.folder or desired_state / cluster
+    write_desired_state(source, into, group_by, owner, propose_profiles=profiles)
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,14 @@ class Source:
         return replace(self, folder=folder)
 
 
-def write_desired_state(source: Source, into: Path, group_by: str, owner: str | None) -> None:
+def write_desired_state(
+    source: Source,
+    into: Path,
+    group_by: str,
+    owner: str | None,
+    *,
+    propose_profiles: bool = False,
+) -> None:
     """Write the files, read them back as check does, and list what was left out."""
     from quota_ops.desired.cluster_file import CLUSTER_YAML
     from quota_ops.desired.export.disk import read_text, write_files
@@ -118,7 +132,12 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
         text = new_cluster_file(cluster_id, name)
         policy = Policy(name, cluster_id, name)
     imported = import_quotas(
-        stored, cluster_file=text, policy=policy, by=GroupBy(group_by), owner=owner
+        stored,
+        cluster_file=text,
+        policy=policy,
+        by=GroupBy(group_by),
+        owner=owner,
+        propose_profiles=propose_profiles,
     )
     files = {name: text.encode() for name, text in imported.files.items()}
     write_files(into, files, replaced=replaced)

@@ -16,6 +16,7 @@ from quota_ops.desired.export.imported import GroupBy, group_of, import_quotas, 
 from quota_ops.desired.export.writable import LeftOut, split_writable
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import any_accepts
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import QUOTA_KEYS, explain_unalterable
@@ -221,3 +222,61 @@ def test_import_writes_over_nothing(folder: Path) -> None:
         "cluster.yaml",
         "users.yaml",
     ]
+
+
+PROFILES = """\
+cluster_id: A
+connection: demo
+
+profiles:
+  profile-1:
+    producer_byte_rate: 1 MiB
+    consumer_byte_rate: 2 MiB
+"""
+WITH_PROFILE = """\
+owner: unassigned
+
+quotas:
+  - user: a
+    profile: profile-1
+  - user: b
+    profile: profile-1
+  - user: c
+    profile: profile-1
+  - user: d
+    limits:
+      producer_byte_rate: 1 MiB
+"""
+
+
+def test_profiles_are_proposed_on_request(tmp_path: Path) -> None:
+    """Equal limits of three entities become a profile, and the files declare the same rows."""
+    both = {"producer_byte_rate": 2.0**20, "consumer_byte_rate": 2.0**21}
+    stored = [
+        StoredQuota(Entity.of({"user": user}), key, value)
+        for user, keys in (("a", both), ("b", both), ("c", both), ("d", dict([*both.items()][:1])))
+        for key, value in keys.items()
+    ]
+    imported = import_quotas(
+        stored,
+        cluster_file=CLUSTER_YAML,
+        policy=POLICY,
+        by=GroupBy.TYPE,
+        owner=None,
+        propose_profiles=True,
+    )
+
+    assert imported.files == {"cluster.yaml": PROFILES, "users.yaml": WITH_PROFILE}
+    for name, text in imported.files.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    rows = {(row.entity, row.key, row.value) for row in read_cluster(tmp_path).rows}
+    assert rows == {(row.entity.text, row.key, row.value) for row in stored}
+    with pytest.raises(InvalidInput, match="already has profiles"):
+        import_quotas(
+            stored,
+            cluster_file=PROFILES,
+            policy=POLICY,
+            by=GroupBy.TYPE,
+            owner=None,
+            propose_profiles=True,
+        )

@@ -1,19 +1,28 @@
 """Import: the files that declare exactly the quotas that a cluster stores."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import yaml
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
-from quota_ops.desired.export.quotas_text import UNASSIGNED, protect_lines, quotas_file
+from quota_ops.desired.export.quotas_text import (
+    UNASSIGNED,
+    Profiles,
+    profile_lines,
+    protect_lines,
+    quotas_file,
+)
 from quota_ops.desired.export.writable import LeftOut, Writable, split_writable
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import FilterIndex
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import StoredQuota
@@ -28,6 +37,8 @@ _OF_TYPES = {
 _WORD = re.compile(r"[-._:/@= ]")
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 _LONGEST = 60
+_COMMON, _MOST_PROFILES = 3, 10
+"""How many entities have the limits of a proposed profile at least, and how many are proposed."""
 
 
 class GroupBy(StrEnum):
@@ -74,7 +85,7 @@ def with_protected(text: str, left_out: Iterable[LeftOut]) -> str:
     lines = "".join(protect_lines(left_out))
     if not lines:
         return text
-    node = _protect(text)
+    node = _find_field(text, "protect")
     if node is None:
         ended = text if text.endswith("\n") else f"{text}\n"
         head = (
@@ -109,10 +120,10 @@ def _last_line(node: yaml.Node) -> int:
     return int(node.end_mark.line)
 
 
-def _protect(text: str) -> yaml.SequenceNode | None:
+def _find_field(text: str, field: str) -> Any:
     root = compose(Source(CLUSTER_YAML, CLUSTER_YAML, text, Problems()), SizeBudget())
     fields = root.value if isinstance(root, yaml.MappingNode) else ()
-    return next((value for name, value in fields if name.value == "protect"), None)
+    return next((value for name, value in fields if name.value == field), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +136,13 @@ class Imported:
     """Entities that cluster.yaml already protects or leaves out of scope."""
 
 
+def _propose_profiles(quotas: Iterable[Writable]) -> Profiles:
+    """Return the limits that several entities share, most common first, with names to replace."""
+    counts = Counter(quota.limits for quota in quotas)
+    common = [limits for limits, count in counts.most_common(_MOST_PROFILES) if count >= _COMMON]
+    return {limits: f"profile-{number}" for number, limits in enumerate(common, 1)}
+
+
 def import_quotas(
     stored: Iterable[StoredQuota],
     *,
@@ -132,11 +150,13 @@ def import_quotas(
     policy: Policy,
     by: GroupBy,
     owner: str | None,
+    propose_profiles: bool = False,
 ) -> Imported:
     """Write the files that declare exactly the stored quotas: their plan writes nothing.
 
     `cluster_file` is the text of cluster.yaml, `policy` its content. Quotas that a file cannot
-    declare are added to its `protect`, each with the reason.
+    declare are added to its `protect`, each with the reason. With `propose_profiles`, the most
+    common equal sets of limits become profiles; InvalidInput if cluster.yaml has some already.
     """
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     writable, left_out = split_writable(stored)
@@ -146,11 +166,17 @@ def import_quotas(
         if scope.find_match(one.entity) is not None and protect.find_match(one.entity) is None
     ]
     new = tuple(one for one in left_out if protect.find_match(one.entity) is None)
+    profiles = _propose_profiles(managed) if propose_profiles else {}
+    if profiles:
+        if _find_field(cluster_file, "profiles") is not None:
+            remedy = "Remove them, or import without --profiles."
+            raise InvalidInput(f"{CLUSTER_YAML} already has profiles", remedy)
+        cluster_file = f"{cluster_file.rstrip()}\n\n{profile_lines(profiles)}"
     groups: dict[str, list[Writable]] = {}
     for one in managed:
         groups.setdefault(group_of(one.entity, by), []).append(one)
     files = {
-        f"{group}.yaml": quotas_file(quotas, owner or owner_of(group, by))
+        f"{group}.yaml": quotas_file(quotas, owner or owner_of(group, by), profiles)
         for group, quotas in sorted(groups.items())
     }
     cluster_yaml = {CLUSTER_YAML: with_protected(cluster_file, new)}

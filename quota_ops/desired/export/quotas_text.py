@@ -1,6 +1,7 @@
 """The text of quotas files and of entries of `protect`, formatted as people write them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from quota_ops.desired.export.spelling import spell_comment, spell_filter, spell_name, spell_text
 from quota_ops.desired.export.writable import LeftOut, Writable
@@ -10,20 +11,35 @@ UNASSIGNED = "unassigned"
 """The owner until a team takes over the quotas."""
 
 
-def quotas_file(quotas: Iterable[Writable], owner: str = UNASSIGNED) -> str:
-    """Format the text of a quotas file."""
-    entries = "".join(map(quota_entry, quotas))
+Profiles = Mapping[tuple[tuple[str, str], ...], str]
+"""The names of profiles by their limits, as YAML."""
+
+
+def quotas_file(
+    quotas: Iterable[Writable], owner: str = UNASSIGNED, profiles: Profiles = MappingProxyType({})
+) -> str:
+    """Format the text of a quotas file; quotas with exactly the limits of a profile refer to it."""
+    entries = "".join(quota_entry(quota, None, profiles.get(quota.limits)) for quota in quotas)
     listed = f"\n{entries}" if entries else " []\n"
     return f"owner: {spell_text(owner)}\n\nquotas:{listed}"
 
 
-def quota_entry(quota: Writable, reason: str | None = None) -> str:
-    """Format one entry of `quotas`: one limit per line, and the reason."""
+def profile_lines(profiles: Profiles) -> str:
+    """Format the field `profiles` of cluster.yaml."""
+    lines = ["profiles:\n"]
+    for limits, name in profiles.items():
+        lines += [f"  {name}:\n", *(f"    {key}: {limit}\n" for key, limit in limits)]
+    return "".join(lines)
+
+
+def quota_entry(quota: Writable, reason: str | None = None, profile: str | None = None) -> str:
+    """Format one entry of `quotas`: one limit per line, or the profile, and the reason."""
     first, *others = (f"{kind}: {spell_name(name)}\n" for kind, name in quota.entity.user_first)
     parts = f"  - {first}{''.join(f'    {part}' for part in others)}"
     limits = "".join(f"      {key}: {limit}\n" for key, limit in quota.limits)
     why = f"    reason: {spell_text(reason)}\n" if reason else ""
-    return f"{parts}    limits:\n{limits}{why}"
+    declared = f"    limits:\n{limits}" if profile is None else f"    profile: {profile}\n"
+    return f"{parts}{declared}{why}"
 
 
 def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
