@@ -107,8 +107,13 @@ def run_command(name: str, typed: StageOptions) -> None:
     warn_idle(approval.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
         _show_offline(typed.actual, folder, shown, typed.output)
-    if isinstance(error, GuardsRefused) and typed.output == TEXT and typed.approve is None:
-        raise click.exceptions.Exit(error.exit_code)  # the screen has just shown it
+    is_shown = shown.plan is not None and bool(shown.plan.refused)  # guards on the screen
+    if (
+        isinstance(error, GuardsRefused)
+        and is_shown
+        and (typed.output, typed.approve) == (TEXT, None)
+    ):
+        raise click.exceptions.Exit(error.exit_code)
     if error is not None:
         raise error
     if name == "report" and typed.run_folder is None:

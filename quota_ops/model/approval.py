@@ -82,16 +82,16 @@ def select_valid_decisions(
     """Return the decisions about one digest, in order, that are valid for a run now.
 
     A rejection revokes earlier decisions. Once a run has begun to apply the plan, other runs cannot
-    use earlier decisions: a cluster that returns to an earlier state needs a new decision. An
+    use earlier approvals: a cluster that returns to an earlier state needs a new decision. An
     override is valid for its own run, an approval for any run, unless the policy is `never`. Each
-    is valid for `seconds`.
+    is valid for `seconds`. So of two runs that are overridden at the same time, both can succeed.
     """
     valid: list[Decision] = []
     for one in record:
-        if one.said is DecisionKind.REJECTED or (
-            one.said is DecisionKind.APPLIED and one.run != run
-        ):
+        if one.said is DecisionKind.REJECTED:
             valid = []
+        elif one.said is DecisionKind.APPLIED and one.run != run:
+            valid = [own for own in valid if own.said is DecisionKind.OVERRIDDEN]
         elif (one.said is DecisionKind.OVERRIDDEN and one.run == run) or (
             one.said is DecisionKind.APPROVED and policy is not ApprovalPolicy.NEVER
         ):

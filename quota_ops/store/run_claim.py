@@ -156,7 +156,13 @@ def _as_bytes(holder: _Holder) -> bytes:
 
 
 def _read(folder: RunFolder, number: int) -> _Holder:
-    return folder.read_as(CLAIM.of(number), partial(from_json, _Holder))
+    try:
+        return folder.read_as(CLAIM.of(number), partial(from_json, _Holder))
+    except InvalidInput as error:
+        raise InvalidInput(
+            error.message,
+            "Nothing was written. If no process applies this run, move the file elsewhere.",
+        ) from error
 
 
 def _read_time(place: Place) -> datetime:

@@ -111,7 +111,7 @@ class Scene:
         said = re.sub(r"127\.0\.0\.1:\d+", "HOST:PORT", said)
         said = re.sub(r"\brun \d{4}-[-\dT]+Z-[0-9a-f]{4}", "run NAME", said)
         said = re.sub(r"[\d.]+ s ago", "some seconds ago", said)
-        return re.sub(r"(?i)(broker|node) \d", r"\1 N", said).replace("|", "/")
+        return re.sub(r"(?i)(broker|node) \d(, \d)*", r"\1 N", said).replace("|", "/")
 
     def holds(self, others: State | None = None) -> str:
         """Return how many changes the cluster stores; assert that nothing else was changed."""

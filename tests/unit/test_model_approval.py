@@ -134,6 +134,7 @@ OTHER = "run-2"
         ([OLGA, APPLIED], [OLGA]),
         ([OLGA, replace(APPLIED, run=OTHER)], []),
         ([OLGA, replace(APPLIED, run=OTHER), OVERRIDE], [OVERRIDE]),
+        ([OVERRIDE, OLGA, replace(APPLIED, run=OTHER)], [OVERRIDE]),
         ([replace(OLGA, at="2026-11-14T10:00:01Z")], [replace(OLGA, at="2026-11-14T10:00:01Z")]),
         ([replace(OLGA, at="2026-11-14T10:00:00Z")], []),
         ([replace(OLGA, said=DecisionKind.NOTHING)], []),

@@ -14,7 +14,7 @@ from time import sleep, time
 
 import pytest
 
-from quota_ops.model.errors import Claimed
+from quota_ops.model.errors import Claimed, InvalidInput
 from quota_ops.store import run_claim
 from quota_ops.store.place import Place
 from quota_ops.store.run_claim import claim_run
@@ -161,3 +161,15 @@ def test_of_two_processes_that_claim_at_once_one_wins(
         monkeypatch.setattr(Place, "exists", lambda _: False)
         with pytest.raises(Claimed), claim_run(run):
             raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"host": "a", "process": [1], "since": "", "ended": false}']
+)
+def test_a_damaged_claim_lets_nobody_write(content: str, run: RunFolder) -> None:
+    """A claim that cannot be read may be that of a process at work."""
+    (run.place / "claim-0001.json").create(content.encode())
+    with pytest.raises(InvalidInput, match=r"claim-0001\.json is ") as raised, claim_run(run):
+        raise AssertionError
+    remedy = "Nothing was written. If no process applies this run, move the file elsewhere."
+    assert raised.value.remedy == remedy
