@@ -36,6 +36,7 @@ public final class JavaAdmin {
         }
     }
 
+    @SuppressWarnings("unchecked")
     private static Map<ClientQuotaEntity, Map<String, Double>> readDesired(Path folder) throws Exception {
         var limits = new LoaderOptions();
         limits.setCodePointLimit(Integer.MAX_VALUE);
