@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from quota_ops.sql.java import QUICK_START, find_java
-from quota_ops.sql.pinned_jars import find_ivy
+from quota_ops.jvm.java import QUICK_START, find_java
+from quota_ops.jvm.pinned_jars import find_ivy
 
 VERSIONS = Path(__file__).parents[1] / "quota_ops" / "lab" / "kafka" / "versions"
 WITH_ALL_THAT_IT_NEEDS = 'conf="default->master,compile(*),runtime(*)"'

@@ -13,11 +13,11 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from quota_ops.jvm.class_archive import ClassArchive, record_classes
+from quota_ops.jvm.java import find_java
 from quota_ops.model.errors import ClusterTrouble, MissingTool, QuotaOpsError
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, HOLDS, LEDGER
-from quota_ops.sql.class_archive import ClassArchive, record_classes
-from quota_ops.sql.java import find_java
 from quota_ops.store import parquet
 
 _log = logging.getLogger(__name__)

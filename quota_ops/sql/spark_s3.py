@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from quota_ops.jvm.pinned_jars import PinnedJars, read_checksums
 from quota_ops.model.errors import MissingTool, QuotaOpsError
-from quota_ops.sql.pinned_jars import PinnedJars, read_checksums
 from quota_ops.sql.spark_archive import find_spark
 from quota_ops.store.place import Place
 

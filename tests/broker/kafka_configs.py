@@ -5,10 +5,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from quota_ops.jvm.java import QUICK_START
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jvm import SERVE, Jvm
-from quota_ops.sql.java import QUICK_START
 
 
 def kafka_configs(broker: RunningBroker, *arguments: str) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.jvm.java import QUICK_START
 from quota_ops.lab.kafka.archives import make_archives
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.lab.kafka.jvm import SERVE, Jvm
-from quota_ops.sql.java import QUICK_START
 
 
 @pytest.fixture(name="options")

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509 import load_pem_x509_certificates
 
+from quota_ops.jvm.java import find_java
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.errors import InvalidInput
-from quota_ops.sql.java import find_java
 from tests.broker.conftest import Listeners, add_scram_user, remove_scram_user
 from tests.broker.kafka_configs import run_command
 from tests.certificates import KEY_PASSWORD

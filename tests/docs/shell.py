@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from quota_ops.jvm.java import QUICK_START, find_java
 from quota_ops.lab.kafka.jars import fetch_jars
-from quota_ops.sql.java import QUICK_START, find_java
 from tests.docs.markdown import ROOT
 from tests.preloaded import preloaded
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.sql.class_archive import ClassArchive, record_classes
+from quota_ops.jvm.class_archive import ClassArchive, record_classes
 
 JAVA = ("bin/java", "release")
 

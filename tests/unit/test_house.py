@@ -82,10 +82,7 @@ _FILE_CALLS = re.compile(
     r"|samefile|stat|symlink_to|touch|unlink|write_bytes)\b|\b(shutil|fcntl)\.|\bos\.(?!environ)"
 )
 _FILES_OF_USERS = {
-    "quota_ops/sql/class_archive.py": "archives of a JVM's classes",
     "quota_ops/sql/embedded_effects.py": "copies of an inventory, which DuckDB reads and writes",
-    "quota_ops/sql/java.py": "where Java is installed",
-    "quota_ops/sql/pinned_jars.py": "jars of Maven Central",
     "quota_ops/sql/resolve.py": "a file of clients, and where the answers go",
     "quota_ops/sql/spark_archive.py": "the jars of Spark, and the archive of their classes",
     "quota_ops/sql/spark_s3.py": "the jars of Hadoop's connector for S3",

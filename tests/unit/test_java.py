@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.jvm.java import find_java
 from quota_ops.model.errors import MissingTool
-from quota_ops.sql.java import find_java
 
 
 def put_java(folder: Path, says: str) -> Path:
@@ -92,7 +92,7 @@ def test_a_java_that_cannot_be_asked_is_named(
     only_here: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """A Java that hangs or is not a program is soon an error, not a wait or a traceback."""
-    monkeypatch.setattr("quota_ops.sql.java.PATIENCE", 0.2)
+    monkeypatch.setattr("quota_ops.jvm.java.PATIENCE", 0.2)
     java = put_program(only_here, text)
     with pytest.raises(MissingTool) as error:
         find_java()

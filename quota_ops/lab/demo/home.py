@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from quota_ops.jvm.pinned_jars import Progress
 from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import Repository
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
@@ -13,7 +14,6 @@ from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID
 from quota_ops.lab.spark_server import SparkServer, start_spark_server
 from quota_ops.model.errors import InvalidInput
-from quota_ops.sql.pinned_jars import Progress
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from quota_ops.jvm.pinned_jars import Progress
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig, Ports, server_properties
@@ -15,7 +16,6 @@ from quota_ops.lab.kafka.jvm import Jvm
 from quota_ops.lab.kafka.node import LOG, RunningNode, read_node, save_node
 from quota_ops.lab.kafka.process import StoppedAtEnd
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
-from quota_ops.sql.pinned_jars import Progress
 
 _START_SECONDS = 60.0
 _RETRIES = 2

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from quota_ops.jvm.pinned_jars import PinnedJars, Progress, read_checksums, show_nothing
 from quota_ops.lab.kafka.process import lock_file
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
-from quota_ops.sql.pinned_jars import PinnedJars, Progress, read_checksums, show_nothing
 
 DEFAULT_VERSION = "4.3.1"
 _VERSIONS = files("quota_ops.lab.kafka") / "versions"

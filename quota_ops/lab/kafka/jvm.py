@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from quota_ops.jvm.class_archive import ClassArchive, record_classes
+from quota_ops.jvm.java import QUICK_START, find_java
+from quota_ops.jvm.pinned_jars import Progress
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import archive_folder, fetch_jars, pins_of
 from quota_ops.lab.kafka.node import LOG, build_mark, drop_stack
 from quota_ops.lab.kafka.process import OwnProcess, launch
 from quota_ops.model.errors import ClusterTrouble
-from quota_ops.sql.class_archive import ClassArchive, record_classes
-from quota_ops.sql.java import QUICK_START, find_java
-from quota_ops.sql.pinned_jars import Progress
 
 FORMAT, SERVE = "kafka.tools.StorageTool", "kafka.Kafka"
 """The main classes of the two programs."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
+from quota_ops.jvm.pinned_jars import Progress
 from quota_ops.kafka.connection import SANDBOX, connections_folder
 from quota_ops.lab.kafka.broker import start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
@@ -15,7 +16,6 @@ from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.node import RunningNode, read_node
 from quota_ops.lab.kafka.process import lock_file
 from quota_ops.model.errors import InvalidInput
-from quota_ops.sql.pinned_jars import Progress
 
 DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 _FIRST_LINE = "# Written by quota-ops sandbox start; quota-ops sandbox stop removes it.\n"

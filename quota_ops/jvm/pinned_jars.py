@@ -10,8 +10,8 @@ from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 
+from quota_ops.jvm.java import QUICK_START, find_java
 from quota_ops.model.errors import MissingTool
-from quota_ops.sql.java import QUICK_START, find_java
 
 _FETCH_SECONDS = 900
 Progress = Callable[[int, int], None]
@@ -54,7 +54,7 @@ class PinnedJars:
 
     def _run_ivy(self, scratch: Path, progress: Progress) -> None:
         java, ivy_jar, log = find_java(), find_ivy(), scratch / "ivy.log"
-        settings = files("quota_ops.sql") / "ivysettings.xml"
+        settings = files("quota_ops.jvm") / "ivysettings.xml"
         (scratch / "ivy.xml").write_bytes(self.ivy.read_bytes())
         (scratch / "ivysettings.xml").write_bytes(settings.read_bytes())
         command = [java, *QUICK_START, f"-Divy.default.ivy.user.dir={scratch}", "-jar", ivy_jar]
