@@ -1,7 +1,7 @@
 """A cluster's policy: its scope, its protected entities, its guards and how runs behave."""
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -56,22 +56,16 @@ class VerifyPolicy(StrEnum):
 WEEK = 7 * 24 * 60 * 60
 """How many seconds an approval is valid by default."""
 
-YOUNGER: dict[str, Any] = {
-    "approval": ApprovalPolicy.ON_BREACH.value,
-    "approval_valid_for": WEEK,
-    "paused": None,
-    "freeze": [],
-    "verify": VerifyPolicy.EVERY_BROKER.value,
-    "memory": {"late_writes": 86_400, "cleared": 2_592_000},
-    "retired_brokers": [],
-    "inventory": None,
-    "repository": None,
-    "owners": [],
-    "ceilings": [],
-}
-"""Fields that policies of the first version did not have, with the values that applied then.
+IN_EVERY_DIGEST = frozenset(
+    {
+        *("cluster_id", "connection", "schedule", "scope", "protect", "drift", "clear_unmanaged"),
+        *("guards", "removals", "removals_share", "cut_share"),
+    }
+)
+"""The fields, also those of `guards`, that a digest includes whatever their value.
 
-A digest includes only other values, so that an approval still names its plan after an upgrade.
+It includes another field only if that has not its default, so that an approval still names its plan
+after an upgrade to a version with more fields.
 """
 
 
@@ -97,18 +91,12 @@ class GuardThresholds:
     blast_radius_share: float = 10.0
 
 
-YOUNGER_GUARDS = frozenset(
-    {"raise_factor", "small_byte_rate", "small_percentage", "blast_radius", "blast_radius_share"}
-)
-"""Fields added after the first version: part of a digest only if they differ from the default."""
-
-
 @dataclass(frozen=True, slots=True)
 class Memory:
     """How many seconds a ledger remembers a write that may arrive late, and a cleared quota."""
 
-    late_writes: int = YOUNGER["memory"]["late_writes"]
-    cleared: int = YOUNGER["memory"]["cleared"]
+    late_writes: int = 24 * 60 * 60
+    cleared: int = 30 * 24 * 60 * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,19 +177,18 @@ class Policy:
         }
 
     def digest_fields(self) -> dict[str, Any]:
-        """Return the decisive fields for a digest: all but younger fields with their defaults."""
-        values = {
-            name: value
-            for name, value in self.decisive_fields().items()
-            if (name, value) not in YOUNGER.items()
-        }
-        usual = asdict(GuardThresholds())
-        values["guards"] = {
-            name: number
-            for name, number in values["guards"].items()
-            if name not in YOUNGER_GUARDS or number != usual[name]
-        }
-        return values
+        """Return the decisive fields for a digest, without most that have their default."""
+        usual = Policy("", "", "").decisive_fields()
+        fields = _select_unusual(self.decisive_fields(), usual)
+        return fields | {"guards": _select_unusual(fields["guards"], usual["guards"])}
+
+
+def _select_unusual(fields: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in fields.items()
+        if name in IN_EVERY_DIGEST or value != usual[name]
+    }
 
 
 def _filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
