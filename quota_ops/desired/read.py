@@ -78,12 +78,14 @@ class Desired:
     def divide(self, placement: Placement | None, folder: Path) -> Self:
         """Return it with the share of each broker in limits of the whole cluster.
 
-        Without brokers, they stay whole. Raises InvalidDesiredState as `divide_rates`; `folder` is
-        the cluster's folder.
+        Without brokers, they stay whole, and so do those with topics if nobody knows which broker
+        leads what. Raises InvalidDesiredState as `divide_rates`; `folder` is the cluster's folder.
         """
         if placement is None:
             return self
-        return replace(self, rows=divide_rates(self.rows, placement, prefix=f"{folder}/"))
+        skip = placement.leads is None
+        prefix = f"{folder}/"
+        return replace(self, rows=divide_rates(self.rows, placement, prefix=prefix, skip=skip))
 
 
 def read_cluster(

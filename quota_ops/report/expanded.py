@@ -80,7 +80,7 @@ def undivided_lines(rows: Iterable[DesiredRow]) -> Iterator[Line]:
             f"{limits} {plural(undivided, 'is', 'are')} divided by the brokers at each run. To see"
         )
         text += " the shares, add "
-        yield line(f"{text}--expanded --brokers N", Tone.CONTEXT)
+        yield line(f"{text}--expanded --brokers N, or a FILE for topics", Tone.CONTEXT)
 
 
 def _is_undivided(row: DesiredRow) -> bool:

@@ -120,7 +120,7 @@ quotas:
 
 UNDIVIDED = (
     "2 limits of the whole cluster are divided by the brokers at each run. To see the shares, add"
-    " --expanded --brokers N"
+    " --expanded --brokers N, or a FILE for topics"
 )
 
 
@@ -153,10 +153,12 @@ def test_limits_of_the_whole_cluster(tmp_path: Path) -> None:
     file.write_text("{1: [orders], 2: [orders, users], 3: []}")
     known = check("--expanded", "--brokers", str(file), "--format", "jsonl")
     assert [json.loads(line)["value"] for line in known[1]] == [15728640.0, 10485760.0]
-    few = check("--brokers", "3")
-    assert few[0] == 2
-    assert few[1][0].startswith("demo/team.yaml:3:1  producer_byte_rate of 30 MiB/s per cluster: ")
-    assert "    from" not in explain_again(folder, "user=web", "--brokers", "3")
+    few = check("--expanded", "--brokers", "3", "--format", "jsonl")
+    assert [json.loads(line)["value"] for line in few[1]] == [None, 10485760.0]
+    assert explain_again(folder, "user=web", "--brokers", "3") == (
+        "user=web\n  producer_byte_rate: 10 MiB/s, team.yaml:4: 30 MiB/s per cluster, over 3"
+        " brokers: 10 MiB/s if one serves it, 30 MiB/s if all do\n"
+    )
     for given, why in (("0", "is not a number"), ("none.yaml", "cannot be read")):
         assert why in check("--brokers", given)[1][0]
     for text, why in (("{}", "lists no broker"), ("[1", "does not list brokers")):

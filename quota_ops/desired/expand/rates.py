@@ -32,18 +32,22 @@ def divide_rates(
     placement: Placement,
     before: Mapping[Key, int] | None = None,
     prefix: str = "",
+    *,
+    skip: bool = False,
 ) -> tuple[DesiredRow, ...]:
     """Return the rows with the share of each broker in limits of the whole cluster.
 
     Shares are rounded down, so that together they never exceed the whole. `before` is by how many
     brokers the value that the cluster stores was divided, `prefix` is put before the files in
-    problems. Raises InvalidDesiredState with a problem for each row that cannot be divided.
+    problems. With `skip`, limits with topics stay whole. Raises InvalidDesiredState with a problem
+    for each row that cannot be divided.
     """
     known, divided = before or {}, []
     problems: dict[str, Problem] = {}  # once for all names of a list
     for row in rows:
         try:
-            divided.append(_divide(row, placement, known.get(row.id)) if row.needs_brokers else row)
+            is_left = not row.needs_brokers or (skip and row.topics is not None)
+            divided.append(row if is_left else _divide(row, placement, known.get(row.id)))
         except UnknownBrokersError as error:
             message = f"{_words(row.key, row.whole or row.whole_after)}: {error}."
             problem = Problem(f"{prefix}{row.file}", row.line, 1, message, error.remedy)
