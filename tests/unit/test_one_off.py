@@ -148,3 +148,17 @@ def test_the_record_of_an_alter_is_read_back() -> None:
         Key("user=b", P): None,
     }
     assert found.changing == {Key("user=a", P), Key("user=b", P)}
+
+
+def test_a_limit_of_the_whole_cluster_is_not_taken_for_that_of_a_broker() -> None:
+    """Git's value is shown as that of the cluster, and no YAML replaces it by a broker's limit."""
+    rate = DesiredRow("A", "user=etl", P, 9.0, "team", None, "team.yaml", 3, "9 B/s per cluster")
+    desired = Desired(Policy("demo", "A", "demo"), (rate._replace(whole=9.0),), 2)
+    one_off = OneOff(desired)
+    change = BatchRow("A", 1, "user=etl", P, 3.0, 9.0)
+
+    assert one_off.describe_effect(change).startswith("team.yaml:3 declares 9 B/s per cluster: ")
+    changed = change._replace(after=5.0)
+    assert list(one_off.to_keep([changed])) == [
+        "  # team.yaml:3: change cluster_limits of user=etl\n"
+    ]

@@ -10,7 +10,7 @@ from quota_ops.model.finding import Problem
 from quota_ops.model.placement import Placement, UnknownBrokersError
 from quota_ops.model.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.text import counted
+from quota_ops.model.text import counted, plural
 
 _HUNDREDTH = Decimal("0.01")
 
@@ -68,7 +68,8 @@ def _divide(row: DesiredRow, placement: Placement, before: int | None) -> Desire
     every = max(brokers, len(placement.brokers))
     text = f"{row.derivation}, over {counted(brokers, 'broker')}"
     if row.topics:
-        text += f" (of {every:,}) that lead {row.topics.replace(',', ', ')}"
+        verb = plural(brokers, "leads", "lead")
+        text += f" (of {every:,}) that {verb} {row.topics.replace(',', ', ')}"
     text += f" ({before} -> {counted(brokers, 'broker')})" if before not in {None, brokers} else ""
     text += f": {_reach(row.key, share, brokers, every)}" if every > 1 else ""
     return row._replace(value=share, derivation=text, brokers=brokers)

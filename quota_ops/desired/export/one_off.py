@@ -85,7 +85,7 @@ class OneOff:
         self, row: BatchRow, declared: DesiredRow, verified: float | None, *, is_managed: bool
     ) -> str:
         place = f"{declared.file}:{declared.line}"
-        if declared.value == row.after:
+        if declared.value == row.after and not declared.needs_brokers:
             return f"as {place} declares"
         drift, blocked = self._policy.drift, None
         if is_managed or (verified is None and row.after is None):  # pending in Git
@@ -99,6 +99,7 @@ class OneOff:
         is_reported = drift is DriftPolicy.REPORT and blocked is None
         kept = None if is_reported else self._kept(row, "reverts it")
         wanted = format_limit(declared.key, declared.value)
+        wanted += " per cluster" if declared.needs_brokers else ""
         return f"{place} declares {wanted}: {kept or ends or _SET_BACK[drift] + when}"
 
     def _kept(self, row: BatchRow, undoes: str) -> str | None:
@@ -125,7 +126,11 @@ class OneOff:
                 for key, value in changes.items()
             ):
                 continue
-            yield from self._entry(entity, declared, changes)
+            rate = next((row for row in declared.values() if row.needs_brokers), None)
+            if rate is None:
+                yield from self._entry(entity, declared, changes)
+            else:
+                yield f"  # {rate.file}:{rate.line}: change cluster_limits of {entity}\n"
 
     def _entry(
         self, entity: str, declared: dict[str, DesiredRow], changes: dict[str, float | None]
