@@ -94,14 +94,14 @@ def test_a_fourth_broker_joins_and_one_leaves(tmp_path: Path) -> None:
         machine.nodes[4].stop()
         machine.unregister(4)
         with open_rates(machine, tmp_path) as lab:
-            lab.run("reconcile")
+            assert lab.cli("reconcile", "demo").returncode == 0
             assert stored(lab) == {"user=etl": 100.0, "user=shop": 50.0}
             machine.start()
             assert moved(lab) == ["over 4 brokers (3 -> 4 brokers)"]
-            lab.run("reconcile")
+            assert lab.cli("reconcile", "demo").returncode == 0
             assert stored(lab) == {"user=etl": 75.0, "user=shop": 50.0}
             machine.nodes[3].stop()
             machine.unregister(3)
             assert moved(lab) == ["over 3 brokers (4 -> 3 brokers)"]
-            lab.run("reconcile")
+            assert lab.cli("reconcile", "demo").returncode == 0
             assert stored(lab) == {"user=etl": 100.0, "user=shop": 50.0}
