@@ -20,8 +20,10 @@ from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.effect import Risk
+from quota_ops.model.entity import Entity
 from quota_ops.model.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.ledger_edits import CLEARED
+from quota_ops.model.owners import OwnerChange, OwnerIndex
 from quota_ops.model.plan import is_cut, is_raise, is_small
 from quota_ops.model.policy import DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.quota import format_limit, limits_a_client
@@ -60,6 +62,9 @@ class EarlierRuns:
     others: tuple[Policy, ...] | None = None
     """In a review: the last applied policy and that of the target branch, as far as they are known.
     Their stricter values count too."""
+    owner_changes: tuple[OwnerChange, ...] = ()
+    """The managed quotas that get another owner than the ledger has; in a review, than the merge
+    base has."""
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -102,6 +107,7 @@ def judge(
         *_removals(clears, thresholds, earlier),
         *_owners(clears, new, earlier),
         *_limits(new, thresholds, risks, _ON_VALUES),
+        *_given_away(earlier.owner_changes, policy),
         *_by_kind(new, thresholds),
         *_late_and_returned(new, thresholds),
         *_unprotected(writes, policy, earlier),
@@ -150,6 +156,24 @@ def _owners(
             every = f"every row that {owner} has now" if owner in new else f"every row of {owner}"
             words = f"{every} would be cleared ({rows:,})"
             yield make_finding(Guard.OWNER_REMOVED, words, cleared[owner])
+
+
+def _given_away(changes: Sequence[OwnerChange], policy: Policy) -> Findings:
+    """Yield the finding about quotas that another owner takes over.
+
+    Otherwise, a quota could change its owner in one commit, and its value in the next.
+    """
+    owners = OwnerIndex(policy.owners)
+    foreign = [
+        change
+        for change in changes
+        if change.before is not None
+        and any(owners.find_owner(Entity.parse(name)) != change.after for name in change.entities)
+    ]
+    if foreign:
+        words = "; ".join(change.text.removesuffix(".") for change in foreign)
+        what = [[change.before, change.after, *change.entities] for change in foreign]
+        yield make_finding(Guard.FOREIGN_OWNER, words, what=what)
 
 
 def _by_kind(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:

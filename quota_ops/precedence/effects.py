@@ -23,7 +23,7 @@ from quota_ops.model.effect import (
     Risk,
     number_of,
 )
-from quota_ops.model.entity import IP, Entity
+from quota_ops.model.entity import IP, USER, Entity
 from quota_ops.model.owners import OwnerIndex
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import Key
@@ -88,6 +88,28 @@ def find_write_effects(
     return {
         row: effect._replace(risk=risks.get(row, NO_RISK))
         for row, effect in find_effects(values, changes).items()
+    }
+
+
+def add_up_pairs(effects: Mapping[Key, Effect], writes: Iterable[Difference]) -> dict[Key, Effect]:
+    """Return the effects; client ids that leave the limit of one user together rise together.
+
+    They shared that limit, and each has one of its own then: the user may have the sum of them.
+    """
+    judged = {row.id for row in writes if not (row.restores or row.is_return)}
+    together: dict[tuple[str, str], dict[Key, float]] = defaultdict(dict)
+    for row in judged & effects.keys():
+        for one in effects[row].classes:
+            shared, own = number_of(row.key, one.before), number_of(row.key, one.after)
+            is_pair = one.after is not None and len(one.after.types) > 1
+            if one.user and one.before and one.before.types == (USER,) and is_pair and shared:
+                together[one.user, row.key][row] = 0.0 if inf in (shared, own) else own / shared
+    rises = {row: sum(rows.values()) for rows in together.values() for row in rows if rows}
+    return {
+        row: effect._replace(risk=effect.risk._replace(rise=max(effect.risk.rise, rises[row])))
+        if row in rises
+        else effect
+        for row, effect in effects.items()
     }
 
 

@@ -29,7 +29,7 @@ from quota_ops.model.rows import Batches, BatchRow, Key, Stored
 from quota_ops.model.run import Alter, Change
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
-from quota_ops.precedence.effects import find_write_effects
+from quota_ops.precedence.effects import add_up_pairs, find_write_effects
 from quota_ops.runs.approvals import record_overrides
 from quota_ops.runs.dead_runs import settle_dead_runs
 from quota_ops.runs.ownership import Attribution
@@ -152,6 +152,7 @@ def record_and_validate(
         writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
         batches = _number_batches(writes)
         effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
+        effects = add_up_pairs(effects, writes)
         write_effects(folder, effects)
         risks = {
             write.id: effect.risk

@@ -89,7 +89,8 @@ def _review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clus
     policy = run.folder.policy()
     if base and base.policy and is_base_known:
         is_same_policy = policy == replace(base.policy, cluster=policy.cluster)
-        if is_same_policy and not _find_changed(rows, base.rows):
+        is_same = is_same_policy and not _find_changed(rows, base.rows)
+        if is_same and not found.owner_changes:
             return found
     if is_base_known or not files_only:
         found = _describe(run, found, files_only=files_only)
@@ -228,7 +229,14 @@ def _add_policies(known: EarlierRuns, found: ClusterReview) -> EarlierRuns:
     """
     base, target = (one and one.policy for one in (found.base, found.target))
     others = tuple(one for one in (known.policy, target) if one is not None)
-    return replace(known, policy=base or known.policy, commits=(), overtaken_by=None, others=others)
+    return replace(
+        known,
+        policy=base or known.policy,
+        commits=(),
+        overtaken_by=None,
+        owner_changes=found.owner_changes,
+        others=others,
+    )
 
 
 def _list_unapplied(applied: Policy | None, base: BaseFiles | None) -> Iterator[str]:

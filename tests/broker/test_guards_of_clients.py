@@ -61,6 +61,10 @@ def test_a_row_that_raises_clients_needs_approval(lab: Lab) -> None:
     assert f"\nforeign_owner: {foreign}\n" in screen
     assert next(line for line in screen.splitlines() if REPORTING in line).startswith("!  pending")
     (lab.folder / "search.yaml").unlink()
+    pairs: State = {f"client-id=app-{name},user=payments-gw": {P: 9.0 * MIB} for name in range(30)}
+    declare(lab, "payments", {**BEFORE, **pairs})
+    together = "client-id=app-0,user=payments-gw producer_byte_rate and 29 more"
+    assert plan(lab) == (1, {"raise": f"{together} would rise to more than 10 times"})
 
     declare(lab, "payments", {name: BEFORE[name] for name in (EVERYONE, GATEWAY)})
     removed = {"raise": f"user=tiny {P} would rise to more than 10 times"}

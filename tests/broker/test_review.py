@@ -159,11 +159,14 @@ def test_another_owner_is_a_change(lab: Lab) -> None:
 
     code, comment = review(lab, "--out", str(lab.root / "out"))
     found = json.loads((lab.root / "out" / "review.json").read_text())["clusters"][0]
-    plan, applied = lab.call("plan", "demo"), lab.call("reconcile", "demo")
+    plan = lab.call("plan", "demo")
+    applied = lab.call("reconcile", "demo", "--allow", "foreign_owner", "--reason", "agreed")
     later = lab.call("plan", "demo")
 
-    assert code == 0
-    assert comment.startswith("**quota-ops · ✅ 2 changed owners on `demo`**")
+    assert (code, plan.returncode, applied.returncode) == (1, 1, 0), plan.stdout
+    verdict = "⚠️ 2 changed owners on `demo`; 1 guard needs approval"
+    assert comment.startswith(f"**quota-ops · {verdict}**")
+    assert f"\nforeign_owner: {words[:-1]}\n" in plan.stdout
     assert f"\n⚠️ `{words}`\n" in comment
     assert found["owner_changes"] == [
         {"before": "team", "after": "search", "entities": ["user=alice", "user=bob"]}

@@ -1,5 +1,6 @@
 """The findings of guards by cases; tests/cases/guards explains the format."""
 
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.effect import Risk
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge, judge_alteration
-from quota_ops.model.owners import Owner, OwnerIndex
+from quota_ops.model.owners import Owner, OwnerChange, OwnerIndex
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.rows import Key
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.precedence.effects import Ownership, find_write_effects
+from quota_ops.precedence.effects import Ownership, add_up_pairs, find_write_effects
 
+KEY = "producer_byte_rate"
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
     for path in sorted((Path(__file__).parents[1] / "cases" / "guards").glob("*.yaml"))
@@ -186,3 +188,54 @@ def test_a_one_off_change_is_judged_by_its_values() -> None:
     found = [one.guard for one in judge_alteration((small, raised), policy, {})]
 
     assert found == [Guard.RAISE, Guard.SMALL_LIMIT]
+
+
+def test_quotas_that_get_another_owner_need_approval() -> None:
+    """So no owner takes a quota over in one commit, and changes its value in the next."""
+    changes = (
+        OwnerChange("pay", "web", ("user=a", "user=b")),
+        OwnerChange(None, "web", ("user=c",)),
+    )
+    earlier = EarlierRuns(2, {}, None, (), owner_changes=changes)
+
+    def find(policy: Policy) -> list[tuple[str, str]]:
+        found = judge((), policy=policy, commit=None, desired=3, earlier=earlier, risks={})
+        return [(one.guard, one.message) for one in found]
+
+    plain = Policy("demo", "id", "demo")
+    words = "user=a, user=b get another owner: pay -> web"
+    assert find(plain) == [("foreign_owner", words)]
+    assert find(replace(plain, owners=(Owner("web", users=("a", "b")),))) == []
+
+
+def test_pairs_of_one_user_rise_together() -> None:
+    """Client ids that leave the limit of their user have the sum of their own limits."""
+    stored = [("user=u", KEY, 100.0), ("user=<default>", KEY, 100.0)]
+    values = {"user=u": 400.0, "user=v": inf}
+    writes = [
+        Difference.of_values(
+            ("id", f"client-id={name},{user}", KEY),
+            Kind.DRIFTED if name == "old" else Kind.PENDING,
+            Action.SET,
+            before=None,
+            after=value,
+            verified=value if name == "old" else None,
+        )
+        for user, value in values.items()
+        for name in ("a", "b", "c", "old")
+    ]
+    writes.append(
+        Difference.of_values(
+            ("id", "user=w", KEY), Kind.PENDING, Action.SET, before=None, after=200.0
+        )
+    )
+
+    found = add_up_pairs(find_write_effects(stored, writes), writes)
+
+    rises = {row.entity: effect.risk.rise for row, effect in found.items()}
+    assert rises == {
+        **dict.fromkeys((f"client-id={name},user=u" for name in "abc"), 12.0),
+        **dict.fromkeys((f"client-id={name},user=v" for name in ("a", "b", "c", "old")), 1.0),
+        "client-id=old,user=u": 1.0,
+        "user=w": 2.0,
+    }

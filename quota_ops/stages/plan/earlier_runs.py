@@ -9,15 +9,18 @@ import pyarrow as pa
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard_rules import EarlierRuns
 from quota_ops.model.ledger_edits import VERIFIED, find_managed
+from quota_ops.model.owners import OwnerChange, list_owner_changes
 from quota_ops.model.policy import Policy
 from quota_ops.model.stored import from_json
-from quota_ops.model.tables import ACTUAL, LEDGER
+from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.store.ledger import read_applied_notes
 from quota_ops.store.ledger_end import explain_old_copy
 from quota_ops.store.parquet import read_rows, to_values
-from quota_ops.store.run_files import DESCRIBED
+from quota_ops.store.run_files import DESCRIBED, ROLLBACK
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import find_overtaking_commit
+
+_OWNED = ("entity", "key", "owner")
 
 
 def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
@@ -35,6 +38,19 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
         commits=commits,
         overtaken_by=find_overtaking_commit(folder, commits),
         old_ledger=explain_old_copy(described.ledger, described.ledger_end),
+        owner_changes=read_owner_changes(folder),
+    )
+
+
+def read_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
+    """Return the managed quotas that get another owner than the ledger has."""
+    if folder.has(ROLLBACK) or not folder.has(DESIRED.file):
+        return ()
+    ledger, desired = folder.read_table(LEDGER), folder.read_table(DESIRED)
+    known = zip(*(to_values(ledger[name]) for name in (*_OWNED, "state", "value")), strict=True)
+    managed = (row for *row, state, value in known if state == VERIFIED and value is not None)
+    return list_owner_changes(
+        managed, zip(*(to_values(desired[name]) for name in _OWNED), strict=True)
     )
 
 

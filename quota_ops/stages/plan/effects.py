@@ -14,7 +14,7 @@ from quota_ops.model.owners import OwnerIndex
 from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
-from quota_ops.precedence.effects import Ownership, find_write_effects
+from quota_ops.precedence.effects import Ownership, add_up_pairs, find_write_effects
 from quota_ops.store.parquet import to_values
 from quota_ops.store.run_files import EFFECTS
 from quota_ops.store.run_folder import RunFolder
@@ -31,7 +31,8 @@ def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
 
 
 def _find(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
-    return find_write_effects(_read_stored(folder), plan.writes, _read_ownership(folder, plan))
+    found = find_write_effects(_read_stored(folder), plan.writes, _read_ownership(folder, plan))
+    return add_up_pairs(found, plan.writes)
 
 
 def _read_ownership(folder: RunFolder, plan: Plan) -> Ownership:

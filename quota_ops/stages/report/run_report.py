@@ -7,10 +7,8 @@ from typing import Any, TypeVar
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.owners import OwnerChange, list_owner_changes
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import PROTECTED
 from quota_ops.model.report import (
@@ -27,12 +25,12 @@ from quota_ops.model.run import Outcomes, Verification
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
 from quota_ops.model.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
+from quota_ops.stages.plan.earlier_runs import read_owner_changes
 from quota_ops.stages.plan.effects import read_effects
 from quota_ops.stages.report.command_report import read_record
 from quota_ops.stages.verify.record import compute_applied_digest
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.origins import read_origins
-from quota_ops.store.parquet import to_values
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import (
     APPLIED,
@@ -59,7 +57,6 @@ from quota_ops.store.run_marks import find_liveness, format_deadline
 
 Part = TypeVar("Part")
 
-_OWNED = ("entity", "key", "owner")
 _RECORDED = ("adopt", "release")
 """The stages of commands without a plan, in addition to the eight."""
 
@@ -127,7 +124,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         clock_lead=described.clock_lead if described else 0.0,
         past=parts.read_file("report", PAST),
         life=None if ended else find_liveness(folder.place),
-        owner_changes=parts.read("plan", LEDGER.file, lambda: _read_owner_changes(folder)) or (),
+        owner_changes=parts.read("plan", LEDGER.file, lambda: read_owner_changes(folder)) or (),
         record=parts.read_record(),
         repository=_find_repository(policy),
         path=about.path,
@@ -137,17 +134,6 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
 
 def _has_protected(folder: RunFolder) -> bool:
     return any(row.hands_off == PROTECTED and row.after is None for row in folder.differences())
-
-
-def _read_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
-    if folder.has(ROLLBACK) or not folder.has(DESIRED.file):
-        return ()
-    ledger, desired = folder.read_table(LEDGER), folder.read_table(DESIRED)
-    known = zip(*(to_values(ledger[name]) for name in (*_OWNED, "state", "value")), strict=True)
-    managed = (row for *row, state, value in known if state == VERIFIED and value is not None)
-    return list_owner_changes(
-        managed, zip(*(to_values(desired[name]) for name in _OWNED), strict=True)
-    )
 
 
 def _find_repository(policy: Policy | None) -> Repository | None:
