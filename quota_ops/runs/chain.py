@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from quota_ops.model.errors import Claimed, GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.outcome import Outcome
+from quota_ops.model.run import Outcomes
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.store.attempt import state_sent
 from quota_ops.store.run_claim import claim_run
@@ -84,5 +85,5 @@ def _run_in_order(run: Run, stages: Sequence[str], stack: ExitStack) -> None:
 def list_sent(folder: RunFolder, stages: Sequence[str]) -> tuple[Outcome, ...]:
     """Return the outcomes that these stages have sent, even if the run store has failed since."""
     kept = (folder.kept or {}) if "apply" in stages else {}
-    sent: tuple[Outcome, ...] = kept.get(APPLIED, ())
-    return sent
+    sent: Outcomes | None = kept.get(APPLIED)
+    return sent.outcomes if sent else ()
