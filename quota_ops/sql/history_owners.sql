@@ -1,4 +1,5 @@
--- How many quotas of each owner and key were seen drifted on each day (UTC) of each cluster.
+-- How many quotas of each owner and key were seen drifted, or overriding Git, on each day (UTC) of
+-- each cluster.
 --
 -- In:  ends
 -- Out: owners
@@ -6,6 +7,6 @@ SELECT
   cluster, SUBSTR(ended, 1, 10) AS date, owner, key, CAST(COUNT(DISTINCT entity) AS INT) AS drifted
 FROM ends
 WHERE entity IS NOT NULL AND mode IN ('look', 'apply')
-  AND kind IN ('drifted', 'conflict', 'changed_since', 'gone')
+  AND kind IN ('drifted', 'conflict', 'changed_since', 'gone', 'overriding')
 GROUP BY cluster, SUBSTR(ended, 1, 10), owner, key
 ORDER BY cluster, date, owner NULLS FIRST, key

@@ -43,7 +43,8 @@ owned AS (
   FROM ends
   WHERE entity IS NOT NULL AND owner IS NOT NULL AND (
     outcome = 'accepted' AND mode IN ('apply', 'rollback', 'alter')
-    OR mode IN ('look', 'apply') AND kind IN ('drifted', 'conflict', 'changed_since', 'gone')
+    OR mode IN ('look', 'apply')
+    AND kind IN ('drifted', 'conflict', 'changed_since', 'gone', 'overriding')
   )
 ),
 

@@ -100,7 +100,8 @@ def test_rejected(taken: Repository, quotas: Quotas) -> None:
     def look(waiting: Any) -> None:
         assert quotas.stored() == ALICE_HAS_1000 | bob, "the drift is repaired before the approval"
         _, body = question(waiting)
-        assert "restores 1 quota to the last verified value; 1 other change waits." in body
+        waits = "1 other change waits: `user=bob producer_byte_rate`."
+        assert f"`user=alice producer_byte_rate`. {waits}" in body
         reject("not on a Friday")(waiting)
 
     run = taken.run(RECONCILE, look)
