@@ -78,7 +78,7 @@ def double_in_apply(scene: Scene, what: str) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("apply", "each request after the first arrives twice, and has two responses", quick=True)
+@fault("apply", "each request after the first arrives twice, and has two responses")
 def request_doubled(scene: Scene) -> Seen:
     """An alteration sets a value, so the copy changes nothing."""
     return double_in_apply(scene, "request")
