@@ -197,8 +197,12 @@ def _change(one: Event) -> str:
 
 
 def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Event, ...]:
-    """Return the drifts and the writes of quotas in order; looks that saw the same are one."""
-    return _sort([*_list_drifts(drifts), *_list_writes(rows)])
+    """Return the drifts and the writes of quotas in order; looks that saw the same are one.
+
+    Of the same second, a write comes before the end of the drift that it removed.
+    """
+    found = tuple(drifts)
+    return _sort([*_list_drifts(found), *_list_writes(rows), *_list_drift_ends(found)])
 
 
 _PLAIN = frozenset({Kind.DRIFTED, Kind.OVERRIDING})
@@ -208,9 +212,7 @@ _PLAIN = frozenset({Kind.DRIFTED, Kind.OVERRIDING})
 def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
     for one in drifts:
         seen = counted(one.times_seen, "run")
-        what, is_overriding = f"drifted ({one.kind.replace('_', ' ')})", one.kind == Kind.OVERRIDING
-        if one.kind in _PLAIN:
-            what = one.kind
+        what = one.kind if one.kind in _PLAIN else f"drifted ({one.kind.replace('_', ' ')})"
         yield Event(
             one.since,
             one.entity,
@@ -223,9 +225,16 @@ def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
             run=one.run,
             tone=Tone.REFUSAL,
         )
-        if one.repaired and one.repaired_by is None:
-            what = f"no longer {Kind.OVERRIDING if is_overriding else Kind.DRIFTED}"
-            yield Event(one.repaired, one.entity, one.key, what, owner=one.owner, tone=Tone.OK)
+
+
+def _list_drift_ends(drifts: Iterable[Drift]) -> Iterator[Event]:
+    for drift in drifts:
+        if drift.repaired and drift.repaired_by is None:
+            kind = Kind.OVERRIDING if drift.kind == Kind.OVERRIDING else Kind.DRIFTED
+            what = f"no longer {kind}"
+            yield Event(
+                drift.repaired, drift.entity, drift.key, what, owner=drift.owner, tone=Tone.OK
+            )
 
 
 _FROM_GIT = frozenset({"set", "cleared"})
