@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum
 from functools import cache
 from inspect import isclass
+from threading import Lock
 from types import UnionType
 from typing import (
     Annotated,
@@ -26,6 +27,7 @@ from quota_ops.model.quota import json_number
 
 Value = TypeVar("Value")
 Step = Callable[[Any], Any]
+_PREPARING = Lock()
 
 
 def to_json(kind: Any, value: Any) -> Any:
@@ -35,7 +37,7 @@ def to_json(kind: Any, value: Any) -> Any:
     a list of pairs. A named tuple, of which files have many, leaves out the fields that have their
     default.
     """
-    return msgspec.to_builtins(_find_form(kind).dump(value))
+    return msgspec.to_builtins(_prepare_form(kind).dump(value))
 
 
 def from_json(kind: type[Value], values: Any) -> Value:
@@ -43,7 +45,7 @@ def from_json(kind: type[Value], values: Any) -> Value:
 
     Raises ValueError, which names the first field that is missing, unknown or of another type.
     """
-    form: _Form = _find_form(kind)  # type: ignore[arg-type]  # a type is hashable
+    form = _prepare_form(kind)
     found: Value = form.load(msgspec.convert(values, form.stored))
     return found
 
@@ -58,6 +60,20 @@ class _Form(NamedTuple):
     stored: Any
     dump: Step = _keep
     load: Step = _keep
+
+
+def _prepare_form(kind: Any) -> _Form:
+    with _PREPARING:
+        return _prepare_once(kind)
+
+
+@cache
+def _prepare_once(kind: Any) -> _Form:
+    form = _find_form(kind)
+    # msgspec completes its knowledge of a type at first use. A second thread that uses the type
+    # meanwhile crashes the process.
+    msgspec.json.Decoder(form.stored)
+    return form
 
 
 @cache

@@ -1,7 +1,9 @@
 """Values of frozen classes are stored as JSON and read back unchanged, or not at all."""
 
 import json
-from dataclasses import dataclass, fields
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, make_dataclass
 from datetime import UTC, datetime
 from math import inf, isnan
 from typing import Any
@@ -230,3 +232,19 @@ def test_what_is_damaged_is_named(kind: Any, values: Any, why: str) -> None:
     """The error has the first field that is missing, unknown or of another type."""
     with pytest.raises(ValueError, match=why):
         from_json(kind, values)
+
+
+def test_threads_read_a_type_for_the_first_time_together() -> None:
+    """Threads that read files of a type which no one has read before get equal values."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(30):
+            item = make_dataclass("Item", [(f"value_{i}", float | None) for i in range(30)])
+            kind = make_dataclass("Kind", [(f"items_{i}", tuple[item, ...]) for i in range(10)])  # type: ignore[valid-type]
+            value = kind(*[(item(*[1.0] * 30),)] * 10)
+            values = to_json(kind, value)
+            with ThreadPoolExecutor(8) as pool:
+                assert list(pool.map(from_json, [kind] * 8, [values] * 8)) == [value] * 8
+    finally:
+        sys.setswitchinterval(interval)
