@@ -20,6 +20,7 @@ from quota_ops.store.run_files import EFFECTS
 from quota_ops.store.run_folder import RunFolder
 
 _Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, ...], Risk]
+msgspec.json.Decoder(list[_Row])  # completes the type before threads use it: see model/stored.py
 
 
 def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
