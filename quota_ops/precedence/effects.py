@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
-from math import inf
+from math import fsum, inf
 from typing import NamedTuple
 
 from quota_ops.model.difference import Difference
@@ -99,12 +99,13 @@ def add_up_pairs(effects: Mapping[Key, Effect], writes: Iterable[Difference]) ->
     judged = {row.id for row in writes if not (row.restores or row.is_return)}
     together: dict[tuple[str, str], dict[Key, float]] = defaultdict(dict)
     for row in judged & effects.keys():
-        for one in effects[row].classes:
-            shared, own = number_of(row.key, one.before), number_of(row.key, one.after)
-            is_pair = one.after is not None and len(one.after.types) > 1
-            if one.user and one.before and one.before.types == (USER,) and is_pair and shared:
-                together[one.user, row.key][row] = 0.0 if inf in (shared, own) else own / shared
-    rises = {row: sum(rows.values()) for rows in together.values() for row in rows if rows}
+        for clients in effects[row].classes:
+            before, after = clients.before, clients.after
+            shared, own = number_of(row.key, before), number_of(row.key, after)
+            is_pair = after is not None and len(after.types) > 1
+            if clients.user and before and before.types == (USER,) and is_pair and shared:
+                together[clients.user, row.key][row] = 0.0 if inf in (shared, own) else own / shared
+    rises = {row: fsum(rows.values()) for rows in together.values() for row in rows if rows}
     return {
         row: effect._replace(risk=effect.risk._replace(rise=max(effect.risk.rise, rises[row])))
         if row in rises
