@@ -177,7 +177,7 @@ def _show_all(
     has_unsilenced = any(
         finding["silenced"] is None for one in checked for finding in one["findings"]
     )
-    if any(one["problems"] for one in checked) or (strict and (has_unsilenced or unused)):
+    if any(cluster["problems"] for cluster in checked) or (strict and (has_unsilenced or unused)):
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)
 
 

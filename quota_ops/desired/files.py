@@ -165,7 +165,7 @@ def _has_yaml(folder: Folder, name: str) -> bool:
                 return True
             continue
         folders = [f"{name}/{one.name}" for one in entries if one.kind is Kind.FOLDER]
-        if any(one.name.endswith(YAML) and one.kind is not Kind.FOLDER for one in entries):
+        if any(entry.name.endswith(YAML) and entry.kind is not Kind.FOLDER for entry in entries):
             return True
         if folders and name.count("/") >= MAX_FOLDERS:
             return True

@@ -144,7 +144,9 @@ def count_stopped_then(plans: Iterable[PastPlan]) -> int:
 def count_unknown(plans: Sequence[PastPlan]) -> tuple[int, int]:
     """Return how many plans lack counts of clients, and how many lack effects of their writes."""
     without_clients = sum(one.clients is None for one in plans)
-    without_effects = sum(not one.risks.keys() >= {row.id for row in one.writes} for one in plans)
+    without_effects = sum(
+        not plan.risks.keys() >= {row.id for row in plan.writes} for plan in plans
+    )
     return without_clients, without_effects
 
 
