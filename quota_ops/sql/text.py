@@ -2,6 +2,7 @@
 
 from importlib.resources import files
 
+from quota_ops.model.digest import BASE
 from quota_ops.model.entity import MAX_NAME_BYTES
 from quota_ops.model.tables import DIFFERENCES
 
@@ -103,6 +104,21 @@ def client_effects_text() -> str:
 def owner_effects_text() -> str:
     """Return owner_effects.sql: to the columns of OWNER_EFFECTS."""
     return _read("owner_effects.sql")
+
+
+def digest_text(day: str, step: int) -> str:
+    """Return usage_digest.sql: from rates and scrapes, each `step` seconds, to DIGEST of a day."""
+    return _read("usage_digest.sql").format(day=day, step=step, base=BASE)
+
+
+def merged_text() -> str:
+    """Return usage_merged.sql: from digests to USE."""
+    return _read("usage_merged.sql").format(base=BASE)
+
+
+def delays_text(step: int) -> str:
+    """Return usage_delays.sql: from rates, scrapes and shares to DELAYS."""
+    return _read("usage_delays.sql").format(step=step)
 
 
 def _read(name: str) -> str:

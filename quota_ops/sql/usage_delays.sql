@@ -1,0 +1,61 @@
+-- How limits would have delayed the clients that share them, by a queue on each broker.
+--
+-- In:  rates, scrapes  as in usage_digest.sql
+--      shares          shared_by, key, user_name, client_id, rate_limit, present_limit: the series
+--                      of those who share a limit; `present_limit` is null if there is none
+-- Out: the columns of DELAYS in quota_ops/model/digest.py
+--
+-- A limit delays load and does not remove it. What waits after a sample is the backlog
+-- b = max(0, b + (rate - limit) * seconds): the sum of these terms, less the lowest sum so far. In
+-- time that was not seen nothing is sent and nothing comes, because nothing shows either.
+WITH seen AS (
+  SELECT DISTINCT broker, time FROM scrapes WHERE up
+),
+
+limits AS (
+  SELECT DISTINCT shared_by, rate_limit, present_limit FROM shares
+),
+
+used AS (
+  SELECT s.shared_by, r.broker, r.time, SUM(r.value) AS rate
+  FROM rates AS r
+  INNER JOIN shares AS s
+    ON
+      r.key = s.key
+      AND r.user_name IS NOT DISTINCT FROM s.user_name
+      AND r.client_id IS NOT DISTINCT FROM s.client_id
+  GROUP BY s.shared_by, r.broker, r.time
+),
+
+sums AS (
+  SELECT
+    l.shared_by, l.rate_limit, l.present_limit, s.broker, s.time, COALESCE(u.rate, 0.0) AS rate,
+    SUM((COALESCE(u.rate, 0.0) - l.rate_limit) * {step}) OVER (
+      PARTITION BY l.shared_by, s.broker ORDER BY s.time
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS total
+  FROM limits AS l
+  CROSS JOIN seen AS s
+  LEFT JOIN used AS u ON l.shared_by = u.shared_by AND s.broker = u.broker AND s.time = u.time
+),
+
+backlogs AS (
+  SELECT
+    sums.*,
+    total - LEAST(0.0, MIN(total) OVER (
+      PARTITION BY shared_by, broker ORDER BY time
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    )) AS backlog
+  FROM sums
+)
+
+SELECT
+  shared_by, broker,
+  CAST(COUNT(*) * {step} AS DOUBLE) AS seen,
+  CAST(SUM(CASE WHEN rate > rate_limit THEN {step} ELSE 0 END) AS DOUBLE) AS above,
+  CAST(SUM(CASE WHEN backlog > 0 THEN {step} ELSE 0 END) AS DOUBLE) AS delayed,
+  MAX(backlog) / MAX(rate_limit) AS longest,
+  CAST(SUM(CASE WHEN rate >= 0.97 * present_limit THEN {step} ELSE 0 END) AS DOUBLE) AS at_present,
+  MAX(rate) AS highest
+FROM backlogs
+GROUP BY shared_by, broker

@@ -1,0 +1,48 @@
+-- The digest of a day of samples.
+--
+-- In:  rates    time, broker, key, user_name, client_id, value: at most one row of a series and time
+--      scrapes  time, broker, up: whether the broker was seen, at the times of its rates
+-- Out: the columns of DIGEST in quota_ops/model/digest.py
+--
+-- A sample stands for {step} seconds. Of a broker that is not up nothing counts: Prometheus repeats
+-- the last value of a series for some minutes.
+WITH seen AS (
+  SELECT DISTINCT broker, time FROM scrapes WHERE up
+),
+
+used AS (
+  SELECT
+    r.broker, r.key, r.user_name, r.client_id, r.value,
+    CASE WHEN r.value > 0 THEN CAST(CEIL(LN(r.value) / LN({base})) AS INT) END AS bucket
+  FROM rates AS r
+  INNER JOIN seen AS s ON r.broker = s.broker AND r.time = s.time
+),
+
+buckets AS (
+  SELECT
+    broker, key, user_name, client_id, bucket,
+    COUNT(*) * {step} AS seconds, MAX(value) AS highest
+  FROM used
+  GROUP BY broker, key, user_name, client_id, bucket
+),
+
+coverage AS (
+  SELECT s.broker, k.key, COUNT(*) * {step} AS seconds
+  FROM seen AS s
+  CROSS JOIN (SELECT DISTINCT key FROM rates) AS k
+  GROUP BY s.broker, k.key
+)
+
+SELECT
+  '{day}' AS day, broker, key, user_name, client_id, bucket,
+  CAST(seconds AS INT) AS seconds,
+  CASE
+    WHEN bucket = MAX(bucket) OVER (PARTITION BY broker, key, user_name, client_id) THEN highest
+  END AS highest
+FROM buckets
+UNION ALL
+SELECT
+  '{day}' AS day, broker, key, CAST(NULL AS STRING) AS user_name,
+  CAST(NULL AS STRING) AS client_id, CAST(NULL AS INT) AS bucket,
+  CAST(seconds AS INT) AS seconds, CAST(NULL AS DOUBLE) AS highest
+FROM coverage

@@ -1,0 +1,203 @@
+"""Digests and delays on both engines, against plain loops over the samples."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from math import isclose, sqrt
+from random import Random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quota_ops.model.digest import BASE, DELAYS, USE
+from quota_ops.sql import text
+from quota_ops.sql.embedded_usage import digest_day, find_delays, merge_digests
+from quota_ops.store import parquet
+from tests.engines.usage_oracle import STEP, Sample, find_quantile, find_values, simulate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DAY = datetime(2026, 11, 25, tzinfo=UTC)
+KEY = "producer_byte_rate"
+NAMES: tuple[tuple[str | None, str | None], ...] = (
+    ("alice", None),
+    ("alice", "etl"),
+    (None, "etl"),
+    ("<b>", 'q"=1'),
+)
+MINUTES = 12
+
+rates = st.sampled_from([0.0, 1.0, 1.05, 1000.0, 1e6]) | st.floats(1e-3, 1e12)
+samples = st.dictionaries(
+    st.tuples(st.integers(0, MINUTES), st.sampled_from(["1", "2"]), st.sampled_from(NAMES)),
+    rates,
+    max_size=60,
+).map(
+    lambda some: [
+        Sample(minute, broker, *name, value) for (minute, broker, name), value in some.items()
+    ]
+)
+seen_minutes = st.sets(st.tuples(st.sampled_from(["1", "2"]), st.integers(0, MINUTES)), min_size=1)
+
+
+def table_of_rates(some: list[Sample]) -> pa.Table:
+    """Return samples as a reader of Prometheus returns them."""
+    columns = zip(*some, strict=True) if some else ([] for _ in Sample._fields)
+    minutes, brokers, users, client_ids, values = map(list, columns)
+    return pa.table(
+        {
+            "time": pa.array(map(moment, minutes), pa.timestamp("us", "UTC")),
+            "broker": pa.array(brokers, pa.string()),
+            "key": pa.array([KEY] * len(brokers), pa.string()),
+            "user": pa.array(users, pa.string()),
+            "client_id": pa.array(client_ids, pa.string()),
+            "value": pa.array(values, pa.float64()),
+        }
+    )
+
+
+def table_of_scrapes(seen: set[tuple[str, int]]) -> pa.Table:
+    """Return when each broker was up: at all other times it was down."""
+    every = [(broker, minute) for broker in ("1", "2") for minute in range(MINUTES + 1)]
+    return pa.table(
+        {
+            "time": pa.array([moment(minute) for _, minute in every], pa.timestamp("us", "UTC")),
+            "broker": [broker for broker, _ in every],
+            "up": [state in seen for state in every],
+        }
+    )
+
+
+def table_of_shares(limit: float) -> pa.Table:
+    """Return that the clients of alice share a limit, and all others share none."""
+    names = [name for name in NAMES if name[0] == "alice"]
+    return pa.table(
+        {
+            "shared_by": ["alice"] * len(names),
+            "key": [KEY] * len(names),
+            "user_name": [user for user, _ in names],
+            "client_id": pa.array([client_id for _, client_id in names], pa.string()),
+            "rate_limit": [limit] * len(names),
+            "present_limit": [2 * limit] * len(names),
+        }
+    )
+
+
+def moment(minute: int) -> datetime:
+    """Return the time of a sample."""
+    return DAY + timedelta(minutes=minute)
+
+
+@settings(max_examples=40, deadline=None)
+@given(samples, seen_minutes)
+def test_a_digest_has_the_percentiles_of_all_time_that_was_seen(
+    some: list[Sample], seen: set[tuple[str, int]]
+) -> None:
+    """A percentile of a digest is within 2.5 percent of the exact one, and the highest is exact."""
+    digest = digest_day(table_of_rates(some), table_of_scrapes(seen), "2026-11-25", STEP)
+
+    found = list(parquet.read_rows(USE, merge_digests(digest)))
+
+    known = {
+        (sample.broker, sample.user, sample.client_id)
+        for sample in some
+        if (sample.broker, sample.minute) in seen
+    }
+    assert {(row.broker, row.user_name, row.client_id) for row in found} == known
+    for row in found:
+        values = find_values(some, seen, row.broker, (row.user_name, row.client_id))
+        assert row.seen == STEP * len(values)
+        assert row.active == STEP * sum(value > 0 for value in values)
+        assert row.highest == max(values)
+        for percent, found_value in ((50, row.p50), (95, row.p95)):
+            exact = find_quantile(values, percent)
+            assert isclose(found_value, exact, rel_tol=sqrt(BASE) - 1 + 1e-9), (percent, values)
+
+
+@settings(max_examples=20, deadline=None)
+@given(samples, seen_minutes, st.integers(1, MINUTES))
+def test_digests_of_parts_add_up(some: list[Sample], seen: set[tuple[str, int]], at: int) -> None:
+    """Two digests of a part of the time merge to the use of all of it."""
+    parts = [
+        (
+            [sample for sample in some if (sample.minute < at) is early],
+            {(broker, minute) for broker, minute in seen if (minute < at) is early},
+        )
+        for early in (True, False)
+    ]
+    digests = [
+        digest_day(table_of_rates(rows), table_of_scrapes(times), f"2026-11-2{day}", STEP)
+        for day, (rows, times) in enumerate(parts)
+    ]
+    whole = digest_day(table_of_rates(some), table_of_scrapes(seen), "2026-11-25", STEP)
+
+    merged = {
+        row[:4]: row for row in parquet.read_rows(USE, merge_digests(pa.concat_tables(digests)))
+    }
+    together = {row[:4]: row for row in parquet.read_rows(USE, merge_digests(whole))}
+
+    # A part without any series of a key does not state that the brokers were seen.
+    if all(
+        any((sample.broker, sample.minute) in times for sample in rows) for rows, times in parts
+    ):
+        assert merged == together
+
+
+@settings(max_examples=40, deadline=None)
+@given(samples, seen_minutes, st.sampled_from([1.0, 1000.0, 5e5, 1e6]))
+def test_delays_are_those_of_a_queue(
+    some: list[Sample], seen: set[tuple[str, int]], limit: float
+) -> None:
+    """The delays of a limit are those of a queue on each broker, for all who share it together."""
+    found = find_delays(table_of_rates(some), table_of_scrapes(seen), table_of_shares(limit), STEP)
+
+    rows = {row.broker: row for row in parquet.read_rows(DELAYS, found)}
+    assert {*rows} == {broker for broker, _ in seen}
+    for broker, row in rows.items():
+        of_each = [find_values(some, seen, broker, name) for name in NAMES if name[0] == "alice"]
+        values = [sum(together) for together in zip(*of_each, strict=True)]
+        above, delayed, longest = simulate(values, limit)
+        assert (row.seen, row.above, row.highest) == (STEP * len(values), above, max(values))
+        assert row.at_present == STEP * sum(value >= 0.97 * 2 * limit for value in values)
+        assert isclose(row.longest, longest, rel_tol=1e-6, abs_tol=1e-3)
+        assert row.above <= row.delayed
+        # Sums of floats may leave a rest of a queue that is empty.
+        assert abs(row.delayed - delayed) <= (0 if longest == row.longest else STEP)
+
+
+def test_spark_finds_the_same(session: "SparkSession") -> None:
+    """Spark finds the same digest, use and delays as DuckDB, row by row."""
+    random = Random(1)  # noqa: S311 - samples, the same each time
+    some = [
+        Sample(minute, broker, *name, random.lognormvariate(10, 3) * random.choice([0, 1, 1]))
+        for minute in range(MINUTES)
+        for broker in ("1", "2")
+        for name in NAMES
+    ]
+    seen = {(broker, minute) for broker in ("1", "2") for minute in range(MINUTES) if minute % 5}
+    rows, scrapes, shares = table_of_rates(some), table_of_scrapes(seen), table_of_shares(3e4)
+    digest = digest_day(rows, scrapes, "2026-11-25", STEP)
+
+    found = [
+        run_on_spark(session, sql, views)
+        for sql, views in (
+            (
+                text.digest_text("2026-11-25", STEP),
+                {"rates": rows.rename_columns({"user": "user_name"}), "scrapes": scrapes},
+            ),
+            (text.merged_text(), {"digests": digest}),
+            (text.delays_text(STEP), {"shares": shares}),
+        )
+    ]
+
+    expected = (digest, merge_digests(digest), find_delays(rows, scrapes, shares, STEP))
+    assert found == [sorted(map(repr, table.to_pylist())) for table in expected]
+
+
+def run_on_spark(session: "SparkSession", sql: str, views: Mapping[str, pa.Table]) -> list[str]:
+    """Return the rows of a text, as sorted texts; the views stay for the next text."""
+    for name, rows in views.items():
+        session.createDataFrame(rows.combine_chunks()).createOrReplaceTempView(name)
+    return sorted(repr(row.asDict()) for row in session.sql(sql).collect())
