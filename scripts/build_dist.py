@@ -52,14 +52,14 @@ def _build(folder: Path, *only: str) -> None:
 def _check_metadata(wheel: Path) -> str:
     """Return the version, which the changelog must have as its newest."""
     with zipfile.ZipFile(wheel) as packed:
-        (name,) = (one for one in packed.namelist() if one.endswith(".dist-info/METADATA"))
+        (name,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = message_from_bytes(packed.read(name))
     for field in ("Name", "Version", "Summary", "License-Expression", "Requires-Python"):
         if not metadata[field]:
             _fail(f"{wheel.name} has no {field}")
     version = str(metadata["Version"])
     headings = (ROOT / "CHANGELOG.md").read_text("utf-8").split("\n## ")[1:]
-    if not any(one.startswith((f"{version} ", f"{version}\n")) for one in headings):
+    if not any(heading.startswith((f"{version} ", f"{version}\n")) for heading in headings):
         _fail(f"CHANGELOG.md has no section for version {version}: write one")
     return version
 
@@ -67,7 +67,9 @@ def _check_metadata(wheel: Path) -> str:
 def _check_names(wheel: Path) -> None:
     """Compare what is in the wheel with the files of the packages."""
     with zipfile.ZipFile(wheel) as packed:
-        found = {one for one in packed.namelist() if not one.split("/")[0].endswith(".dist-info")}
+        found = {
+            name for name in packed.namelist() if not name.split("/")[0].endswith(".dist-info")
+        }
     expected = set(_package_files())
     for what, names in (("lacks", expected - found), ("also has", found - expected)):
         if names:

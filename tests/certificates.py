@@ -74,8 +74,10 @@ def revoked(by: Certificate, *certificates: Certificate) -> bytes:
         .last_update(now - timedelta(hours=1))
         .next_update(now + timedelta(days=1))
     )
-    for one in certificates:
-        entry = x509.RevokedCertificateBuilder().serial_number(one.certificate.serial_number)
+    for certificate in certificates:
+        entry = x509.RevokedCertificateBuilder().serial_number(
+            certificate.certificate.serial_number
+        )
         builder = builder.add_revoked_certificate(entry.revocation_date(now).build())
     return builder.sign(by.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 

@@ -34,9 +34,9 @@ def write(cluster: Cluster, state: State) -> None:
 def wait_until_shown(cluster: Cluster, state: State) -> None:
     """Describe until these rows have their values, whatever else the cluster stores."""
     wanted = {
-        Key(one.entity.text, key): exact(value)
-        for one in alterations(state)
-        for key, value in one.changes
+        Key(alteration.entity.text, key): exact(value)
+        for alteration in alterations(state)
+        for key, value in alteration.changes
     }
 
     def shown() -> dict[Key, str]:

@@ -101,7 +101,7 @@ def build_dags(
     args, wanted = default_args or {}, get_parsing_context().dag_id
     dags = [
         build_reconcile_dag(
-            one,
+            folder,
             approval_timeout,
             notifiers,
             args,
@@ -112,13 +112,13 @@ def build_dags(
             engine=engine,
             task_options={name: options[name] for name in TASKS if name in options},
         )
-        for one in folders
-        if wanted in {None, dag_id_prefix + dag_id(one)}
+        for folder in folders
+        if wanted in {None, dag_id_prefix + dag_id(folder)}
     ]
     if folders and wanted in {None, dag_id_prefix + DRIFT}:
         dags.append(
             build_drift_dag(
-                [ClusterFolder(one) for one in folders],
+                [ClusterFolder(folder) for folder in folders],
                 run_store,
                 drift_schedule,
                 notifiers,

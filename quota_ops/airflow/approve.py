@@ -53,13 +53,13 @@ def list_assigned_users(
             "Pass the ids of the users who may approve a plan, for example ['olga'], or leave "
             "approvers out: then everyone who may edit runs of the DAG may approve.",
         )
-    return [_read_user(one) for one in approvers]
+    return [_read_user(approver) for approver in approvers]
 
 
 def _read_user(user: "str | HITLUser") -> "HITLUser":
     if isinstance(user, str) and user:
         return {"id": user, "name": user}
-    if isinstance(user, dict) and {name: type(one) for name, one in user.items()} == {
+    if isinstance(user, dict) and {name: type(value) for name, value in user.items()} == {
         "id": str,
         "name": str,
     }:

@@ -142,12 +142,12 @@ def _make_report_task(notify: Notify) -> Any:
         """
         context = get_current_context()
         reported, _ = work_on_each(clusters, partial(_report, run_store=run_store))
-        drifts = [one for one in reported.values() if one]
+        drifts = [drift for drift in reported.values() if drift]
         for drift in drifts:
             emit_drifted(drift.event)
             send_notification(notify, drift.news, context)
         many = f"{len(drifts):,} of {counted(len(clusters), 'cluster')}"
-        names = ", ".join(one.news.cluster for one in drifts)
+        names = ", ".join(drift.news.cluster for drift in drifts)
         return f"Changes outside Git on {many}{': ' * bool(names)}{names}."
 
     return report
@@ -190,8 +190,11 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
 
     read, errors = work_on_each(clusters, partial(read_cluster, run_store=run_store))
     fleet = [
-        (one.name, read[one.name].report if one.name in read else str(errors[one.name]))
-        for one in clusters
+        (
+            cluster.name,
+            read[cluster.name].report if cluster.name in read else str(errors[cluster.name]),
+        )
+        for cluster in clusters
     ]
     store = find_store(run_store)
     context = get_current_context()
@@ -200,10 +203,11 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     about = {"run": folder.place.name, "started": iso_utc(), "dag_id": dag_id}
     folder.write_json(ABOUT, about)
     links = {
-        one.name: f"../../runs/{safe_name(one.name)}/{folder.place.name}/{PAGE}" for one in clusters
+        cluster.name: f"../../runs/{safe_name(cluster.name)}/{folder.place.name}/{PAGE}"
+        for cluster in clusters
     }
     text, history = as_text(fleet), read_last_days(store)
-    changes = {name: one.changed for name, one in read.items() if one.changed}
+    changes = {name: found.changed for name, found in read.items() if found.changed}
     missed = [name for name, report in fleet if isinstance(report, str)]
     history = history._replace(changes=changes, looks=read_last_looks(store, missed))
     folder.write_text(PAGE, as_html(fleet, links, history, about["started"]))

@@ -120,7 +120,7 @@ def _describe_failure(run: Place, cluster: str, why: str, link: str) -> News:
         report = _read_report(run)
     except QuotaOpsError as error:
         return News("failed", cluster, error.message, "")
-    ends = {one.status for one in report.stages}
+    ends = {stage.status for stage in report.stages}
     is_refused = ends & STOPPED == {StageStatus.REFUSED}
     news = describe_report("refused" if is_refused else "failed", report, link)
     summary = summarize(report)

@@ -63,4 +63,8 @@ def read_last_looks(store: "RunStore", clusters: Iterable[str]) -> Mapping[str, 
     except InvalidInput as error:
         _log.warning("the overview does not know when a run last compared a cluster: %s", error)
         return {}
-    return {name: one.get("looked") or one["finished"] for name, one in reports.items() if one}
+    return {
+        name: report.get("looked") or report["finished"]
+        for name, report in reports.items()
+        if report
+    }

@@ -11,7 +11,7 @@ DEFAULT_POOL = "default_pool"
 
 def explain_pools(dag: DAG) -> str:
     """Return a paragraph about the pools of a DAG, with the commands that create them."""
-    return "".join(f"\n\n{one}" for one in _list_hints(dag))
+    return "".join(f"\n\n{hint}" for hint in _list_hints(dag))
 
 
 def log_pools() -> None:

@@ -108,8 +108,8 @@ def build_reconcile_dag(
     except InvalidDesiredState as invalid:
         # Without the path of this checkout: it would make a new version of the DAG.
         checkout = f"{folder.parent.parent}/"
-        problems = (str(one).replace(checkout, "") for one in invalid.problems)
-        first, *more = (shortened(one, _PROBLEM_LENGTH) for one in problems)
+        problems = (str(problem).replace(checkout, "") for problem in invalid.problems)
+        first, *more = (shortened(problem, _PROBLEM_LENGTH) for problem in problems)
         left = len(more) + invalid.unlisted
         rest = f"\n{counted(left, 'more problem')}: run quota-ops check" if left else ""
         trouble = (

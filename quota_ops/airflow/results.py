@@ -27,8 +27,8 @@ def describe_result(stage: str, folder: "RunFolder") -> str:
     if stage == "apply":
         outcomes = folder.outcomes(APPLIED)
         written, every = (
-            sum(len(one.keys) for one in some)
-            for some in ([one for one in outcomes if one.was_written], outcomes)
+            sum(len(outcome.keys) for outcome in some)
+            for some in ([outcome for outcome in outcomes if outcome.was_written], outcomes)
         )
         return f"{written:,} of {counted(every, 'change')} written."
     report = read_report(folder)

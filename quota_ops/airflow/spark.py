@@ -81,9 +81,11 @@ class SparkDiff(SparkSubmitOperator):
         from quota_ops.store.run_files import STAGE
 
         with log_errors():
-            folders = [start_folder(one, self.run_store) for one in self.clusters]
+            folders = [start_folder(cluster, self.run_store) for cluster in self.clusters]
             described = [
-                one for one in folders if one.stage_result("describe").status is StageStatus.DONE
+                folder
+                for folder in folders
+                if folder.stage_result("describe").status is StageStatus.DONE
             ]
             if not described:
                 raise AirflowSkipException("no cluster was described")
@@ -201,7 +203,7 @@ def _record_missing_ends(folders: Sequence["RunFolder"]) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        ends = [one.stage_result("diff").status for one in folders]
+        ends = [folder.stage_result("diff").status for folder in folders]
         for folder, end in zip(folders, ends, strict=True):
             if end is StageStatus.NOT_RUN:
                 with suppress(type(error)), folder.stage("diff"):

@@ -111,9 +111,9 @@ class QuotaReconcile(TaskGroup):
             )
         groups = self.dag.task_group.get_task_group_dict().values()
         same = [
-            one.group_id
-            for one in groups
-            if isinstance(one, QuotaReconcile) and one.cluster == self.cluster
+            group.group_id
+            for group in groups
+            if isinstance(group, QuotaReconcile) and group.cluster == self.cluster
         ]
         if len(same) > 1:
             raise InvalidInput(
@@ -173,7 +173,7 @@ def _find_folder(cluster: str, desired_state: Path) -> Path:
     refuse_missing_folder(desired_state)
     top = find_bundle_folder(desired_state)
     if not is_cluster(desired_state, cluster, top):
-        found = [one.name for one in cluster_folders(desired_state, top)]
+        found = [path.name for path in cluster_folders(desired_state, top)]
         raise InvalidInput(
             f"{desired_state} has no cluster {cluster!r}",
             f"Its clusters are: {', '.join(found) or 'none'}.",

@@ -194,7 +194,7 @@ def refuse_unless_done(page: str) -> None:
     states = {name: state for name, state in _read_states().items() if name != own}
     unsuccessful = [f"{name} {state}" for name, state in states.items() if state != "success"]
     if unsuccessful:
-        failed = [one for one in unsuccessful if one.endswith(" failed")]
+        failed = [task for task in unsuccessful if task.endswith(" failed")]
         raise QuotaOpsError(
             f"the run did not succeed: {', '.join(failed or unsuccessful)}",
             f"The report was written: {page}",

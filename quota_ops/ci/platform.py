@@ -82,7 +82,7 @@ def _find_gitlab(environment: Mapping[str, str]) -> Platform:
         "CI_DEFAULT_BRANCH"
     )
     is_merge_request = "CI_MERGE_REQUEST_IID" in environment
-    named = [environment.get(one) for one in variables]
+    named = [environment.get(variable) for variable in variables]
     named += [None if is_merge_request else _find_before(environment.get("CI_COMMIT_BEFORE_SHA"))]
     named += [f"origin/{branch}" if branch else None]
     project, number = environment.get("CI_PROJECT_URL"), environment.get("CI_MERGE_REQUEST_IID")

@@ -68,7 +68,7 @@ _VERBOSE = "quota_ops.verbose"
 
 def _add_verbose(command: click.Command) -> None:
     """Add --verbose to a command and its subcommands."""
-    if all(one.name != "verbose" for one in command.params):
+    if all(param.name != "verbose" for param in command.params):
         command.params.append(
             click.Option(
                 ["--verbose"],
@@ -79,8 +79,8 @@ def _add_verbose(command: click.Command) -> None:
             )
         )
     if isinstance(command, click.Group):
-        for one in command.commands.values():
-            _add_verbose(one)
+        for subcommand in command.commands.values():
+            _add_verbose(subcommand)
 
 
 def _note_verbose(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001

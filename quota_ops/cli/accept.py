@@ -114,8 +114,8 @@ def accept(
             f"List the runs of this one: quota-ops runs {quote(session.policy.cluster)}",
         )
     found_rows = list_altered(folder) if is_alter else folder.differences()
-    rows = [one for one in found_rows if _is_wanted(one, who, keys)]
-    drifted = [one for one in rows if is_alter or one.is_drift or _is_named_and_unmanaged(one, who)]
+    rows = [row for row in found_rows if _is_wanted(row, who, keys)]
+    drifted = [row for row in rows if is_alter or row.is_drift or _is_named_and_unmanaged(row, who)]
     if not drifted:
         others = f"; {counted(len(rows), 'difference')} of another kind" if rows else ""
         raise InvalidInput(
@@ -134,8 +134,8 @@ def accept(
     )
     if output == TEXT:
         click.echo(found.patch, nl=False)
-        for one, why in found.left_out:
-            show_screen((line(f"left out: {one.entity} {one.key}: {why}", Tone.REFUSAL),))
+        for key, why in found.left_out:
+            show_screen((line(f"left out: {key.entity} {key.key}: {why}", Tone.REFUSAL),))
         did = "would be accepted" if dry_run else "accepted"
         of = f"{len(found.accepted):,} of {counted(len(drifted), 'quota')} {did}"
         if found.already:
@@ -145,9 +145,9 @@ def accept(
         values = {
             "run": folder.place.name,
             "written": not dry_run,
-            "accepted": [one._asdict() for one in found.accepted],
-            "already": [one._asdict() for one in found.already],
-            "left_out": [{**one._asdict(), "why": why} for one, why in found.left_out],
+            "accepted": [key._asdict() for key in found.accepted],
+            "already": [key._asdict() for key in found.already],
+            "left_out": [{**key._asdict(), "why": why} for key, why in found.left_out],
             "patch": found.patch,
         }
         click.echo(json.dumps(values, ensure_ascii=False, indent=1))

@@ -77,21 +77,21 @@ def adopt(
             run.folder, opened, session.ledger, run.desired, wanted=who, attribution=run.attribution
         )
     screen = adopted_screen(session.heading, rows, stopped, holds)
-    fates = (format_adopted(one, stopped, holds) for one in rows)
+    fates = (format_adopted(row, stopped, holds) for row in rows)
     run.show_rows(Verb.ADOPT, screen, list(map(_row, rows, fates)), output)
     warn_of_writes(writes)
 
 
-def _row(one: "Adoption", fate: str) -> dict[str, Any]:
+def _row(adoption: "Adoption", fate: str) -> dict[str, Any]:
     from quota_ops.model.quota import json_number
 
     return {
-        "entity": one.entity,
-        "key": one.key,
-        "value": json_number(one.value),
-        "adopted": one.adopted,
-        "ours": one.adopted or one.was_managed,
-        "git": one.declared and one.declared.value,
-        "owner": one.declared and one.declared.owner,
+        "entity": adoption.entity,
+        "key": adoption.key,
+        "value": json_number(adoption.value),
+        "adopted": adoption.adopted,
+        "ours": adoption.adopted or adoption.was_managed,
+        "git": adoption.declared and adoption.declared.value,
+        "owner": adoption.declared and adoption.declared.owner,
         "next": fate,
     }

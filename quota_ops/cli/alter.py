@@ -124,7 +124,7 @@ def alter(
     attribution = Attribution(by, reason or "", find_login())
     hold = _prepare_hold(session, until, attribution, wanted, desired)
     run = start_command_run(session.store, session.policy, provenance)
-    entities = {one.entity for one in wanted}
+    entities = {alteration.entity for alteration in wanted}
     writes = session.find_writes(entities.__contains__)
     stoppable = record_command_if_stopped(run, Verb.ALTER, APPLIED, connection_file)
     opening = open_run_cluster(run, "validate", session.policy, connection)
@@ -169,7 +169,7 @@ def alter(
                 record_command(run, Verb.ALTER, connection_file)
     if done.refusal is not None:
         raise done.refusal
-    if left := [one for one in done.outcomes if one.status is not Status.ACCEPTED]:
+    if left := [outcome for outcome in done.outcomes if outcome.status is not Status.ACCEPTED]:
         raise Refused(
             f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not succeed",
             "The accepted changes were written.",

@@ -119,8 +119,8 @@ def check_clusters(
         return read_whole_checkout(folder, file_cache, at=at).divide(brokers, folder)
 
     folders = [find_cluster(name, desired_state) for name in clusters]
-    for one in {folder.parent: folder for folder in folders}.values():
-        refuse_duplicate_clusters(one)
+    for path in {folder.parent: folder for folder in folders}.values():
+        refuse_duplicate_clusters(path)
     folders = folders or list(find_clusters(desired_state))
     checked = [
         _check_cluster(
@@ -175,7 +175,7 @@ def _show_all(
     elif output != _JSONL:
         click.echo(json.dumps({"clusters": checked, "unused_shared_files": unused}, indent=1))
     has_unsilenced = any(
-        finding["silenced"] is None for one in checked for finding in one["findings"]
+        finding["silenced"] is None for cluster in checked for finding in cluster["findings"]
     )
     if any(cluster["problems"] for cluster in checked) or (strict and (has_unsilenced or unused)):
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)

@@ -47,8 +47,8 @@ def refuse_incomplete(troubles: Iterable[str], output: str) -> None:
     if not troubles:
         return
     if output == TEXT:
-        for one in troubles:
-            click.echo(f"not counted: {one}", err=True)
+        for trouble in troubles:
+            click.echo(f"not counted: {trouble}", err=True)
         click.echo(
             "  The result may lack something. If a file is damaged, restore it from a backup, or "
             "delete it and the folder history/summary, which is made again from the days that are "

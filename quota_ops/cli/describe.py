@@ -156,5 +156,5 @@ def describe_run(
     with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
-    stored = tuple(StoredQuota(Entity.parse(one), key, value) for one, key, value in rows)
+    stored = tuple(StoredQuota(Entity.parse(row), key, value) for row, key, value in rows)
     return stored, str(folder.place), folder.policy().cluster_id

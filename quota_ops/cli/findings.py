@@ -33,6 +33,6 @@ def findings(code: str | None, output: str) -> None:
         )
     if output != TEXT:
         explained = CODES.values() if wanted is None else [wanted]
-        click.echo(json.dumps({"findings": [one._asdict() for one in explained]}, indent=1))
+        click.echo(json.dumps({"findings": [code._asdict() for code in explained]}, indent=1))
     else:
         show_screen(codes_screen() if wanted is None else code_screen(wanted))

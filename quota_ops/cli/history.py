@@ -162,9 +162,9 @@ def _find_name(text: str) -> str:
     from quota_ops.model.entity import Entity
     from quota_ops.model.errors import InvalidInput
 
-    for one in (text, ",".join(sorted(text.split(",")))):
+    for spelling in (text, ",".join(sorted(text.split(",")))):
         try:
-            return Entity.parse(one).text
+            return Entity.parse(spelling).text
         except ValueError:
             continue
     raise InvalidInput(

@@ -35,7 +35,7 @@ class IdleRule:
         """Return why the option has no effect with the given options; None if it has one."""
         if self.option not in given or set(self.unless) & set(given):
             return None
-        if met := [one for one in self.beside if one in given]:
+        if met := [option for option in self.beside if option in given]:
             return f"{self.option} has no effect with {met[0]}"
         if self.without and not set(self.without) & set(given):
             return f"{self.option} has no effect without {_join(self.without)}"

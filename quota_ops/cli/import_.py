@@ -142,9 +142,9 @@ def write_desired_state(
     files = {name: text.encode() for name, text in imported.files.items()}
     write_files(into, files, replaced=replaced)
     desired = read_cluster(into)
-    for one in imported.left_out:
-        words = "protected" if one.protect else "left alone"
-        show_screen((line(f"{words}: {one.entity.text}  {one.reason}", Tone.CHANGE),))
+    for quota in imported.left_out:
+        words = "protected" if quota.protect else "left alone"
+        show_screen((line(f"{words}: {quota.entity.text}  {quota.reason}", Tone.CHANGE),))
     if imported.elsewhere:
         click.echo(
             f"{imported.elsewhere:,} more are already protected or out of scope in {CLUSTER_YAML}"

@@ -36,7 +36,7 @@ def raise_on_signals() -> Iterator[None]:
     while one is being handled, so that cleanup can finish. An ignored signal (SIGINT in the
     background of a shell, SIGHUP under nohup) stays ignored.
     """
-    before = {one: signal.getsignal(one) for one in SIGNALS if _ends_command(one)}
+    before = {number: signal.getsignal(number) for number in SIGNALS if _ends_command(number)}
     if not before or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -50,8 +50,8 @@ def raise_on_signals() -> Iterator[None]:
             raise Interrupted(came[0] if came else signal.SIGINT)
 
     alarm = signal.signal(signal.SIGALRM, interrupt)
-    for one in before:
-        signal.signal(one, interrupt)
+    for number in before:
+        signal.signal(number, interrupt)
     tell = sys.unraisablehook
     sys.unraisablehook = partial(_unless_interrupt, tell)
     try:
@@ -63,8 +63,8 @@ def raise_on_signals() -> Iterator[None]:
             raise Interrupted(came[0]) from error
         raise
     finally:
-        for one, kept in before.items():
-            signal.signal(one, kept)
+        for number, kept in before.items():
+            signal.signal(number, kept)
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, alarm)

@@ -57,13 +57,13 @@ def inventory(
     policy = read_policy(find_cluster(cluster, desired_state))
     connection = find_connection(policy.connection, file=connection_file)
     sources = read_clients(connection, preflight(connection, policy.cluster_id, policy.verify))
-    for one in sources:
-        if one.skipped is not None:
-            click.echo(escape_text(f"skipped the {one.name}: {one.skipped}"), err=True)
-    clients = sorted(set[tuple[str, str]]().union(*(one.clients for one in sources)))
+    for source in sources:
+        if source.skipped is not None:
+            click.echo(escape_text(f"skipped the {source.name}: {source.skipped}"), err=True)
+    clients = sorted(set[tuple[str, str]]().union(*(source.clients for source in sources)))
     if not clients:
-        empty = " and no ".join(one.name for one in sources if one.skipped is None)
-        is_refused = any(one.skipped not in {None, NO_AUTHORIZER} for one in sources)
+        empty = " and no ".join(source.name for source in sources if source.skipped is None)
+        is_refused = any(source.skipped not in {None, NO_AUTHORIZER} for source in sources)
         raise (NotAuthorized if is_refused else InvalidInput)(
             f"cluster {policy.cluster} shows no client" + (f": it has no {empty}" if empty else ""),
             "Nothing was written. Write the inventory by hand, or export the clients from where "
@@ -96,7 +96,7 @@ def _as_csv(clients: Iterable[tuple[str, str]]) -> str:
 
 
 def _as_json_lines(clients: Iterable[tuple[str, str]]) -> str:
-    rows = (dict(zip(_COLUMNS, one, strict=True)) for one in clients)
+    rows = (dict(zip(_COLUMNS, client, strict=True)) for client in clients)
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 

@@ -64,13 +64,13 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     else:
         found = [
             {
-                "what": one.what,
-                "cluster": one.cluster,
-                "path": str(one.place),
-                "bytes": one.size,
-                "unknown": list(map(str, one.unknown)),
+                "what": run.what,
+                "cluster": run.cluster,
+                "path": str(run.place),
+                "bytes": run.size,
+                "unknown": list(map(str, run.unknown)),
             }
-            for one in expired
+            for run in expired
         ]
         values = {"before": iso_utc(before), "removed": not dry_run, "expired": found}
         click.echo(json.dumps(values, ensure_ascii=False, indent=1))

@@ -150,7 +150,7 @@ def resolve(
     screen = resolution_screen(
         resolutions, brokers or None, callback=callback, explained_on=place, sources=sources
     )
-    show_screen((*screen, *(line(one, Tone.CHANGE) for one in metadata_words(absent))))
+    show_screen((*screen, *(line(text, Tone.CHANGE) for text in metadata_words(absent))))
 
 
 def _find_absent(
@@ -183,9 +183,9 @@ def _describe_sources(
     from quota_ops.store.run_store import find_run_store
 
     applied = {
-        Key(one.applied.entity.text, one.key): one.applied.value
-        for one in resolutions
-        if one.applied is not None and one.applied.value is not None
+        Key(resolution.applied.entity.text, resolution.key): resolution.applied.value
+        for resolution in resolutions
+        if resolution.applied is not None and resolution.applied.value is not None
     }
     folder = find_cluster(cluster, desired_state)
     policy, store = read_policy(folder), find_run_store(run_store)

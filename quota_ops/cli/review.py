@@ -163,7 +163,7 @@ def _find_stray_files(branch: "Branch") -> "tuple[Problem, ...]":
     except InvalidDesiredState as invalid:
         changed = {f"{branch.prefix}{path}" for path in branch.list_changed()}
         found = _below_root(branch, invalid.problems)
-        return tuple(one for one in found if one.file in changed)
+        return tuple(problem for problem in found if problem.file in changed)
     return ()
 
 
@@ -171,8 +171,8 @@ def _below_root(branch: "Branch", problems: "Sequence[Problem]") -> "tuple[Probl
     """Return problems by place, at changed lines, with paths that code hosts need."""
     top = f"{branch.desired_state}/"
     placed = (
-        replace(one, file=f"{branch.prefix}{one.file.removeprefix(top)}")
-        for one in branch.place_problems(problems)
+        replace(problem, file=f"{branch.prefix}{problem.file.removeprefix(top)}")
+        for problem in branch.place_problems(problems)
     )
     return tuple(sorted(placed, key=attrgetter("file", "line", "column")))
 
@@ -185,7 +185,7 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
     from quota_ops.report.markdown import code
 
     earlier = branch.find_earlier_folder(branch.base)
-    folders = {one.name for one in cluster_folders(branch.desired_state)}
+    folders = {path.name for path in cluster_folders(branch.desired_state)}
     names = _list_clusters(branch, folders, branch.list_changed())
     is_behind = bool(branch.count_missing())
     merge = branch.read_merge(names, shared.file_cache) if is_behind else None
@@ -198,7 +198,11 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
     bases = branch.read_commit(branch.base, names, shared.file_cache)
     targets = branch.read_commit(branch.target, names, shared.file_cache) if is_behind else {}
     heads = branch.read_commit(branch.head, names, shared.file_cache) if merge else {}
-    by_id = {one.policy.cluster_id: one for one in bases.values() if one.policy}
+    by_id = {
+        base_files.policy.cluster_id: base_files
+        for base_files in bases.values()
+        if base_files.policy
+    }
     followed: set[str] = set()
     for name in sorted(there):
         policy = find_policy(branch.desired_state / name)

@@ -45,4 +45,4 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     if output == TEXT:
         show_screen(runs_screen(found, more))
     else:
-        click.echo(json.dumps([one.as_json() for one in found], ensure_ascii=False, indent=1))
+        click.echo(json.dumps([run.as_json() for run in found], ensure_ascii=False, indent=1))

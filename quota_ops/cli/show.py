@@ -76,9 +76,12 @@ def _records(folder: "RunFolder", report: "Report") -> "Screen":
         return record_screen("Released" if folder.has(RELEASED) else "Adopted", record)
     sent = bool(report.applied)
     results = {
-        one.entity: result_words(one, sent=sent) for one in report.applied or report.validated
+        outcome.entity: result_words(outcome, sent=sent)
+        for outcome in report.applied or report.validated
     }
-    altered = "Altered" if any(one.was_written for one in report.applied) else "Requested changes"
+    altered = (
+        "Altered" if any(outcome.was_written for outcome in report.applied) else "Requested changes"
+    )
     return record_screen(altered, record, results)
 
 

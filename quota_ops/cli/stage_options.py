@@ -68,7 +68,7 @@ def stage_command(
     def declare(function: Callable[..., None]) -> click.Command:
         name = function.__name__
         wrapped: Any = function
-        more = (one for group in groups for one in group)
+        more = (option for group in groups for option in group)
         for decorator in reversed((*_SHARED, run, *more, options.output_format)):
             wrapped = decorator(wrapped)
         there = [option for param in wrapped.__click_params__ for option in param.opts]

@@ -176,7 +176,7 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
         folder.change_about(by=by)
     if typed.as_of is not None:
         folder.change_about(as_of=typed.as_of)
-    stages = [one for one in CHAINS[name] if typed.actual is None or one in SNAPSHOT_STAGES]
+    stages = [chain for chain in CHAINS[name] if typed.actual is None or chain in SNAPSHOT_STAGES]
     return _Begun(folder.with_cache(), store, cluster_folder, stages)
 
 

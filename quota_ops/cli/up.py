@@ -27,7 +27,7 @@ def up() -> None:
 
     found = start_services(partial(click.echo, err=True))
     user, password = found.airflow.login
-    clusters = [one.parent.name for one in Path("desired_state").glob("*/cluster.yaml")]
+    clusters = [path.parent.name for path in Path("desired_state").glob("*/cluster.yaml")]
     is_demo = not clusters or "demo" in clusters
     cluster = "demo" if is_demo else clusters[0] if len(clusters) == 1 else "CLUSTER"
     first = f"\n{_FIRST_RUN}" if is_demo else ""

@@ -57,7 +57,9 @@ from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 CLUSTER_YAML = "cluster.yaml"
 CLUSTER_YML = "cluster.yml"
 """A likely misspelling of cluster.yaml, and an unlikely name for a quotas file."""
-_EXAMPLES = ", ".join(f"{one}: {CLUSTER_FILE.fields[one].example}" for one in CLUSTER_FILE.required)
+_EXAMPLES = ", ".join(
+    f"{field}: {CLUSTER_FILE.fields[field].example}" for field in CLUSTER_FILE.required
+)
 _LEAST = f"Create it with at least {{{_EXAMPLES}}}."
 _RENAME = f"Rename {CLUSTER_YML} to {CLUSTER_YAML}."
 _BESIDE = (

@@ -34,7 +34,7 @@ def refuse_duplicate_clusters(folder: Path) -> None:
     """Raise InvalidDesiredState if a folder next to this one declares the same cluster."""
     folders = list_sibling_clusters(folder)
     name = (folder if folder.name else Path.cwd()).name
-    _refuse(folders, (one for one in _find_duplicates(folders) if name in one[0]))
+    _refuse(folders, (duplicate for duplicate in _find_duplicates(folders) if name in duplicate[0]))
 
 
 _Duplicate = tuple[frozenset[str], Problem]

@@ -18,7 +18,7 @@ def refuse_repeated_cluster(cluster: ClusterFile, first: ClusterFile) -> None:
     """Add a problem for the second of two folders that declare the same cluster."""
     remedy = "Keep one folder per cluster."
     words = f"The cluster {cluster.policy.cluster_id} is already declared at"
-    place, known = (one.source.place(one.id_node) for one in (cluster, first))
+    place, known = (file.source.place(file.id_node) for file in (cluster, first))
     span = first.source.find_span(first.id_node)
     other = first.source.problem_at(span, f"{words} {place}.", remedy)
     cluster.source.refuse(cluster.id_node, f"{words} {known}.", remedy, other)
@@ -63,7 +63,7 @@ def refuse_unmanageable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
     """Add a problem for each quota that cluster.yaml protects, or that is outside its scope."""
     policy, source = cluster.policy, cluster.source
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
-    allowed = ", ".join(one.text for one in policy.scope[:_FEW])
+    allowed = ", ".join(entity_filter.text for entity_filter in policy.scope[:_FEW])
     if policy.scope[_FEW:]:
         allowed += f" and {len(policy.scope) - _FEW:,} more"
     for quota in quotas:

@@ -84,7 +84,7 @@ def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBrok
         if broker.id in found:
             source.refuse(item, f"Broker {broker.id} is listed twice.", "Remove one.")
         found[broker.id] = broker
-    return tuple(found[one] for one in sorted(found))
+    return tuple(found[broker_id] for broker_id in sorted(found))
 
 
 _RETIRED_READERS = {"id": read_whole, "reason": read_note}

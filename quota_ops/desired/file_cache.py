@@ -97,9 +97,9 @@ class FileCache:
         """Remove all entries if they are too large together."""
         with suppress(OSError), os.scandir(self.folder) as found:
             entries = list(found)
-            if sum(one.stat(follow_symlinks=False).st_size for one in entries) > most_bytes:
-                for one in entries:
-                    Path(one.path).unlink(missing_ok=True)
+            if sum(entry.stat(follow_symlinks=False).st_size for entry in entries) > most_bytes:
+                for entry in entries:
+                    Path(entry.path).unlink(missing_ok=True)
 
     def _path(self, source: Source) -> Path:
         name = sha256(source.name.encode()).digest()
@@ -180,4 +180,4 @@ def _hash_code() -> bytes:
 def _sources() -> Iterable[Path]:
     package = Path(quota_ops.__file__).parent
     rooms = (package / name for name in ("desired", "findings", "model"))
-    return sorted(one for room in rooms for one in room.rglob("*.py"))
+    return sorted(path for room in rooms for path in room.rglob("*.py"))

@@ -69,14 +69,14 @@ def cluster_folders(desired_state: Path, top: Path | None = None) -> tuple[Path,
     desired state does not exist.
     """
     with _open_desired_state(desired_state, top) as folder:
-        found = tuple(one.name for one in folder.entries() if _is_cluster(folder, one))
+        found = tuple(entry.name for entry in folder.entries() if _is_cluster(folder, entry))
     return tuple(desired_state / name for name in found)
 
 
 def is_cluster(desired_state: Path, name: str, top: Path | None = None) -> bool:
     """Whether `cluster_folders` lists a folder of this name, without looking into the others."""
     with _open_desired_state(desired_state, top) as folder:
-        return any(one.name == name and _is_cluster(folder, one) for one in folder.entries())
+        return any(entry.name == name and _is_cluster(folder, entry) for entry in folder.entries())
 
 
 def list_sibling_clusters(folder: Path) -> tuple[Path, ...]:
@@ -88,9 +88,9 @@ def list_sibling_clusters(folder: Path) -> tuple[Path, ...]:
     try:
         with open_folder(desired_state, own=1) as opened:
             return tuple(
-                desired_state / one.name
-                for one in opened.entries()
-                if one.kind is Kind.FOLDER and _has_cluster_yaml(opened, one.name)
+                desired_state / entry.name
+                for entry in opened.entries()
+                if entry.kind is Kind.FOLDER and _has_cluster_yaml(opened, entry.name)
             )
     except OSError as error:
         if find_limit(error):
@@ -112,11 +112,11 @@ def list_stray_files(desired_state: Path) -> tuple[Path, ...]:
     """List the YAML files outside the clusters' folders, which no cluster reads."""
     with _open_desired_state(desired_state) as folder:
         return tuple(
-            desired_state / one.name
-            for one in folder.entries()
-            if one.name.endswith(YAML)
-            and one.kind is not Kind.FOLDER
-            and not one.name.startswith(".")
+            desired_state / entry.name
+            for entry in folder.entries()
+            if entry.name.endswith(YAML)
+            and entry.kind is not Kind.FOLDER
+            and not entry.name.startswith(".")
         )
 
 
@@ -164,7 +164,7 @@ def _has_yaml(folder: Folder, name: str) -> bool:
             if isinstance(error, PermissionError) and "/" not in name:
                 return True
             continue
-        folders = [f"{name}/{one.name}" for one in entries if one.kind is Kind.FOLDER]
+        folders = [f"{name}/{entry.name}" for entry in entries if entry.kind is Kind.FOLDER]
         if any(entry.name.endswith(YAML) and entry.kind is not Kind.FOLDER for entry in entries):
             return True
         if folders and name.count("/") >= MAX_FOLDERS:

@@ -55,7 +55,7 @@ def _select_files_with(
     found: list[Quota] = []
     for quotas in by_file:
         text = quotas[0].source.text if quotas else ""
-        if (beyond_ascii and not text.isascii()) or any(one in text for one in texts):
+        if (beyond_ascii and not text.isascii()) or any(part in text for part in texts):
             found += quotas
     return found
 
@@ -68,7 +68,9 @@ def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
         for limit in quota.limits
         if _BYTES in limit.text
     ]
-    families = [[one for one in with_units if one[2] in units] for units in (_DECIMAL, _BINARY)]
+    families = [
+        [written for written in with_units if written[2] in units] for units in (_DECIMAL, _BINARY)
+    ]
     fewer, more = sorted(families, key=len)
     are = plural(len(more), "limit of this cluster is", "limits of this cluster are")
     family = "binary" if fewer is families[0] else "decimal"
@@ -129,9 +131,9 @@ def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Fi
         for limit in quota.limits:
             stored.setdefault(limit.key, {})[quota.entity] = quota
     hiding = {key: Hiding(entities) for key, entities in stored.items()}
-    types = {kind for one in hiding.values() for kind in one.types}
-    single = [one for one in quotas if len(one.entity.parts) == 1]
-    for quota in [one for one in single if one.entity.parts[0][0] in types]:
+    types = {kind for found in hiding.values() for kind in found.types}
+    single = [quota for quota in quotas if len(quota.entity.parts) == 1]
+    for quota in [quota for quota in single if quota.entity.parts[0][0] in types]:
         for limit in quota.limits:
             among = hiding.get(limit.key)
             shadow = among.shadow(quota.entity) if among else None

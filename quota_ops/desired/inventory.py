@@ -36,7 +36,7 @@ def list_inventory_files(folder: Folder, inventory: str) -> tuple[str, ...]:
     below = [(entry, f"{inventory}/{entry.name}") for entry in entries]
     inner = [name for entry, name in below if entry.kind is Kind.FOLDER]
     files = [name for entry, name in below if entry.kind is not Kind.FOLDER]
-    return (*files, *(one for name in inner for one in list_inventory_files(folder, name)))
+    return (*files, *(file for name in inner for file in list_inventory_files(folder, name)))
 
 
 def read_inventory_files(folder: Folder, inventory: str, problems: Problems) -> dict[str, bytes]:

@@ -19,8 +19,11 @@ def find_pause(policy: Policy, now: datetime) -> str | None:
 
     try:
         windows = [
-            (last_start(one.cron, one.zone, now) + timedelta(seconds=one.duration), one.reason)
-            for one in policy.freeze
+            (
+                last_start(freeze.cron, freeze.zone, now) + timedelta(seconds=freeze.duration),
+                freeze.reason,
+            )
+            for freeze in policy.freeze
         ]
     except (ValueError, OverflowError) as error:
         raise InvalidInput(f"a freeze of {policy.cluster} cannot be read: {error}") from error

@@ -52,7 +52,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow
 
 _UNTIL = b"until"
-_BY_FILES = frozenset(one.code for one in CODES.values() if one.decided_by is DecidedBy.FILES)
+_BY_FILES = frozenset(code.code for code in CODES.values() if code.decided_by is DecidedBy.FILES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def find_cluster(cluster: str, desired_state: Path) -> Path:
     for folder in (desired_state / cluster, Path(cluster)):
         if is_folder_or_link(folder):
             return folder
-    there = [one.name for one in cluster_folders(desired_state)]
+    there = [path.name for path in cluster_folders(desired_state)]
     raise InvalidInput(
         f"there is no cluster {cluster!r} in {desired_state}",
         f"Clusters in this folder: {', '.join(there)}."
@@ -236,7 +236,7 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
 def _findings(
     by_file: Sequence[Sequence[Quota]], cluster: ClusterFile, expanded: Expansion
 ) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
-    own = (one for quotas in by_file for quota in quotas for one in quota.silences)
+    own = (silence for quotas in by_file for quota in quotas for silence in quota.silences)
     silences = (*cluster.silences, *own)
     quotas = tuple(chain.from_iterable(by_file))
     beyond = check_capacity(cluster.capacity, quotas) if cluster.capacity else ()

@@ -54,9 +54,9 @@ def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
 def _capacity(facts: ClusterFacts) -> float | None:
     """Return the percentage that the largest broker provides; None unless all brokers report it."""
     threads = [
-        one.network_threads + one.io_threads
-        for one in facts.brokers
-        if one.network_threads is not None and one.io_threads is not None
+        broker.network_threads + broker.io_threads
+        for broker in facts.brokers
+        if broker.network_threads is not None and broker.io_threads is not None
     ]
     return 100.0 * max(threads) if threads and len(threads) == len(facts.brokers) else None
 
@@ -82,7 +82,9 @@ def list_known_users(facts: ClusterFacts) -> frozenset[str]:
     scram, principals = facts.scram_users, facts.acl_principals
     if not scram or not principals:
         return frozenset()
-    named = {one.removeprefix(_PREFIX) for one in principals if one.startswith(_PREFIX)}
+    named = {
+        principal.removeprefix(_PREFIX) for principal in principals if principal.startswith(_PREFIX)
+    }
     return scram | (named - {"*"}) | {ANONYMOUS}
 
 
@@ -134,7 +136,8 @@ def _find_own_throttle(desired: Rows, others: Rows, facts: ClusterFacts) -> Iter
         return
     names = {USER: name, CLIENT_ID: facts.client_id}
     rows = (
-        (entity, Key(entity.text, _PERCENTAGE)) for entity in (one.entity(names) for one in LEVELS)
+        (entity, Key(entity.text, _PERCENTAGE))
+        for entity in (level.entity(names) for level in LEVELS)
     )
     stored = [
         StoredQuota(entity, _PERCENTAGE, desired.get(row, others.get(row, 0.0)))

@@ -347,6 +347,6 @@ ceilings: {team: {producer_byte_rate: 200 MiB}}
     ),
 )
 
-CODES = {one.code: one for one in _ALL}
+CODES = {code.code: code for code in _ALL}
 """Every finding by its code, in order."""
-SILENCEABLE = tuple(code for code, one in CODES.items() if one.silenceable)
+SILENCEABLE = tuple(name for name, code in CODES.items() if code.silenceable)

@@ -27,7 +27,7 @@ def _can_cover(upper: Level, lower: Level) -> bool:
     or client ids never cover all of them.
     """
     before = (upper.rank or 0) < (lower.rank or 0)
-    return before and {one for one in upper.own if one[1]} <= set(lower.own)
+    return before and {part for part in upper.own if part[1]} <= set(lower.own)
 
 
 _COVERING = {
@@ -44,11 +44,11 @@ class Hiding:
 
     def __init__(self, stored: Collection[Entity]) -> None:
         self._stored = stored
-        there = {find_level(one) for one in stored}
+        there = {find_level(entity) for entity in stored}
         self._covering = {
             own: found
             for own, levels in _COVERING.items()
-            if (found := tuple(one for one in levels if one in there))
+            if (found := tuple(level for level in levels if level in there))
         }
 
     @property

@@ -9,7 +9,7 @@ from quota_ops.model.finding import Finding, Location, Silence
 
 def mark_silenced(findings: Iterable[Finding], silences: Iterable[Silence]) -> Iterator[Finding]:
     """Mark the findings that a silence covers with its reason; an entity's own silence wins."""
-    reasons = {(one.code, one.entity): one.reason for one in silences}
+    reasons = {(silence.code, silence.entity): silence.reason for silence in silences}
     for finding in findings:
         wide = reasons.get((finding.code, None))
         yield finding._replace(silenced=reasons.get((finding.code, finding.entity), wide))
@@ -19,7 +19,7 @@ def find_idle_silences(
     findings: Iterable[Finding], silences: Iterable[Silence], decided: Collection[str]
 ) -> Iterator[Finding]:
     """Yield a finding for each silence that matches none, if its code is in `decided`."""
-    found = {(one.code, entity) for one in findings for entity in (one.entity, None)}
+    found = {(finding.code, entity) for finding in findings for entity in (finding.entity, None)}
     for silence in silences:
         if silence.code in decided and (silence.code, silence.entity) not in found:
             whom = silence.entity or "the cluster"
@@ -30,8 +30,12 @@ def find_idle_silences(
 
 def list_unsilenced(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings that are not silenced, sorted by place; those without a file last."""
-    left = (one for one in findings if one.silenced is None)
-    return tuple(sorted(left, key=lambda one: (one.place is None, _order(one.place), one.code)))
+    left = (finding for finding in findings if finding.silenced is None)
+    return tuple(
+        sorted(
+            left, key=lambda finding: (finding.place is None, _order(finding.place), finding.code)
+        )
+    )
 
 
 def _order(place: Location | None) -> tuple[str, int, int]:

@@ -162,5 +162,5 @@ def _describe(connection: Connection, server: Broker, limit: float) -> ClusterDe
         raise Unreachable(f"{error} Nothing was read or changed.") from None
     finally:
         client.close()
-    nodes = (Broker(one.node_id, one.host, one.port) for one in response.brokers)
+    nodes = (Broker(broker.node_id, broker.host, broker.port) for broker in response.brokers)
     return ClusterDescription(response.cluster_id, tuple(sorted(nodes)), server)

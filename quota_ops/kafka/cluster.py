@@ -228,6 +228,6 @@ class Cluster:
             return ()
         response = send(build_alter_request(alterations, validate_only=validate_only))
         responses = parse_responses(response.entries)
-        if any(one.code == CLUSTER_AUTHORIZATION_FAILED for one in responses):
+        if any(response.code == CLUSTER_AUTHORIZATION_FAILED for response in responses):
             raise make_authorization_error(self._connection, ALTER_CONFIGS)
         return responses

@@ -72,7 +72,7 @@ def send_rows(
 
 def _has_failed_whole(outcomes: Sequence[Outcome]) -> bool:
     """Return whether several entities share one error, which does not show which one caused it."""
-    errors = {one.error for one in outcomes}
+    errors = {outcome.error for outcome in outcomes}
     return len(outcomes) > 1 and len(errors) == 1 and bool(errors & WHOLE)
 
 
@@ -103,14 +103,16 @@ def write_rows(
     except NoResponse as error:
         outcomes = build_outcomes(batch, rows, Status.UNKNOWN, error.message)
     unknown = {
-        one.entity for one in outcomes if one.status is Status.UNKNOWN or one.error in UNSETTLED
+        outcome.entity
+        for outcome in outcomes
+        if outcome.status is Status.UNKNOWN or outcome.error in UNSETTLED
     }
     if not unknown:
         return outcomes, stored
     unsettled = [row for row in rows if row.entity in unknown]
     settled, stored = _settle_rows(cluster, batch, unsettled, stored, send)
-    answered = (one for one in outcomes if one.entity not in unknown)
-    return (*answered, *(one._replace(may_arrive=True) for one in settled)), stored
+    answered = (outcome for outcome in outcomes if outcome.entity not in unknown)
+    return (*answered, *(outcome._replace(may_arrive=True) for outcome in settled)), stored
 
 
 def _settle_rows(
@@ -129,22 +131,22 @@ def _settle_rows(
         why = explain_read_failure(error)
         message = f"the write was sent, and its outcome cannot be found out: {why}"
         return build_outcomes(batch, rows, Status.UNKNOWN, message), stored
-    by_entity = {one.entity: one for one in retried}
+    by_entity = {outcome.entity: outcome for outcome in retried}
     arrived = build_outcomes(batch, rows, Status.ACCEPTED, SETTLED)
-    return tuple(_mark_retried(by_entity.get(one.entity, one)) for one in arrived), seen
+    return tuple(_mark_retried(by_entity.get(outcome.entity, outcome)) for outcome in arrived), seen
 
 
-def _mark_retried(one: Outcome) -> Outcome:
+def _mark_retried(outcome: Outcome) -> Outcome:
     """Mark an accepted second try as RESENT, and an error that settles nothing as UNKNOWN.
 
     UNKNOWN_SERVER_ERROR settles the outcome when only this entity has it: the cluster was
     described, and does not store the value.
     """
-    if one.status is Status.ACCEPTED and one.message is None:
-        return one._replace(message=RESENT)
-    if one.error not in UNSETTLED or one.error in WHOLE:
-        return one
-    return one._replace(status=Status.UNKNOWN)
+    if outcome.status is Status.ACCEPTED and outcome.message is None:
+        return outcome._replace(message=RESENT)
+    if outcome.error not in UNSETTLED or outcome.error in WHOLE:
+        return outcome
+    return outcome._replace(status=Status.UNKNOWN)
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -86,17 +86,24 @@ def read_facts(connection: Connection, cluster: ClusterDescription, timeout: flo
         aliases = {find_responder(responses.get((BOOTSTRAP, "configs"))): BOOTSTRAP}
     return ClusterFacts(
         tuple(
-            parse_broker_facts(one, responses.get((at, "versions")), responses.get((at, "configs")))
-            for one in cluster.brokers
-            for at in (aliases.get(one.id, one.id),)
+            parse_broker_facts(
+                broker, responses.get((at, "versions")), responses.get((at, "configs"))
+            )
+            for broker in cluster.brokers
+            for at in (aliases.get(broker.id, broker.id),)
         ),
         connection.principal,
         _parse_users(users),
         _parse_principals(acls),
         connection.properties["client.id"],
-        any(one is not None and one.error_code == _UNAUTHORIZED for one in (users, acls)),
+        any(
+            response is not None and response.error_code == _UNAUTHORIZED
+            for response in (users, acls)
+        ),
         tuple(
-            one.id for one in cluster.brokers if (aliases.get(one.id, one.id), "configs") in late
+            broker.id
+            for broker in cluster.brokers
+            if (aliases.get(broker.id, broker.id), "configs") in late
         ),
         not late.isdisjoint({(responder, "users"), (responder, "acls")}),
     )
@@ -105,10 +112,10 @@ def read_facts(connection: Connection, cluster: ClusterDescription, timeout: flo
 def make_late_facts(connection: Connection, cluster: ClusterDescription) -> ClusterFacts:
     """Return the facts of a query that ended without a result: all of them are late."""
     return ClusterFacts(
-        tuple(BrokerFacts(one.id, one.address) for one in cluster.brokers),
+        tuple(BrokerFacts(broker.id, broker.address) for broker in cluster.brokers),
         connection.principal,
         client_id=connection.properties["client.id"],
-        late=tuple(one.id for one in cluster.brokers),
+        late=tuple(broker.id for broker in cluster.brokers),
         late_users=True,
     )
 
@@ -130,7 +137,9 @@ def _send_requests(
     half = (time.monotonic() + deadline) / 2
     _wait(client, futures.values(), half)
     silent = {broker for (broker, _), future in futures.items() if not future.is_done}
-    responder = next((one.id for one in cluster.endpoints if one.id not in silent), first)
+    responder = next(
+        (endpoint.id for endpoint in cluster.endpoints if endpoint.id not in silent), first
+    )
     if responder != first:
         del futures[first, "users"]
         futures[responder, "users"] = client.send(nodes[responder], _build_users_request())
@@ -138,12 +147,12 @@ def _send_requests(
     # A response that is too large closes the connection, which loses all other responses on it.
     futures[responder, "acls"] = client.send(nodes[responder], DescribeAclsRequest(**EVERY_ACL))
     _wait(client, futures.values(), deadline)
-    responses = {one: future.value for one, future in futures.items() if future.succeeded()}
-    missing = {one: future for one, future in futures.items() if not future.succeeded()}
+    responses = {request: future.value for request, future in futures.items() if future.succeeded()}
+    missing = {request: future for request, future in futures.items() if not future.succeeded()}
     late = {
-        one
-        for one, future in missing.items()
-        if one[1] == "configs" or not future.is_done or isinstance(future.exception, TIMEOUTS)
+        request
+        for request, future in missing.items()
+        if request[1] == "configs" or not future.is_done or isinstance(future.exception, TIMEOUTS)
     }
     return responses, late, responder
 
@@ -156,8 +165,10 @@ def _wait(client: Any, futures: Iterable[Any], deadline: float) -> None:
 
 def map_nodes(client: Any, brokers: Sequence[Broker]) -> dict[int, str]:
     """Map each broker's id to the name by which the client knows it."""
-    names = {(one.host, one.port): one.node_id for one in client.cluster.bootstrap_brokers()}
-    return {one.id: names[one.host, one.port] for one in brokers}
+    names = {
+        (broker.host, broker.port): broker.node_id for broker in client.cluster.bootstrap_brokers()
+    }
+    return {broker.id: names[broker.host, broker.port] for broker in brokers}
 
 
 def _list_requests(
@@ -187,7 +198,7 @@ def build_configs_request(cluster: ClusterDescription, broker: Broker) -> Any:
     """
     named = cluster.brokers if broker.id == BOOTSTRAP else (broker,)
     return DescribeConfigsRequest(
-        resources=[(_BROKER, str(one.id), list(_CONFIGS)) for one in named]
+        resources=[(_BROKER, str(broker.id), list(_CONFIGS)) for broker in named]
     )
 
 
@@ -196,14 +207,16 @@ def find_responder(configs: Any) -> int:
 
     Source: ConfigHelper, which rejects the id of any other broker.
     """
-    found = [one for one in configs.results if one.error_code == 0] if configs else []
+    found = [result for result in configs.results if result.error_code == 0] if configs else []
     return int(found[0].resource_name) if len(found) == 1 else BOOTSTRAP
 
 
 def parse_configs(configs: Any) -> dict[str, str]:
     """Return the settings in a DescribeConfigs response; empty when refused or missing."""
-    found = [one for one in configs.results if one.error_code == 0] if configs else []
-    return {one.name: one.value or "" for one in found[0].configs} if len(found) == 1 else {}
+    found = [result for result in configs.results if result.error_code == 0] if configs else []
+    return (
+        {config.name: config.value or "" for config in found[0].configs} if len(found) == 1 else {}
+    )
 
 
 def parse_broker_facts(broker: Broker, versions: Any, configs: Any) -> BrokerFacts:
@@ -242,10 +255,10 @@ def _parse_number(value: str | None) -> int | None:
 def _parse_users(response: Any) -> frozenset[str] | None:
     if response is None or response.error_code != 0:
         return None
-    return frozenset(one.user for one in response.results)
+    return frozenset(result.user for result in response.results)
 
 
 def _parse_principals(response: Any) -> frozenset[str] | None:
     if response is None or response.error_code != 0:
         return None
-    return frozenset(acl.principal for one in response.resources for acl in one.acls)
+    return frozenset(acl.principal for resource in response.resources for acl in resource.acls)

@@ -71,13 +71,13 @@ def _read_users_and_acls(
                 yield ClientSource(name, frozenset(), _WHY.get(code, f"error code {code}"))
             else:
                 names = parse(future.value)
-                yield ClientSource(name, frozenset((one, UNKNOWN) for one in names))
+                yield ClientSource(name, frozenset((user, UNKNOWN) for user in names))
     finally:
         client.close()
 
 
 def _parse_users(response: Any) -> Iterator[str]:
-    return (one.user for one in response.results)
+    return (result.user for result in response.results)
 
 
 def _parse_principals(response: Any) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _read_members(client: AdminClient) -> ClientSource:
     listed = client.list_consumer_groups(request_timeout=PATIENCE).result()
     if listed.errors:
         raise listed.errors[0]
-    groups = [one.group_id for one in listed.valid]
+    groups = [group.group_id for group in listed.valid]
     described = client.describe_consumer_groups(groups, request_timeout=PATIENCE) if groups else {}
     found, refused = set[tuple[str, str]](), list[str]()
     for group in described.values():

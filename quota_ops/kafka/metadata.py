@@ -45,27 +45,33 @@ def read_metadata(
     client = build_client(connection, brokers, timeout)
     try:
         nodes = map_nodes(client, brokers)
-        clusters = {one.id: client.send(nodes[one.id], build_cluster_request()) for one in brokers}
-        quorums = [client.send(nodes[one.id], _build_quorum_request()) for one in brokers]
+        clusters = {
+            broker.id: client.send(nodes[broker.id], build_cluster_request()) for broker in brokers
+        }
+        quorums = [client.send(nodes[broker.id], _build_quorum_request()) for broker in brokers]
         while not _is_complete(clusters.values(), quorums) and time.monotonic() < deadline:
             client.poll(timeout_ms=20)
-            if any(one.succeeded() for one in clusters.values()):
+            if any(cluster.succeeded() for cluster in clusters.values()):
                 first_response = min(first_response, time.monotonic())
         waited = time.monotonic() - first_response
     finally:
         client.close()
-    responses = {broker: one.value for broker, one in clusters.items() if one.succeeded()}
-    if any(one.cluster_id != described.cluster_id for one in responses.values()):
+    responses = {
+        broker: response.value for broker, response in clusters.items() if response.succeeded()
+    }
+    if any(response.cluster_id != described.cluster_id for response in responses.values()):
         return Metadata()
-    forwarded = [one.value for one in quorums if one.succeeded()]
-    led = next((one for one in map(_find_partition, forwarded) if one is not None), None)
+    forwarded = [quorum.value for quorum in quorums if quorum.succeeded()]
+    led = next(
+        (response for response in map(_find_partition, forwarded) if response is not None), None
+    )
     if led is None:
-        is_unavailable = any(one.error_code in _NOT_AVAILABLE for one in forwarded) or any(
-            isinstance(one.exception, IncompatibleBrokerVersion) for one in quorums
-        )
+        is_unavailable = any(
+            response.error_code in _NOT_AVAILABLE for response in forwarded
+        ) or any(isinstance(quorum.exception, IncompatibleBrokerVersion) for quorum in quorums)
         unled = responses and (forwarded or waited >= timeout / 2) and not is_unavailable
         return Metadata(led=False if unled else None, answered=tuple(responses))
-    observers = tuple(sorted(one.replica_id for one in led.observers))
+    observers = tuple(sorted(observer.replica_id for observer in led.observers))
     return Metadata(True, tuple(_list_ages(led)), observers, tuple(responses))
 
 
@@ -75,20 +81,27 @@ def _build_quorum_request() -> Any:
 
 def _is_complete(clusters: Iterable[Any], quorums: Iterable[Any]) -> bool:
     """Return whether every broker has responded, and one forwarded the controller's response."""
-    forwarded = any(one.succeeded() for one in quorums) or all(one.is_done for one in quorums)
-    return forwarded and all(one.is_done for one in clusters)
+    forwarded = any(quorum.succeeded() for quorum in quorums) or all(
+        quorum.is_done for quorum in quorums
+    )
+    return forwarded and all(cluster.is_done for cluster in clusters)
 
 
 def _find_partition(response: Any) -> Any:
     """Return the only partition of the metadata; None when no controller described it."""
-    found = [one for topic in response.topics for one in topic.partitions if one.error_code == 0]
+    found = [
+        partition
+        for topic in response.topics
+        for partition in topic.partitions
+        if partition.error_code == 0
+    ]
     return found[0] if found and found[0].leader_id >= 0 else None
 
 
 def _list_ages(partition: Any) -> Iterator[tuple[int, float]]:
     """Yield each replica's id, and the seconds since it last had caught up with the leader."""
     replicas = (*partition.current_voters, *partition.observers)
-    caught_up = {one.replica_id: one.last_caught_up_timestamp for one in replicas}
+    caught_up = {replica.replica_id: replica.last_caught_up_timestamp for replica in replicas}
     now = caught_up.get(partition.leader_id, 0)
     for node, then in sorted(caught_up.items()):
         if then > 0:
@@ -109,8 +122,12 @@ def parse_registered(response: Any) -> tuple[Registered, ...] | None:
     if response.error_code != 0 or response.version < _NAMES_FENCED:
         return None
     found = (
-        Registered(one.broker_id, Broker(one.broker_id, one.host, one.port).address, one.is_fenced)
-        for one in response.brokers
+        Registered(
+            broker.broker_id,
+            Broker(broker.broker_id, broker.host, broker.port).address,
+            broker.is_fenced,
+        )
+        for broker in response.brokers
     )
     return tuple(sorted(found))
 

@@ -25,7 +25,7 @@ def match_outcomes(
 
     An entity without a response is UNKNOWN.
     """
-    by_entity = {one.entity.text: one for one in responses}
+    by_entity = {response.entity.text: response for response in responses}
     return tuple(
         _build_outcome(batch, entity, keys, by_entity.get(entity))
         for entity, keys in group_keys(rows).items()
@@ -62,7 +62,7 @@ def list_interrupted(batches: Batches, done: Iterable[Outcome]) -> tuple[Outcome
 
     The first of them is unknown, because it may have been sent; the others were not sent.
     """
-    finished = {one.batch for one in done}
+    finished = {outcome.batch for outcome in done}
     left = [number for number in batches if number not in finished]
     return tuple(
         outcome
@@ -84,13 +84,21 @@ def find_unwritten(outcomes: Iterable[Outcome]) -> set[Key]:
     """Return the entity and key of the rows that were certainly not written."""
     written = DONE | {Status.UNKNOWN}
     return {
-        Key(one.entity, key) for one in outcomes if one.status not in written for key in one.keys
+        Key(outcome.entity, key)
+        for outcome in outcomes
+        if outcome.status not in written
+        for key in outcome.keys
     }
 
 
 def find_open(outcomes: Iterable[Outcome]) -> set[Key]:
     """Return the entity and key of the rows of which a request may still arrive."""
-    return {Key(one.entity, key) for one in outcomes if one.may_arrive for key in one.keys}
+    return {
+        Key(outcome.entity, key)
+        for outcome in outcomes
+        if outcome.may_arrive
+        for key in outcome.keys
+    }
 
 
 _FEW = 3
@@ -100,9 +108,9 @@ _FEW = 3
 def format_outcomes(outcomes: Iterable[Outcome], artifact: str) -> str:
     """Return one line for each entity, or one for many entities with the same result."""
     by_result: dict[str, list[str]] = {}
-    for one in outcomes:
-        result = ": ".join(filter(None, (one.status, one.error, one.message)))
-        by_result.setdefault(result, []).append(one.entity)
+    for outcome in outcomes:
+        result = ": ".join(filter(None, (outcome.status, outcome.error, outcome.message)))
+        by_result.setdefault(result, []).append(outcome.entity)
     lines = []
     for result, entities in by_result.items():
         more = len(entities) - 1

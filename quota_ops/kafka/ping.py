@@ -87,7 +87,7 @@ def ping(
     finally:
         client.close()
     registered = requests.parse_registered()
-    live = {one.id for one in found.brokers}
+    live = {broker.id for broker in found.brokers}
     return ClusterPing(
         found.cluster_id,
         connection.principal,
@@ -141,7 +141,7 @@ class _Requests:
     def wait(self, seconds: float) -> None:
         """Wait until every request has ended, including those sent meanwhile, or for `seconds`."""
         self._waited, deadline = seconds, time.monotonic() + seconds
-        while not all(one.is_done for one in self._futures.values()):
+        while not all(future.is_done for future in self._futures.values()):
             left = deadline - time.monotonic()
             if left <= 0:
                 return
@@ -149,13 +149,13 @@ class _Requests:
 
     def responses(self, name: str) -> list[Any]:
         """Return the responses to a request, from the brokers that sent one."""
-        ended = [one for (_, sent), one in self._futures.items() if sent == name]
-        return [one.value for one in ended if one.succeeded()]
+        ended = [future for (_, sent), future in self._futures.items() if sent == name]
+        return [future.value for future in ended if future.succeeded()]
 
     def parse_registered(self) -> tuple[Registered, ...] | None:
         """Return the brokers that the cluster has registered; None when no broker lists them."""
         found = map(parse_registered, self.responses("cluster"))
-        return next((one for one in found if one is not None), None)
+        return next((registered for registered in found if registered is not None), None)
 
     def describe_broker(self, broker: Broker) -> BrokerPing:
         """Return one broker's response and how long it took."""
@@ -188,13 +188,13 @@ class _Requests:
 
 def _list_brokers(cluster: ClusterDescription, requests: _Requests) -> Iterator[BrokerPing]:
     """Yield the queried brokers; if only the bootstrap address was queried, then the others."""
-    queried = [requests.describe_broker(one) for one in cluster.endpoints]
+    queried = [requests.describe_broker(endpoint) for endpoint in cluster.endpoints]
     yield from queried
-    identified = {one.facts.id for one in queried}
+    identified = {broker.facts.id for broker in queried}
     if cluster.bootstrap:
-        for one in cluster.brokers:
-            if one.id not in identified:
-                yield BrokerPing(BrokerFacts(one.id, one.address))
+        for broker in cluster.brokers:
+            if broker.id not in identified:
+                yield BrokerPing(BrokerFacts(broker.id, broker.address))
 
 
 def _check_granted(response: Any) -> tuple[bool | None, str | None]:
@@ -221,7 +221,9 @@ def _find_mode(versions: Iterable[Any], configs: Iterable[Any]) -> Mode | None:
 
     Only KRaft finalizes a metadata.version (KIP-778); ZooKeeper's address is a broker setting.
     """
-    features = (feature.name for one in versions for feature in one.finalized_features)
+    features = (feature.name for version in versions for feature in version.finalized_features)
     if METADATA_VERSION in features:
         return Mode.KRAFT
-    return Mode.ZOOKEEPER if any(parse_configs(one).get(ZOOKEEPER) for one in configs) else None
+    return (
+        Mode.ZOOKEEPER if any(parse_configs(config).get(ZOOKEEPER) for config in configs) else None
+    )

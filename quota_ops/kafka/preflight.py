@@ -75,7 +75,7 @@ def preflight(
             f"Check bootstrap.servers ({connection.place('bootstrap.servers')}) and cluster_id "
             "in cluster.yaml. Nothing was read or changed.",
         )
-    brokers = ", ".join(one.label for one in found.brokers)
+    brokers = ", ".join(broker.label for broker in found.brokers)
     _log.info("connection %s: cluster %s, %s", connection.name, found.cluster_id, brokers)
     return found
 
@@ -89,7 +89,7 @@ def _describe_by_bootstrap(connection: Connection) -> ClusterDescription:
         return describe_by_bootstrap(connection, _DEADLINE)
     except (ClusterTrouble, InvalidInput) as trouble:
         _, failures = _query(connection)
-        first = [one for one in failures if one.broker is None]
+        first = [failure for failure in failures if failure.broker is None]
         raise (_explain_failures(connection, first) if first else trouble) from None
 
 
@@ -200,7 +200,7 @@ def _explain_failures(connection: Connection, failures: list[Failure]) -> Cluste
             "A broker that is starting, or has lost its controllers, responds this way. Try again.",
         )
     # Advertised addresses fail last; a wrong password explains more than another broker's timeout.
-    lasting = [one for one in failures if not find_cause(one).passes] or failures
+    lasting = [failure for failure in failures if not find_cause(failure).passes] or failures
     failure, why = lasting[-1], None
     if "certificate verify failed" in failure.words:  # librdkafka does not log why
         why = explain_distrust(connection.properties, failure.address, _LOOKUP)
@@ -239,7 +239,7 @@ def explain_unusable(connection: Connection, words: str) -> InvalidInput:
                 f"{start}is encrypted with a password other than {_PASSWORD} in {place}."
             )
         return InvalidInput(f"{start}is encrypted, and {_PASSWORD} is not set.")
-    if any(one in why for one in _NO_PEM):
+    if any(text in why for text in _NO_PEM):
         what = "key" if name.startswith("ssl.key.") else "certificate"
         return InvalidInput(f"{start}contains no {what} in PEM format.")
     return InvalidInput(f"{start}cannot be used: {why}.")

@@ -94,7 +94,7 @@ def start_s3(
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     config = folder / "identities.json"
     config.touch(mode=0o600)
-    config.write_text(json.dumps({"identities": [_identity(*one) for one in actions.items()]}))
+    config.write_text(json.dumps({"identities": [_identity(*item) for item in actions.items()]}))
     ports = _choose_ports(list(earlier.ports.values()) if earlier else [0] * len(_NAMES))
     mark = _build_mark(folder)
     command = (
@@ -150,7 +150,7 @@ def _choose_ports(wanted: Sequence[int]) -> dict[str, int]:
     """Return a port for each name: the wanted one, or another if it is taken."""
     with ExitStack() as stack:
         taken = [stack.enter_context(_bind(port)) for port in wanted]
-        return dict(zip(_NAMES, (one.getsockname()[1] for one in taken), strict=True))
+        return dict(zip(_NAMES, (reserved.getsockname()[1] for reserved in taken), strict=True))
 
 
 def _bind(port: int) -> socket.socket:

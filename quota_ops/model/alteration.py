@@ -38,7 +38,12 @@ def group_alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
 
 def count_altered(keys: Collection[Key], outcomes: Iterable[Outcome]) -> int:
     """Return how many of these rows the broker accepted."""
-    return sum((one.entity, key) in keys for one in outcomes if one.was_written for key in one.keys)
+    return sum(
+        (outcome.entity, key) in keys
+        for outcome in outcomes
+        if outcome.was_written
+        for key in outcome.keys
+    )
 
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -58,7 +63,7 @@ def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
         for text in given:
             require_text(option, text)
     changes: list[tuple[str, float | None]] = []
-    for text in (one.strip() for given in add for one in given.split(",")):
+    for text in (part.strip() for given in add for part in given.split(",")):
         key, equals, value = text.partition("=")
         if not equals:
             raise InvalidInput(f"--add {text!r} has no value", "Write KEY=VALUE.")
@@ -141,7 +146,7 @@ def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
 def _change(row: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
     names, key, value = row["entity"], row["key"], row["value"]
     texts = [key, *names, *(name for name in names.values() if name is not None)]
-    if not names or isinstance(value, bool) or not all(isinstance(one, str) for one in texts):
+    if not names or isinstance(value, bool) or not all(isinstance(text, str) for text in texts):
         raise TypeError
     if _SURROGATE.search("".join(texts)):
         raise ValueError("Half a surrogate pair is not text.")

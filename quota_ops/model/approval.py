@@ -68,7 +68,7 @@ class Decision:
     @property
     def guards(self) -> tuple[str, ...]:
         """The names of the guards that were shown."""
-        return tuple(sorted({one.guard for one in self.shown}))
+        return tuple(sorted({guard.guard for guard in self.shown}))
 
     def as_json(self) -> dict[str, Any]:
         """Return the decision and its guards as JSON values, for programs."""
@@ -87,17 +87,17 @@ def select_valid_decisions(
     is valid for `seconds`. So of two runs that are overridden at the same time, both can succeed.
     """
     valid: list[Decision] = []
-    for one in record:
-        if one.said is DecisionKind.REJECTED:
+    for decision in record:
+        if decision.said is DecisionKind.REJECTED:
             valid = []
-        elif one.said is DecisionKind.APPLIED and one.run != run:
+        elif decision.said is DecisionKind.APPLIED and decision.run != run:
             valid = [own for own in valid if own.said is DecisionKind.OVERRIDDEN]
-        elif (one.said is DecisionKind.OVERRIDDEN and one.run == run) or (
-            one.said is DecisionKind.APPROVED and policy is not ApprovalPolicy.NEVER
+        elif (decision.said is DecisionKind.OVERRIDDEN and decision.run == run) or (
+            decision.said is DecisionKind.APPROVED and policy is not ApprovalPolicy.NEVER
         ):
-            valid.append(one)
+            valid.append(decision)
     oldest = now - timedelta(seconds=seconds)
-    return tuple(one for one in valid if datetime.fromisoformat(one.at) > oldest)
+    return tuple(decision for decision in valid if datetime.fromisoformat(decision.at) > oldest)
 
 
 def mark_overridden(
@@ -105,11 +105,11 @@ def mark_overridden(
 ) -> tuple[GuardFinding, ...]:
     """Mark each finding with the reason of the last decision whose author saw that finding."""
     reasons = [
-        next((by.reason for by in reversed(decisions) if one.is_no_worse(by.shown)), None)
-        for one in findings
+        next((by.reason for by in reversed(decisions) if finding.is_no_worse(by.shown)), None)
+        for finding in findings
     ]
     return tuple(
-        replace(one, allowed=reason) for one, reason in zip(findings, reasons, strict=True)
+        replace(guard, allowed=reason) for guard, reason in zip(findings, reasons, strict=True)
     )
 
 

@@ -37,11 +37,11 @@ class PastPlan(NamedTuple):
 
     def merge(self, later: "PastPlan") -> "PastPlan":
         """Return the plan with a later run of the same writes."""
-        counted = [one for one in (self.clients, later.clients) if one is not None]
+        counted = [effects for effects in (self.clients, later.clients) if effects is not None]
         return self._replace(
             runs=self.runs + later.runs,
             risks={**later.risks, **self.risks},
-            clients=max(counted, key=lambda one: one.total.losing, default=None),
+            clients=max(counted, key=lambda effects: effects.total.losing, default=None),
         )
 
 
@@ -60,20 +60,24 @@ def list_plans(ends: Iterable[HistoryRow]) -> tuple[PastPlan, ...]:
         found.setdefault((row.ended, row.cluster, row.run), []).append(row)
     plans: dict[str, list[PastPlan]] = {}
     for _, rows in sorted(found.items()):
-        for one in _read_plan(rows):
-            of_cluster = plans.setdefault(one.cluster, [])
-            if of_cluster and of_cluster[-1].writes == one.writes:
-                of_cluster[-1] = of_cluster[-1].merge(one)
+        for plan in _read_plan(rows):
+            of_cluster = plans.setdefault(plan.cluster, [])
+            if of_cluster and of_cluster[-1].writes == plan.writes:
+                of_cluster[-1] = of_cluster[-1].merge(plan)
             else:
-                of_cluster.append(one)
+                of_cluster.append(plan)
     return tuple(
-        sorted((one for some in plans.values() for one in some), key=lambda one: one.first.ended)
+        sorted(
+            (plan for some in plans.values() for plan in some), key=lambda plan: plan.first.ended
+        )
     )
 
 
 def _read_plan(rows: Sequence[HistoryRow]) -> Iterator[PastPlan]:
     run = next((row for row in rows if row.entity is None), None)
-    writes = tuple(sorted(map(_to_difference, filter(_is_written, rows)), key=lambda one: one.id))
+    writes = tuple(
+        sorted(map(_to_difference, filter(_is_written, rows)), key=lambda difference: difference.id)
+    )
     if run is not None and run.declared is not None and writes:
         owners = {row.owner: row.owned or 0 for row in rows if row.entity is not None}
         earlier = EarlierRuns(run.owned or 0, owners, policy=None, commits=())
@@ -117,16 +121,16 @@ def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...
     guards of limits see only the values of a row that is not in its `risks`.
     """
     return tuple(
-        Blocked(one, finding, _count_owners(one, finding, policy))
-        for one in plans
+        Blocked(plan, finding, _count_owners(plan, finding, policy))
+        for plan in plans
         for finding in judge(
-            one.writes,
+            plan.writes,
             policy=policy,
             commit=None,
-            desired=one.first.declared or 0,
-            earlier=one.earlier,
-            risks=one.risks,
-            clients=one.clients,
+            desired=plan.first.declared or 0,
+            earlier=plan.earlier,
+            risks=plan.risks,
+            clients=plan.clients,
         )
     )
 
@@ -134,16 +138,16 @@ def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...
 def count_stopped_then(plans: Iterable[PastPlan]) -> int:
     """Return how many plans a guard that is not tried blocked at the time, overridden or not."""
     return sum(
-        not one.not_tried.isdisjoint(
-            f"{one.first.blocked_by or ''},{one.first.overridden or ''}".split(",")
+        not plan.not_tried.isdisjoint(
+            f"{plan.first.blocked_by or ''},{plan.first.overridden or ''}".split(",")
         )
-        for one in plans
+        for plan in plans
     )
 
 
 def count_unknown(plans: Sequence[PastPlan]) -> tuple[int, int]:
     """Return how many plans lack counts of clients, and how many lack effects of their writes."""
-    without_clients = sum(one.clients is None for one in plans)
+    without_clients = sum(plan.clients is None for plan in plans)
     without_effects = sum(
         not plan.risks.keys() >= {row.id for row in plan.writes} for plan in plans
     )
@@ -157,4 +161,4 @@ def _count_owners(
     for row in plan.writes:
         if is_blocked_by(finding.guard, row, policy, plan.risks.get(row.id)):
             counts[row.owner] = counts.get(row.owner, 0) + 1
-    return tuple(sorted(counts.items(), key=lambda one: (-one[1], str(one[0]))))
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))))

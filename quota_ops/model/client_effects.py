@@ -91,6 +91,6 @@ class InventoryEffects:
     @property
     def total(self) -> OwnerEffects:
         """The numbers of all owners together."""
-        columns = zip(*(one[1:] for one in self.owners), strict=True)
+        columns = zip(*(owner[1:] for owner in self.owners), strict=True)
         numbers = [sum(column) for column in columns] or [0] * (len(OwnerEffects._fields) - 1)
         return OwnerEffects(None, *numbers)

@@ -46,4 +46,6 @@ class ClusterFacts:
 
         Such a class replaces Kafka's own decision on limits, and may ignore stored ones (KIP-257).
         """
-        return tuple(sorted({one.callback_class for one in self.brokers if one.callback_class}))
+        return tuple(
+            sorted({broker.callback_class for broker in self.brokers if broker.callback_class})
+        )

@@ -57,10 +57,10 @@ class Repository:
         name = _check_address(address)
         if "{" in address or "}" in address:
             _check_placeholders(address)
-            host = next((one for one in _HOSTS if address.endswith(one.line)), None)
+            host = next((host for host in _HOSTS if address.endswith(host.line)), None)
             return cls.on(host, address.removesuffix(host.line)) if host else cls(address)
         labels = name.split(".")
-        host = next((one for one in _HOSTS if not {*one.names}.isdisjoint(labels)), None)
+        host = next((host for host in _HOSTS if not {*host.names}.isdisjoint(labels)), None)
         if host is None:
             raise ValueError(f"The name of {name} does not show which kind of code host it is.")
         _check_first_page(host, address)
@@ -127,9 +127,9 @@ def _check_first_page(host: Host, address: str) -> None:
 
 def _check_placeholders(address: str) -> None:
     rest = address
-    for one in _PLACEHOLDERS:
-        rest = rest.replace(one, "")
-    missing = [one for one in _PLACEHOLDERS[:2] if one not in address]
+    for placeholder in _PLACEHOLDERS:
+        rest = rest.replace(placeholder, "")
+    missing = [placeholder for placeholder in _PLACEHOLDERS[:2] if placeholder not in address]
     if "{" in rest or "}" in rest:
         raise ValueError(f"The only placeholders are {', '.join(_PLACEHOLDERS)}.")
     if missing:

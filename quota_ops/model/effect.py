@@ -155,31 +155,31 @@ class Effect(NamedTuple):
         """
         if len(self.classes) != 1 or any(self[1:5]):
             return False
-        one = self.classes[0]
-        if self.risk not in (NO_RISK, one.judge(key)):  # none: it restores what was verified
+        effect = self.classes[0]
+        if self.risk not in (NO_RISK, effect.judge(key)):  # none: it restores what was verified
             return False
-        is_named = one.sends_client_id is None and (one.user or one.address) is not None
-        if not is_named or one.after is None:
+        is_named = effect.sends_client_id is None and (effect.user or effect.address) is not None
+        if not is_named or effect.after is None:
             return False
-        if one.before is None:
-            return one.change(key) is LimitChange.NEWLY_LIMITED
-        return one.before.entity == one.after.entity
+        if effect.before is None:
+            return effect.change(key) is LimitChange.NEWLY_LIMITED
+        return effect.before.entity == effect.after.entity
 
     def cuts(self, key: str) -> bool:
         """Return whether it cuts the limit of a class."""
-        return any(one.change(key) is LimitChange.CUT for one in self.classes)
+        return any(client_class.change(key) is LimitChange.CUT for client_class in self.classes)
 
     def find_deepest_cut(self, key: str) -> float:
         """Return by how many percent the limit of a shown class is cut at most; 0 if none is."""
-        return max((one.judge(key).cut for one in self.classes), default=0.0)
+        return max((client_class.judge(key).cut for client_class in self.classes), default=0.0)
 
     def as_json(self, key: str) -> dict[str, Any]:
         """Return the effect on limits of `key` as JSON values; each class has its `change` too."""
         classes = [
-            one._asdict()
-            | {"before": _limit_json(one.before), "after": _limit_json(one.after)}
-            | {"change": one.change(key)}
-            for one in self.classes
+            client_class._asdict()
+            | {"before": _limit_json(client_class.before), "after": _limit_json(client_class.after)}
+            | {"change": client_class.change(key)}
+            for client_class in self.classes
         ]
         return self._asdict() | {"classes": classes, "risk": self.risk._asdict()}
 

@@ -186,9 +186,13 @@ class InvalidDesiredState(InvalidInput):
         unlisted: int = 0,
         files_with_problems: int = 0,
     ) -> None:
-        self.problems = tuple(sorted(problems, key=lambda one: (one.file, one.line, one.column)))
+        self.problems = tuple(
+            sorted(problems, key=lambda problem: (problem.file, problem.line, problem.column))
+        )
         self.findings = tuple(findings)
-        self.files_with_problems = max(files_with_problems, len({one.file for one in problems}))
+        self.files_with_problems = max(
+            files_with_problems, len({problem.file for problem in problems})
+        )
         self.files = max(files, self.files_with_problems)
         self.quotas = quotas
         self.unlisted = unlisted
@@ -197,7 +201,9 @@ class InvalidDesiredState(InvalidInput):
 
     def adding(self, problems: Sequence[Problem]) -> "InvalidDesiredState":
         """Return the same error with further problems, which concern whole files."""
-        new = len({one.file for one in problems} - {one.file for one in self.problems})
+        new = len(
+            {problem.file for problem in problems} - {problem.file for problem in self.problems}
+        )
         return InvalidDesiredState(
             (*self.problems, *problems),
             files=self.files + new,

@@ -53,7 +53,7 @@ class EntityFilter:
             return other.overlaps(self)
         pairs = self._pairs(other)
         return pairs is not None and all(
-            one == two or Match.ANY in {one.match, two.match} for one, two in pairs
+            pair == two or Match.ANY in {pair.match, two.match} for pair, two in pairs
         )
 
     def covers(self, other: "EntityFilter | EntityGroup") -> bool:
@@ -61,7 +61,7 @@ class EntityFilter:
         if isinstance(other, EntityGroup):
             return all(self.accepts(Entity.parse(name)) for name in other.entities)
         pairs = self._pairs(other)
-        return pairs is not None and all(one in (two, _any(one)) for one, two in pairs)
+        return pairs is not None and all(pair in (two, _any(pair)) for pair, two in pairs)
 
     def _pairs(self, other: "EntityFilter") -> list[tuple[FilterPart, FilterPart]] | None:
         """Return the parts of both filters, paired by type; None if their types differ."""
@@ -132,16 +132,18 @@ class FilterIndex:
         self._single: dict[Entity, EntityFilter] = {}
         self._whole: dict[tuple[str, ...], EntityFilter] = {}
         self._partly: dict[tuple[tuple[str, ...], str, str | None], EntityFilter] = {}
-        for one in filters:
-            matches = {part.match for part in one.parts}
-            types = tuple(part.type for part in one.parts)
+        for entity_filter in filters:
+            matches = {part.match for part in entity_filter.parts}
+            types = tuple(part.type for part in entity_filter.parts)
             if Match.ANY not in matches:
-                self._single[Entity.of({part.type: part.name for part in one.parts})] = one
+                self._single[Entity.of({part.type: part.name for part in entity_filter.parts})] = (
+                    entity_filter
+                )
             elif matches == {Match.ANY}:
-                self._whole[types] = one
+                self._whole[types] = entity_filter
             else:
-                (named,) = (part for part in one.parts if part.match is not Match.ANY)
-                self._partly[types, named.type, named.name] = one
+                (named,) = (part for part in entity_filter.parts if part.match is not Match.ANY)
+                self._partly[types, named.type, named.name] = entity_filter
 
     def find_match(self, entity: Entity) -> EntityFilter | None:
         """Return a filter that the entity matches, or None."""

@@ -22,9 +22,9 @@ class FleetHistory(NamedTuple):
     def group_days(self) -> Mapping[str, Sequence[DayHistory]]:
         """Return the days of each cluster on which a run compared it."""
         found: dict[str, list[DayHistory]] = defaultdict(list)
-        for one in self.days:
-            if one.declared is not None:
-                found[one.cluster].append(one)
+        for day in self.days:
+            if day.declared is not None:
+                found[day.cluster].append(day)
         return found
 
 
@@ -38,17 +38,19 @@ class OwnerTotal(NamedTuple):
 
 def rank_quotas(quotas: Iterable[QuotaHistory]) -> list[QuotaHistory]:
     """Return the quotas that drifted most often first."""
-    return sorted(quotas, key=lambda one: (-one.drifts, -one.times_seen, one.cluster, one.entity))
+    return sorted(
+        quotas, key=lambda quota: (-quota.drifts, -quota.times_seen, quota.cluster, quota.entity)
+    )
 
 
 def rank_owners(quotas: Iterable[QuotaHistory]) -> list[OwnerTotal]:
     """Return the owners whose quotas drifted most often first, without "no owner"."""
     times: dict[str, list[int]] = defaultdict(list)
-    for one in quotas:
-        if one.owner is not None:
-            times[one.owner].append(one.drifts)
+    for quota in quotas:
+        if quota.owner is not None:
+            times[quota.owner].append(quota.drifts)
     totals = (OwnerTotal(owner, len(each), sum(each)) for owner, each in times.items())
-    return sorted(totals, key=lambda one: (-one.times, -one.quotas, one.owner))
+    return sorted(totals, key=lambda total: (-total.times, -total.quotas, total.owner))
 
 
 def compute_share(in_sync: int, declared: int) -> float | None:

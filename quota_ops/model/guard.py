@@ -115,11 +115,11 @@ class GuardFinding:
         plan's digest covers the values of the rows, and therefore the depth of a cut.
         """
         return any(
-            one.guard == self.guard
-            and one.subject == self.subject
-            and self.rows <= one.rows
-            and (self.share or 0.0) <= (one.share or 0.0)
-            for one in shown
+            guard.guard == self.guard
+            and guard.subject == self.subject
+            and self.rows <= guard.rows
+            and (self.share or 0.0) <= (guard.share or 0.0)
+            for guard in shown
         )
 
 
@@ -153,8 +153,8 @@ def format_blocking(guards: Iterable[GuardFinding], repairs: str = "") -> tuple[
     if repairs:
         wait = f"A run writes only repairs of drift, {repairs}; all other changes wait"
     return (
-        "; ".join(f"{one.guard}: {one.message}" for one in blocking),
-        f"{wait}. To override: " + format_override(*(one.guard for one in blocking)),
+        "; ".join(f"{guard.guard}: {guard.message}" for guard in blocking),
+        f"{wait}. To override: " + format_override(*(guard.guard for guard in blocking)),
     )
 
 
@@ -162,7 +162,7 @@ def idle_words(
     allow: Iterable[str], guards: Iterable[GuardFinding], option: str = "--allow"
 ) -> str | None:
     """Return a note that names the allowed guards that did not block; None if there are none."""
-    idle = [name for name in dict.fromkeys(allow) if name not in {one.guard for one in guards}]
+    idle = [name for name in dict.fromkeys(allow) if name not in {guard.guard for guard in guards}]
     if not idle:
         return None
     which = plural(len(idle), "that guard", "those guards")

@@ -69,7 +69,7 @@ class EarlierRuns:
     @property
     def policies(self) -> tuple[Policy, ...]:
         """The policies whose stricter values count beside those of the plan's own policy."""
-        return tuple(one for one in (*(self.others or ()), self.policy) if one is not None)
+        return tuple(policy for policy in (*(self.others or ()), self.policy) if policy is not None)
 
     @property
     def strict_policy(self) -> Policy | None:
@@ -189,7 +189,9 @@ def _by_kind(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
 
 
 def _unprotected(writes: Sequence[Difference], policy: Policy, earlier: EarlierRuns) -> Findings:
-    tests = [build_unprotected_filter(policy, one) for one in earlier.policies]
+    tests = [
+        build_unprotected_filter(policy, earlier_policy) for earlier_policy in earlier.policies
+    ]
     rows = [row for row in writes if any(is_unprotected(row) for is_unprotected in tests)]
     if rows:
         words = f"would change, although excluded by the {earlier.source} policy"

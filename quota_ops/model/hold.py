@@ -46,11 +46,11 @@ def select_current_holds(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ..
 
     A release ends a hold immediately, also if the clock of the machine that recorded it is ahead.
     """
-    last = {one.who: one for one in holds}
-    return tuple(one for one in last.values() if one.until > now and not one.is_release)
+    last = {hold.who: hold for hold in holds}
+    return tuple(hold for hold in last.values() if hold.until > now and not hold.is_release)
 
 
 def find_hold(holds: Sequence[Hold], entity: Entity) -> Hold | None:
     """Return the hold on an entity that lasts longest; None if the entity is not held."""
-    found = (one for one in holds if one.who.accepts(entity))
-    return max(found, key=lambda one: one.until, default=None)
+    found = (hold for hold in holds if hold.who.accepts(entity))
+    return max(found, key=lambda hold: hold.until, default=None)

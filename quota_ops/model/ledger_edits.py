@@ -173,7 +173,7 @@ def forget_impossible(
     the verified one: otherwise it has just come back, however old it is.
     """
     periods = {INTENDED: memory.late_writes, CLEARED: memory.cleared}
-    first = {state: iso_utc(now - timedelta(seconds=one)) for state, one in periods.items()}
+    first = {state: iso_utc(now - timedelta(seconds=period)) for state, period in periods.items()}
     for key, row in list(rows.items()):
         if row.state != VERIFIED and row.at < first[row.state]:
             known = rows.get((*row.id, VERIFIED))

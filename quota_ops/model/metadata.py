@@ -45,4 +45,4 @@ class Metadata:
     @property
     def missed(self) -> tuple[Absent, ...]:
         """The absent brokers that cluster.yaml does not list as retired."""
-        return tuple(one for one in self.absent if one.retired is None)
+        return tuple(broker for broker in self.absent if broker.retired is None)

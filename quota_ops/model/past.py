@@ -51,5 +51,5 @@ def select_past(
 ) -> Past:
     """Return the history of the rows that differ, and of the newest `most` days."""
     wanted = {row.id for row in rows}
-    found = {Key(one.entity, one.key): one for one in quotas}
+    found = {Key(quota.entity, quota.key): quota for quota in quotas}
     return Past({key: found[key] for key in sorted(wanted & found.keys())}, tuple(days)[-most:])

@@ -66,31 +66,33 @@ class ClusterPing:
     @property
     def missed(self) -> tuple[Absent, ...]:
         """The absent brokers that should have responded."""
-        counted = (one for one in self.absent if one.retired is None)
+        counted = (broker for broker in self.absent if broker.retired is None)
         return () if self.bootstrap else tuple(counted)
 
     @property
     def unreached(self) -> tuple[int, ...]:
         """The brokers that did not respond at all at the address that they advertise."""
         unreachable = [
-            one.facts.id for one in self.brokers if one.error and one.facts.version is None
+            broker.facts.id
+            for broker in self.brokers
+            if broker.error and broker.facts.version is None
         ]
         return () if self.bootstrap else tuple(unreachable)
 
     @property
     def facts(self) -> ClusterFacts:
         """The facts that the brokers reported about themselves."""
-        return ClusterFacts(tuple(one.facts for one in self.brokers), self.principal)
+        return ClusterFacts(tuple(broker.facts for broker in self.brokers), self.principal)
 
     @property
     def exit_code(self) -> int:
         """3 if a broker or a needed response is missing, 1 if a needed right is missing, else 0."""
-        unknown = any(one.needed and one.granted is None for one in self.rights)
-        if unknown or self.missed or any(one.error for one in self.brokers):
+        unknown = any(right.needed and right.granted is None for right in self.rights)
+        if unknown or self.missed or any(broker.error for broker in self.brokers):
             return ClusterTrouble.exit_code
         return Refused.exit_code if self.missing else 0
 
     @property
     def missing(self) -> tuple[Right, ...]:
         """The rights that an administrator has to grant before quota-ops can do all its work."""
-        return tuple(one for one in self.rights if one.needed and one.granted is False)
+        return tuple(right for right in self.rights if right.needed and right.granted is False)

@@ -95,7 +95,7 @@ class Plan:
     @property
     def refused(self) -> tuple[GuardFinding, ...]:
         """The guards that are not overridden."""
-        return tuple(one for one in self.guards if one.allowed is None)
+        return tuple(guard for guard in self.guards if guard.allowed is None)
 
     @cached_property
     def repairs(self) -> tuple[Difference, ...]:

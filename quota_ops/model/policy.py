@@ -160,7 +160,7 @@ class Policy:
     @property
     def retired(self) -> dict[int, str]:
         """The reason why each retired broker is ignored, by its id."""
-        return {one.id: one.reason for one in self.retired_brokers}
+        return {broker.id: broker.reason for broker in self.retired_brokers}
 
     def as_json(self) -> dict[str, Any]:
         """Return the policy as JSON values in canonical form, for digests and people."""

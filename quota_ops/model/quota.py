@@ -147,7 +147,9 @@ def _meant_unit(unit: str, number: str) -> str:
     if "bit" in unit.lower() or unit.endswith("bps"):
         return f", which counts bits; a byte has 8{_meant_bits(unit, number)}."
     bare = unit.lower().removesuffix("/sec").removesuffix("/s").removesuffix("ps")
-    meant = [one for one in BYTE_UNITS if bare in {one.lower(), one[:-1].lower(), one[0].lower()}]
+    meant = [
+        unit for unit in BYTE_UNITS if bare in {unit.lower(), unit[:-1].lower(), unit[0].lower()}
+    ]
     return f"; did you mean {' or '.join(meant)}?" if bare and meant else "."
 
 
@@ -215,7 +217,7 @@ def in_byte_unit(value: float) -> tuple[str, str]:
             thousandths, rest = divmod(int(value) * _THOUSANDTHS, factor)
             if rest == 0 and thousandths >= _THOUSANDTHS:
                 candidates.append((_decimal(*divmod(thousandths, _THOUSANDTHS)), unit))
-    return min(candidates, key=lambda one: len(one[0].replace(",", "")))
+    return min(candidates, key=lambda candidate: len(candidate[0].replace(",", "")))
 
 
 def _decimal(whole: int, thousandths: int) -> str:

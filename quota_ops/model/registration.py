@@ -52,12 +52,12 @@ class KnownBrokers:
 
         The registration decides if it is known; otherwise a retired broker is forgotten.
         """
-        counted = {one.id for one in absent if one.retired is None}
-        retired = {one.id for one in absent if one.retired is not None}
+        counted = {broker.id for broker in absent if broker.retired is None}
+        retired = {broker.id for broker in absent if broker.retired is not None}
         ids = {*live, *self.ids} - retired
         if registered is not None:
-            ids = {one.id for one in registered}
-        first = {one: self.absent.get(one, run) for one in sorted(counted)}
+            ids = {broker.id for broker in registered}
+        first = {broker: self.absent.get(broker, run) for broker in sorted(counted)}
         return type(self)(tuple(sorted(ids)), first)
 
 
@@ -80,16 +80,19 @@ def find_absent(
     reasons = retired or {}
     if registered is not None:
         found: dict[int, tuple[str | None, str]] = {
-            one.id: (one.address, "is fenced" if one.fenced else "joined after the run began")
-            for one in registered
+            broker.id: (
+                broker.address,
+                "is fenced" if broker.fenced else "joined after the run began",
+            )
+            for broker in registered
         }
     else:
         found = dict.fromkeys(stalled, (None, "stopped following the metadata"))
         found |= dict.fromkeys(known.ids, (None, "is missing"))
     return tuple(
-        Absent(one, address, _since(why, known.absent.get(one)), reasons.get(one))
-        for one, (address, why) in sorted(found.items())
-        if one not in live
+        Absent(broker, address, _since(why, known.absent.get(broker)), reasons.get(broker))
+        for broker, (address, why) in sorted(found.items())
+        if broker not in live
     )
 
 
@@ -100,11 +103,11 @@ def find_needless(
 
     `registered` is as in `find_absent`; if it is None, only entries of live brokers are returned.
     """
-    known = None if registered is None else {one.id for one in registered}
+    known = None if registered is None else {broker.id for broker in registered}
     return tuple(
-        (one, "is alive" if one in live else "is not registered")
-        for one in sorted(retired)
-        if one in live or (known is not None and one not in known)
+        (broker, "is alive" if broker in live else "is not registered")
+        for broker in sorted(retired)
+        if broker in live or (known is not None and broker not in known)
     )
 
 

@@ -78,7 +78,7 @@ class StageResult(NamedTuple):
 
 def has_not_ended(stages: Iterable[StageResult]) -> bool:
     """Return whether a run has not recorded the end of its writes: it is running, or was killed."""
-    return any(one.status is StageStatus.NOT_ENDED for one in stages)
+    return any(stage.status is StageStatus.NOT_ENDED for stage in stages)
 
 
 class Record(NamedTuple):

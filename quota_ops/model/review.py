@@ -112,7 +112,7 @@ class ClusterReview:
     @property
     def blocking(self) -> tuple[str, ...]:
         """The names of the guards that block, each once."""
-        return tuple(dict.fromkeys(one.guard for one in self.guards))
+        return tuple(dict.fromkeys(guard.guard for guard in self.guards))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -123,10 +123,10 @@ class ClusterReview:
         before = {key.entity for key in self.base.rows} if self.base else set()
         adds_entity = not before.issuperset(key.entity for key in self.declared)
         return tuple(
-            one
-            for one in (self.report.findings if self.report else ())
-            if one.silenced is None
-            if one[:3] not in self.known_findings or (one.entity is None and adds_entity)
+            finding
+            for finding in (self.report.findings if self.report else ())
+            if finding.silenced is None
+            if finding[:3] not in self.known_findings or (finding.entity is None and adds_entity)
         )
 
     def exit_code(self, *, fail_on_guards: bool = True) -> int:
@@ -156,5 +156,5 @@ class Review:
 
     def exit_code(self, *, fail_on_guards: bool = True) -> int:
         """Return the highest exit code of the clusters; 2 for a problem outside them."""
-        codes = [one.exit_code(fail_on_guards=fail_on_guards) for one in self.clusters]
+        codes = [cluster.exit_code(fail_on_guards=fail_on_guards) for cluster in self.clusters]
         return max([0, *codes, *([2] if self.problems else [])])

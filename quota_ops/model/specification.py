@@ -72,7 +72,7 @@ def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
             "no entity is specified", "Add --names user=alice, or --defaults user for the default."
         )
     for kind in dict(parts):
-        if [one for one, _ in parts].count(kind) > 1:
+        if [part for part, _ in parts].count(kind) > 1:
             raise InvalidInput(f"{kind} is specified twice; an entity has one name of each type")
     return Entity.of(dict(parts))
 

@@ -51,4 +51,4 @@ class StorePing:
         """2 if the store is not safe to write, 1 if an operation fails, else 0."""
         if self.is_safe is False:
             return InvalidInput.exit_code
-        return Refused.exit_code if any(one.error for one in self.operations) else 0
+        return Refused.exit_code if any(operation.error for operation in self.operations) else 0

@@ -77,7 +77,7 @@ class Thresholds:
 
     def of(self, name: str) -> Threshold:
         """Return a number of `guards` by its name."""
-        new, strict = (getattr(one.guards, name) for one in (self.policy, self.strict))
+        new, strict = (getattr(policy.guards, name) for policy in (self.policy, self.strict))
         return Threshold(
             strict, "" if new == strict else f" (as {self.source}; now it is {new:,g})"
         )

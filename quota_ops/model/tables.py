@@ -71,8 +71,8 @@ def derive_table(name: str, row: type[Row], **spelled: str) -> Table[Row]:
     columns = []
     for field, hint in get_type_hints(row).items():
         kinds = get_args(hint) or (hint,)
-        kind = next(one for one in kinds if one is not NoneType)
-        type_ = next(_TYPES[one] for one in kind.__mro__ if one in _TYPES)
+        kind = next(member for member in kinds if member is not NoneType)
+        type_ = next(_TYPES[parent] for parent in kind.__mro__ if parent in _TYPES)
         is_added = field in row._field_defaults
         columns.append(Column(spelled.get(field, field), type_, NoneType in kinds, is_added))
     return Table(name, tuple(columns), row)

@@ -32,7 +32,9 @@ def format_percent(share: float) -> str:
     if share.is_integer():
         return f"{share:+,.0f} %"
     from_whole = 2 * abs(share - round(share))
-    digits = next(one for one in count(1) if from_whole * 10**one > 1)  # fewer would be zeros
+    digits = next(
+        places for places in count(1) if from_whole * 10**places > 1
+    )  # fewer would be zeros
     return f"{share:+,.{digits}f} %"
 
 
@@ -58,6 +60,6 @@ def clean_text(text: str) -> str:
     line = " ".join(text.encode(errors="backslashreplace").decode().split())
     if is_visible(line):
         return line
-    if not any(one.isprintable() and one != " " for one in UNSEEN.sub("", line)):
+    if not any(char.isprintable() and char != " " for char in UNSEEN.sub("", line)):
         return ""
-    return "".join(one if is_visible(one) else json.dumps(one)[1:-1] for one in line)
+    return "".join(char if is_visible(char) else json.dumps(char)[1:-1] for char in line)

@@ -42,6 +42,6 @@ def _parse_decimals(name: str) -> str | None:
     """Parse numbers as bytes; the last number fills the rest of the address."""
     *first, last = map(int, name.split("."))
     room = 4 - len(first)
-    if any(one >= _BYTE for one in first) or last >= _BYTE**room:
+    if any(byte >= _BYTE for byte in first) or last >= _BYTE**room:
         return None
     return ".".join(map(str, (*first, *last.to_bytes(room, "big"))))

@@ -46,7 +46,9 @@ class Sides(NamedTuple):
 
     def summarize(self, entity: str) -> tuple[object, ...]:
         """Return what classes must have in common to be one: values, sharing, and whose limits."""
-        return tuple([one and (one.value, one.types, one.entity == entity) for one in self])
+        return tuple(
+            [limit and (limit.value, limit.types, limit.entity == entity) for limit in self]
+        )
 
     def fall_back(self, others: Self) -> Self:
         """Return these limits, and those of `others` on a side without one."""

@@ -137,9 +137,9 @@ def find_effects(
         key: _Effects(key, ChangedLimits(quotas), ownership) for key, quotas in by_key.items()
     }
     return {
-        one: effect
-        for one in changes
-        if one.key in effects and (effect := effects[one.key].find(one.entity)) is not None
+        change: effect
+        for change in changes
+        if change.key in effects and (effect := effects[change.key].find(change.entity)) is not None
     }
 
 
@@ -167,8 +167,8 @@ class _Effects:
         if client_id == NO_CLIENT_ID:
             return Effect(())
         sides = self._limits.decide(user, client_id, entity)
-        one = ClassEffect(sides.before, sides.after, user, client_id, 1)
-        classes = (one,) if sides.come_from(entity) else ()
+        effect = ClassEffect(sides.before, sides.after, user, client_id, 1)
+        classes = (effect,) if sides.come_from(entity) else ()
         risk = self._judge(entity, classes)
         if user:
             return Effect(classes, risk=risk)
@@ -180,32 +180,32 @@ class _Effects:
     def _judge(self, entity: str, classes: Iterable[ClassEffect]) -> Risk:
         """Return the worst that a changed entity does to these classes."""
         worst = NO_RISK
-        for one in classes:
-            if one.before == one.after:
+        for client_class in classes:
+            if client_class.before == client_class.after:
                 continue
-            risk = one.judge(self._key)
-            if (foreign := self._find_foreign_owner(entity, one)) is not None:
+            risk = client_class.judge(self._key)
+            if (foreign := self._find_foreign_owner(entity, client_class)) is not None:
                 risk = risk._replace(foreign=foreign)
             worst = risk if worst is NO_RISK else worst.combine(risk)
         return worst
 
-    def _find_foreign_owner(self, entity: str, one: ClassEffect) -> str | None:
+    def _find_foreign_owner(self, entity: str, effect: ClassEffect) -> str | None:
         """Return the owner of the limit that a class would lose to another owner's quota.
 
         A default belongs to nobody: to be taken out of it is what it is for. A user may be limited
         by a quota of their client id, which names no user: then only a lower limit counts.
         """
-        limit, ownership = one.before, self._ownership
+        limit, ownership = effect.before, self._ownership
         if limit is None or ownership is None or limit.entity in _NOBODY:
             return None
         owner = ownership.before.get(self._at(limit))
         changer = ownership.after.get(Key(entity, self._key))
-        if owner is None or owner == changer or one.change(self._key) is LimitChange.SAME:
+        if owner is None or owner == changer or effect.change(self._key) is LimitChange.SAME:
             return None
-        is_named = one.user is None or self._limits.parts[limit.entity].user == one.user
-        if not is_named and one.after is not None and one.after.value >= limit.value:
+        is_named = effect.user is None or self._limits.parts[limit.entity].user == effect.user
+        if not is_named and effect.after is not None and effect.after.value >= limit.value:
             return None
-        client = one.user or one.client_id or one.address
+        client = effect.user or effect.client_id or effect.address
         if client and changer and ownership.owners.owners:
             by_policy = ownership.owners.find_owner(Entity.parse(client))
             return None if by_policy == changer else owner
@@ -231,7 +231,9 @@ class _Effects:
         ]
         own_ids = limits.own_ids.get(user, {})
         groups: list[tuple[tuple[str, ...], int, Sides]]
-        groups = [((one,), 1, limits.decide(user, one, entity)) for one in own_ids]
+        groups = [
+            ((client_id,), 1, limits.decide(user, client_id, entity)) for client_id in own_ids
+        ]
         # `found` merges equal limits of several quotas, which may have several owners.
         judged = [
             *classes,
@@ -261,8 +263,8 @@ class _Effects:
             summary = sides.summarize(entity)
             same = found.get(summary)
             if same is None:
-                one = ClassEffect(sides.before, sides.after, user, some[0], count, more=some[1:])
-                found[summary] = one
+                effect = ClassEffect(sides.before, sides.after, user, some[0], count, more=some[1:])
+                found[summary] = effect
             else:
                 more = (*same.more, *some)[: MOST_NAMES - 1]
                 found[summary] = same._replace(client_ids=same.client_ids + count, more=more)
@@ -292,7 +294,7 @@ class _Effects:
     def _count_defaults(self, but: Mapping[str, None]) -> int:
         """Return how many client ids have a default, without some."""
         defaults = self._limits.own_ids.get(None, {})
-        return len(defaults) - sum(one in defaults for one in but)
+        return len(defaults) - sum(client_id in defaults for client_id in but)
 
     def _list_default_groups(
         self, but: Mapping[str, None], side: int
@@ -304,14 +306,16 @@ class _Effects:
         """
         if side not in self._groups:
             groups: dict[tuple[object, ...] | None, dict[str, Sides]] = defaultdict(dict)
-            for one in self._limits.own_ids.get(None, {}):
-                sides = self._limits.decide(None, one)
+            for client_id in self._limits.own_ids.get(None, {}):
+                sides = self._limits.decide(None, client_id)
                 limit = sides[side]
-                groups[limit and (limit.value, limit.types)][one] = sides
+                groups[limit and (limit.value, limit.types)][client_id] = sides
             self._groups[side] = sorted(groups.values(), key=len, reverse=True)
         for group in self._groups[side]:
-            count = len(group) - sum(one in group for one in but)
-            if some := tuple(islice((one for one in group if one not in but), MOST_NAMES)):
+            count = len(group) - sum(client_id in group for client_id in but)
+            if some := tuple(
+                islice((client_id for client_id in group if client_id not in but), MOST_NAMES)
+            ):
                 yield some, count, group[some[0]]
 
     def _list_extremes(self, but: Container[str], side: int) -> Iterator[tuple[str, Sides]]:
@@ -324,7 +328,7 @@ class _Effects:
             self._ranked[side] = self._rank_defaults(side)
         for ids, owned in self._ranked[side]:
             for some in (ids, reversed(ids)):
-                yield from islice((one for one in some if one[0] not in but), 1)
+                yield from islice((client for client in some if client[0] not in but), 1)
             yield from owned.list_highest(but)
 
     def _rank_defaults(self, side: int) -> "list[_Ranked]":
@@ -337,11 +341,11 @@ class _Effects:
             by_sharing[is_limited, limit and limit.types].append((client_id, sides))
         ranked: list[_Ranked] = []
         for ids in by_sharing.values():
-            ids.sort(key=lambda one: number_of(self._key, one[1][side]), reverse=True)
+            ids.sort(key=lambda client: number_of(self._key, client[1][side]), reverse=True)
             owned = [
-                (one, owner)
-                for one in ids
-                if (limit := one[1][side]) and limit.entity not in _NOBODY
+                (client, owner)
+                for client in ids
+                if (limit := client[1][side]) and limit.entity not in _NOBODY
                 if self._ownership and (owner := self._ownership.before.get(self._at(limit)))
             ]
             ranked.append((ids, _Owned(owned)))
@@ -370,16 +374,16 @@ class _Owned:
         """Yield the highest of two owners, without some client ids."""
         at, first = 0, None
         while at < len(self._ids):
-            one, owner = self._ids[at]
-            if one[0] in but:
+            client, owner = self._ids[at]
+            if client[0] in but:
                 at += 1
             elif first is None:
-                yield one
+                yield client
                 first, at = owner, self._next_owner[at]
             elif owner == first:
                 at = self._next_owner[at]
             else:
-                yield one
+                yield client
                 return
 
 
@@ -388,7 +392,7 @@ _Ranked = tuple[Sequence[_Default], _Owned]
 
 def _is_anothers(sides: Sides, user: str) -> bool:
     """Return whether no limit, or that of others too, applies to a user before or after."""
-    return any(not one or user not in one.entity for one in sides[:2])
+    return any(not limit or user not in limit.entity for limit in sides[:2])
 
 
 def _first(names: Iterable[str]) -> tuple[str, ...]:

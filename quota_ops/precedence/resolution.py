@@ -106,7 +106,7 @@ class Resolution:
 
     @property
     def _limits(self) -> tuple[Rung, ...]:
-        return tuple(one for one in self.rungs if one.value is not None and not one.escaped)
+        return tuple(rung for rung in self.rungs if rung.value is not None and not rung.escaped)
 
     @property
     def applied(self) -> Rung | None:
@@ -116,7 +116,7 @@ class Resolution:
     @property
     def spellings(self) -> tuple[Rung, ...]:
         """The limits of an address under several spellings; no describe shows which applies."""
-        own = tuple(one for one in self._limits if one.level is IP_LEVEL)
+        own = tuple(limit for limit in self._limits if limit.level is IP_LEVEL)
         return own if len(own) > 1 else ()
 
     @property
@@ -127,7 +127,7 @@ class Resolution:
     @property
     def escaped(self) -> tuple[Rung, ...]:
         """The limits that do not apply because the client has no client id."""
-        return tuple(one for one in self.rungs if one.value is not None and one.escaped)
+        return tuple(rung for rung in self.rungs if rung.value is not None and rung.escaped)
 
 
 class Limits:
@@ -171,9 +171,9 @@ class Limits:
         """
         names, values = {IP: ip}, self._values[key]
         stored = [
-            (normalize_address(name), Rung(IP_LEVEL, one, values[one]))
-            for one in sorted(values, key=str)
-            if one.types == (IP,) and (name := one.as_dict()[IP]) is not None
+            (normalize_address(name), Rung(IP_LEVEL, address, values[address]))
+            for address in sorted(values, key=str)
+            if address.types == (IP,) and (name := address.as_dict()[IP]) is not None
         ]
         wanted = normalize_address(ip)
         rungs = [rung for spelled, rung in stored if spelled == wanted]
@@ -188,7 +188,7 @@ class Limits:
         """Return the limits of types unknown to Apache Kafka that may match the client."""
         return tuple(
             StoredQuota(entity, key, value)
-            for entity, value in sorted(self._values[key].items(), key=lambda one: one[0].text)
+            for entity, value in sorted(self._values[key].items(), key=lambda item: item[0].text)
             if not set(entity.types) <= _KNOWN_TYPES
             and all(_may_match(kind, name, names) for kind, name in entity.parts)
         )
@@ -201,7 +201,7 @@ class Limits:
         types = self._types[key]
         if len(types) == 1:
             return next(iter(types))
-        return next((one.level.types for one in rungs if one.value is not None), _CLIENT)
+        return next((rung.level.types for rung in rungs if rung.value is not None), _CLIENT)
 
 
 def _may_match(kind: str, name: str | None, names: Mapping[str, str]) -> bool:

@@ -55,7 +55,7 @@ class AlterReport:
 
 def alter_screen(report: AlterReport) -> Screen:
     """Return the table of the changed keys, then guards, findings, and the run folder."""
-    outcomes = {one.entity: one for one in report.outcomes}
+    outcomes = {outcome.entity: outcome for outcome in report.outcomes}
     policy = report.policy
     verb = _outcome_words(report) if report.sent else "validated, nothing written"
     heading = line(f"{policy.cluster} ({policy.cluster_id}): {verb}", Tone.STRONG)
@@ -78,7 +78,7 @@ def kept_text(report: AlterReport) -> str:
     """Return the YAML that keeps the written values; empty if Git needs no change."""
     if report.git is None:
         return _GIT_UNKNOWN
-    accepted = {one.entity for one in report.outcomes if one.status is Status.ACCEPTED}
+    accepted = {outcome.entity for outcome in report.outcomes if outcome.status is Status.ACCEPTED}
     written = [row for row in report.rows if report.sent and row.entity in accepted]
     keep = "".join(report.git.to_keep(written))
     return f"\nTo keep it, declare it in Git:\n\nquotas:\n{keep}" if keep else ""
@@ -86,7 +86,7 @@ def kept_text(report: AlterReport) -> str:
 
 def alter_json(report: AlterReport) -> dict[str, Any]:
     """Return the report as one JSON object."""
-    outcomes = {one.entity: one for one in report.outcomes}
+    outcomes = {outcome.entity: outcome for outcome in report.outcomes}
     changes = [
         {
             "entity": row.entity,
@@ -111,7 +111,7 @@ def alter_json(report: AlterReport) -> dict[str, Any]:
         "changed": count_altered(report.changing, report.outcomes) if report.sent else 0,
         "standstill": report.standstill,
         "changes": changes,
-        "guards": [asdict(one) for one in report.guards],
+        "guards": [asdict(guard) for guard in report.guards],
         "findings": findings_json(_find(report)),
     }
 
@@ -122,7 +122,7 @@ def _outcome_words(report: AlterReport) -> str:
         return "nothing changed, the cluster already stored these values"
     if count_altered(report.changing, report.outcomes):
         return "altered"
-    is_unknown = any(one.may_be_written for one in report.outcomes)
+    is_unknown = any(outcome.may_be_written for outcome in report.outcomes)
     return "unknown whether altered" if is_unknown else "not altered"
 
 
@@ -172,5 +172,5 @@ def _row(report: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
             "show it as overriding until it is removed or accepted into Git"
         )
     tone = Tone.OK if accepted else Tone.REFUSAL
-    lines = tuple(line(f"  {escape_text(one)}", Tone.CONTEXT) for one in below)
+    lines = tuple(line(f"  {escape_text(text)}", Tone.CONTEXT) for text in below)
     return Row((*map(Span, cells), Span(words, tone)), lines)

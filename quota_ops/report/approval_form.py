@@ -54,7 +54,7 @@ def _count_by_owner(rows: Sequence[ReportRow]) -> Iterator[str]:
     """Yield a table of the changes of each owner by kind, the most first."""
     numbers = Counter((row.difference.owner or "", row.difference.kind) for row in rows)
     owners = Counter(row.difference.owner or "" for row in rows).most_common()
-    kinds = [kind for kind in Kind if any(kind == one for _, one in numbers)]
+    kinds = [kind for kind in Kind if any(kind == counted for _, counted in numbers)]
     heading = " | ".join(kind.replace("_", " ") for kind in kinds)
     yield f"\n| owner | changes | {heading} |"
     yield "|-" * (len(kinds) + 2) + "|"
@@ -70,11 +70,11 @@ def _format_reasons(plan: Plan) -> Iterator[str]:
     """Yield each reason why the plan needs approval, as a list item."""
     if not plan.refused:
         yield f"- cluster.yaml sets `approval: {plan.policy.approval}`."
-    for one in plan.refused:
-        yield f"- ⚠ **{one.guard}**: {code(one.message)}. {MEANINGS.get(one.guard, '')}"
-    for one in plan.guards:
-        if one.allowed is not None:
-            yield f"- {one.guard}: {code(one.message)}. Overridden: {code(one.allowed)}"
+    for guard in plan.refused:
+        yield f"- ⚠ **{guard.guard}**: {code(guard.message)}. {MEANINGS.get(guard.guard, '')}"
+    for guard in plan.guards:
+        if guard.allowed is not None:
+            yield f"- {guard.guard}: {code(guard.message)}. Overridden: {code(guard.allowed)}"
     if words := repairs_words(plan, code):
         yield f"- {words} All are among the changes above, and no change is written twice."
     if plan.ledger is None:

@@ -51,8 +51,9 @@ def audit_record(report: Report, end: int) -> Json:
         "finished": report.finished,
         "answer": {"word": summary.word, "sentence": summary.sentence},
         "stages": [stage._asdict() for stage in report.stages],
-        "plan": plan and {"digest": plan.digest, "guards": [asdict(one) for one in plan.guards]},
-        "decisions": [one.as_json() for one in report.decisions],
+        "plan": plan
+        and {"digest": plan.digest, "guards": [asdict(guard) for guard in plan.guards]},
+        "decisions": [decision.as_json() for decision in report.decisions],
         "rollback": rollback
         and {name: getattr(rollback, name) for name in ("run", "by", "login", "reason")},
         "brokers": [asdict(broker) for broker in report.brokers],
@@ -100,12 +101,12 @@ def messages(record: Json) -> tuple[bytes, ...]:
 def _parts(changes: Sequence[Json]) -> Iterator[list[Json]]:
     part: list[Json] = []
     size = 0
-    for one in changes:
-        length = len(json.dumps(one))
+    for change in changes:
+        length = len(json.dumps(change))
         if part and size + length > PART_BYTES:
             yield part
             part, size = [], 0
-        part.append(one)
+        part.append(change)
         size += length
     yield part
 

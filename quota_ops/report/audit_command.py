@@ -65,7 +65,7 @@ def format_command_end(end: CommandEnd, number: int) -> Json:
         "answer": None,
         "stages": [stage._asdict() for stage in end.stages],
         "plan": None,
-        "decisions": [one.as_json() for one in end.decisions],
+        "decisions": [decision.as_json() for decision in end.decisions],
         "rollback": None,
         "brokers": [],
         "changes": list(_changes(_KINDS[end.verb], end.record, end.outcomes)),

@@ -23,12 +23,12 @@ def backtest_screen(
     plans: Sequence[PastPlan], blocked: Sequence[Blocked], since: str, policy: str
 ) -> Screen:
     """Return the guards that would have blocked plans, and each of those plans, oldest first."""
-    stopped = len({(one.plan.cluster, one.plan.first.run, one.plan.writes) for one in blocked})
+    stopped = len({(row.plan.cluster, row.plan.first.run, row.plan.writes) for row in blocked})
     head = f"{counted(len(plans), 'plan')} since {since}; the guards of {policy} would have blocked"
     if not blocked:
         return (line(f"{head} none."), line(), *_limitations(plans))
-    names = sorted({one.finding.guard for one in blocked})
-    by_guard = [[one for one in blocked if one.finding.guard == name] for name in names]
+    names = sorted({row.finding.guard for row in blocked})
+    by_guard = [[row for row in blocked if row.finding.guard == name] for name in names]
     return (
         line(f"{head} {stopped:,}."),
         line(),
@@ -37,8 +37,8 @@ def backtest_screen(
         Table(
             _PLANS,
             tuple(
-                Row(_plan_cells(one), (line(f"    {_explain(one)}", Tone.CONTEXT),))
-                for one in blocked
+                Row(_plan_cells(row), (line(f"    {_explain(row)}", Tone.CONTEXT),))
+                for row in blocked
             ),
         ),
         line(),
@@ -61,61 +61,61 @@ def _limitations(plans: Sequence[PastPlan]) -> Screen:
         f"The guards of limits are tried on the values of rows only in {without_effects:,} "
         f"{of_all}: the runs did not record what the writes do to clients.": without_effects,
     }
-    shown = (always, *(one for one, number in sentences.items() if number))
-    return tuple(line(one, Tone.CONTEXT) for one in shown)
+    shown = (always, *(sentence for sentence, number in sentences.items() if number))
+    return tuple(line(text, Tone.CONTEXT) for text in shown)
 
 
-def _explain(one: Blocked) -> str:
-    commit = one.plan.first.commit
-    return one.finding.message + (f"; planned from {named(commit)}" if commit else "")
+def _explain(row: Blocked) -> str:
+    commit = row.plan.first.commit
+    return row.finding.message + (f"; planned from {named(commit)}" if commit else "")
 
 
 def _guard_cells(blocked: Sequence[Blocked]) -> Line:
-    shares = [one.finding.share for one in blocked if one.finding.share is not None]
+    shares = [row.finding.share for row in blocked if row.finding.share is not None]
     return (
         Span(blocked[0].finding.guard, Tone.STRONG),
         Span(f"{len(blocked):,}"),
-        Span(f"{max(one.finding.rows for one in blocked):,}"),
+        Span(f"{max(row.finding.rows for row in blocked):,}"),
         Span(f"{max(shares):g} %" if shares else ""),
     )
 
 
-def _plan_cells(one: Blocked) -> Line:
-    first = one.plan.first
-    if first.overridden and one.finding.guard in first.overridden.split(","):
+def _plan_cells(row: Blocked) -> Line:
+    first = row.plan.first
+    if first.overridden and row.finding.guard in first.overridden.split(","):
         then = "overridden"
-    elif first.blocked_by and one.finding.guard in first.blocked_by.split(","):
+    elif first.blocked_by and row.finding.guard in first.blocked_by.split(","):
         then = "blocked"
     else:
         then = "not blocked"
     return (
         Span(moment(first.ended), Tone.CONTEXT),
-        Span(one.plan.cluster),
+        Span(row.plan.cluster),
         Span(first.run, Tone.CONTEXT),
-        Span(f"{one.plan.runs:,}"),
-        Span(f"{len(one.plan.writes):,}"),
-        Span(one.finding.guard, Tone.REFUSAL),
-        Span(f"{one.finding.rows:,}"),
-        Span(", ".join(f"{owner or 'no owner'} {rows:,}" for owner, rows in one.owners)),
+        Span(f"{row.plan.runs:,}"),
+        Span(f"{len(row.plan.writes):,}"),
+        Span(row.finding.guard, Tone.REFUSAL),
+        Span(f"{row.finding.rows:,}"),
+        Span(", ".join(f"{owner or 'no owner'} {rows:,}" for owner, rows in row.owners)),
         Span(then, Tone.OK if then == "not blocked" else Tone.CHANGE),
     )
 
 
-def blocked_json(one: Blocked) -> dict[str, Any]:
+def blocked_json(row: Blocked) -> dict[str, Any]:
     """Return a plan that a guard would have blocked as JSON values."""
-    first, finding = one.plan.first, one.finding
+    first, finding = row.plan.first, row.finding
     return {
         "first_planned": first.ended,
-        "cluster": one.plan.cluster,
+        "cluster": row.plan.cluster,
         "run": first.run,
         "commit": first.commit,
-        "runs": one.plan.runs,
-        "writes": len(one.plan.writes),
+        "runs": row.plan.runs,
+        "writes": len(row.plan.writes),
         "guard": finding.guard,
         "message": finding.message,
         "rows": finding.rows,
         "share": finding.share,
-        "owners": [{"owner": owner, "rows": rows} for owner, rows in one.owners],
+        "owners": [{"owner": owner, "rows": rows} for owner, rows in row.owners],
         "blocked_by": first.blocked_by,
         "overridden": first.overridden,
     }

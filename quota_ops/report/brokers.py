@@ -10,8 +10,8 @@ def brokers_words(brokers: Sequence[BrokerResult]) -> str:
     """Return how many brokers agree (`2 of 3 brokers agree`); for bootstrap, which responded."""
     if brokers[0].bootstrap:
         return _bootstrap_words(brokers[0])
-    agree = sum(one.agrees for one in brokers)
-    absent = [f"; broker {one.broker} {one.error}" for one in brokers if one.absent]
+    agree = sum(broker.agrees for broker in brokers)
+    absent = [f"; broker {broker.broker} {broker.error}" for broker in brokers if broker.absent]
     verb = "agrees" if 1 in (agree, len(brokers)) else "agree"
     total = f"{agree} of {counted(len(brokers), 'broker')} {verb}"
     skipped = _uncompared_words(brokers[0]) if agree else ""

@@ -25,16 +25,18 @@ class DailyNumber(NamedTuple):
     @property
     def known(self) -> list[tuple[datetime, float]]:
         """The days that have a number; leather fails with dates that are a few days apart."""
-        return [(datetime.fromisoformat(day), one) for day, one in self.days if one is not None]
+        return [
+            (datetime.fromisoformat(day), value) for day, value in self.days if value is not None
+        ]
 
     @property
     def words(self) -> str:
         """The chart in words: its newest, lowest and highest number."""
-        numbers = [one for _, one in self.known]
+        numbers = [value for _, value in self.known]
         if not numbers:
             return f"{self.name}: no numbers"
         newest, least, most = (
-            self.format(one) for one in (numbers[-1], min(numbers), max(numbers))
+            self.format(number) for number in (numbers[-1], min(numbers), max(numbers))
         )
         return f"{self.name}: {newest} now, between {least} and {most} on {len(numbers)} days"
 
@@ -57,7 +59,7 @@ def draw_chart(numbers: DailyNumber, tone: str, width: int = 420, height: int = 
     low, high = _find_bounds(numbers)
     chart.add_y_scale(low, high)
     chart.add_y_axis(
-        ticks=[low, (low + high) / 2, high], tick_formatter=lambda one, *_: numbers.format(one)
+        ticks=[low, (low + high) / 2, high], tick_formatter=lambda tick, *_: numbers.format(tick)
     )
     first, last = known[0][0], known[-1][0]
     chart.add_x_axis(ticks=[first, last], tick_formatter=lambda day, *_: f"{day:%b} {day.day}")
@@ -81,9 +83,9 @@ def draw_sparkline(numbers: DailyNumber, tone: str, width: int = 120, height: in
 
 
 def _find_bounds(numbers: DailyNumber) -> tuple[float, float]:
-    values = [one for _, one in numbers.known]
+    values = [value for _, value in numbers.known]
     if numbers.unit:
-        return next((one for one in _FLOORS if one <= min(values)), 0), 100
+        return next((floor for floor in _FLOORS if floor <= min(values)), 0), 100
     return 0, max(2, *(value + value % 2 for value in values))
 
 
@@ -99,10 +101,10 @@ def _draw(
         "role": "img",
     }
     root = ET.Element("svg", names | {"aria-label": numbers.words})
-    for one in group.iter():
+    for element in group.iter():
         for name in ("fill", "stroke", "font-family", "font-size"):
-            if one.get(name) not in {None, "none", "currentColor"}:
-                del one.attrib[name]  # page.css sets it
+            if element.get(name) not in {None, "none", "currentColor"}:
+                del element.attrib[name]  # page.css sets it
     root.append(group)
     return _markup(ET.tostring(root, encoding="unicode"))
 

@@ -35,13 +35,13 @@ def inventory_words(effects: InventoryEffects | None) -> str:
     return words
 
 
-def _by_verdict(one: OwnerEffects) -> Iterable[tuple[str, int]]:
+def _by_verdict(owner: OwnerEffects) -> Iterable[tuple[str, int]]:
     numbers = (
-        one.newly_limited,
-        one.cut,
-        one.shared_differently,
-        one.raised,
-        one.no_longer_limited,
+        owner.newly_limited,
+        owner.cut,
+        owner.shared_differently,
+        owner.raised,
+        owner.no_longer_limited,
     )
     return zip(_VERDICTS, numbers, strict=True)
 
@@ -106,11 +106,13 @@ def _format_use(row: ClientEffectRow) -> str:
 def _owner_table(effects: InventoryEffects) -> Table:
     rows = [
         (
-            one.owner or "no owner",
-            *map(_format_number, (one.clients, *dict(_by_verdict(one)).values(), one.throttled)),
+            owner.owner or "no owner",
+            *map(
+                _format_number, (owner.clients, *dict(_by_verdict(owner)).values(), owner.throttled)
+            ),
         )
-        for one in effects.owners
-        if one.keys
+        for owner in effects.owners
+        if owner.keys
     ]
     headings = ("owner", "clients", *_VERDICTS, "would be throttled")
     return Table(headings, tuple(Row(tuple(map(Span, row))) for row in rows))

@@ -65,39 +65,57 @@ def list_effects(
     found: Effect, entity: str, key: str, undeclared: Collection[str] = frozenset()
 ) -> list[str]:
     """Return the parts of `format_effect`: for each class of clients, then for all others."""
-    classes = [_format_class(one, entity, key, undeclared) for one in found.classes]
+    classes = [
+        _format_class(client_class, entity, key, undeclared) for client_class in found.classes
+    ]
     return [*classes, *_list_others(found)] if classes else [NO_EFFECT]
 
 
-def _format_class(one: ClassEffect, entity: str, key: str, undeclared: Collection[str]) -> str:
-    change = one.change(key)
-    who = _format_address(one) if entity.startswith(f"{IP}=") else _format_clients(one)
-    return f"{change}: {who}{_format_limits(one, change, entity, key)}{_warn(one, undeclared)}"
+def _format_class(
+    client_class: ClassEffect, entity: str, key: str, undeclared: Collection[str]
+) -> str:
+    change = client_class.change(key)
+    who = (
+        _format_address(client_class)
+        if entity.startswith(f"{IP}=")
+        else _format_clients(client_class)
+    )
+    limits = _format_limits(client_class, change, entity, key)
+    return f"{change}: {who}{limits}{_warn(client_class, undeclared)}"
 
 
-def _warn(one: ClassEffect, undeclared: Collection[str]) -> str:
-    is_left = one.after is not None and one.after.entity in undeclared
+def _warn(client_class: ClassEffect, undeclared: Collection[str]) -> str:
+    is_left = client_class.after is not None and client_class.after.entity in undeclared
     return ", which Git does not declare" if is_left else ""
 
 
-def _format_address(one: ClassEffect) -> str:
-    return _ANY_ADDRESS if one.address is None else f"IP address {_name(one.address)}"
+def _format_address(client_class: ClassEffect) -> str:
+    return (
+        _ANY_ADDRESS
+        if client_class.address is None
+        else f"IP address {_name(client_class.address)}"
+    )
 
 
-def _format_clients(one: ClassEffect) -> str:
-    who = _ANY_USER if one.user is None else f"user {_name(one.user)}"
-    if one.client_id is None:
-        return who if one.sends_client_id is None else f"{_SENDS[one.sends_client_id]}, of {who}"
-    if one.client_ids == 1:
-        return f"client id {_name(one.client_id)} of {who}"
-    return f"{_format_names('client id', (one.client_id, *one.more), one.client_ids)} of {who}"
+def _format_clients(client_class: ClassEffect) -> str:
+    who = _ANY_USER if client_class.user is None else f"user {_name(client_class.user)}"
+    if client_class.client_id is None:
+        return (
+            who
+            if client_class.sends_client_id is None
+            else f"{_SENDS[client_class.sends_client_id]}, of {who}"
+        )
+    if client_class.client_ids == 1:
+        return f"client id {_name(client_class.client_id)} of {who}"
+    names = (client_class.client_id, *client_class.more)
+    return f"{_format_names('client id', names, client_class.client_ids)} of {who}"
 
 
 def _format_names(noun: str, some: Sequence[str], number: int) -> str:
     """Return the first of a number of clients by name: `users alice, bob, carol and 11 more`."""
     if not some:
         return counted(number, noun)
-    names = ", ".join(shortened(_name(one), _LONGEST_NAME) for one in some)
+    names = ", ".join(shortened(_name(name), _LONGEST_NAME) for name in some)
     more = f" and {number - len(some):,} more" if number > len(some) else ""
     return f"{plural(number, noun)} {names}{more}"
 
@@ -106,23 +124,28 @@ def _name(part: str) -> str:
     return part.partition("=")[2]
 
 
-def _format_limits(one: ClassEffect, change: LimitChange, entity: str, key: str) -> str:
+def _format_limits(client_class: ClassEffect, change: LimitChange, entity: str, key: str) -> str:
     """Return the limits; empty if they are the row's own values, which stand beside it."""
     if change is LimitChange.SAME:
-        return f", at {_format_limit(one.after or one.before, entity, key, {})}"
-    if all(limit.entity == entity for limit in (one.before, one.after) if limit):
+        return f", at {_format_limit(client_class.after or client_class.before, entity, key, {})}"
+    if all(limit.entity == entity for limit in (client_class.before, client_class.after) if limit):
         return ""
-    shared = _list_sharing(one) if one.is_shared_differently() and change not in _CLEAR else {}
+    shared = (
+        _list_sharing(client_class)
+        if client_class.is_shared_differently() and change not in _CLEAR
+        else {}
+    )
     before, after = (
-        limit and _format_limit(limit, entity, key, shared) for limit in (one.before, one.after)
+        limit and _format_limit(limit, entity, key, shared)
+        for limit in (client_class.before, client_class.after)
     )
     words = [f"from {before}"] if before else []
     words += [f"to {after}"] if after else []
     return f", {' '.join(words)}"
 
 
-def _list_sharing(one: ClassEffect) -> Sharing:
-    if one.user is None or one.client_ids != 1:
+def _list_sharing(client_class: ClassEffect) -> Sharing:
+    if client_class.user is None or client_class.client_ids != 1:
         return _SHARED
     return {**_SHARED, (CLIENT_ID, USER): "for this client id alone"}
 
@@ -143,7 +166,7 @@ def _list_others(found: Effect) -> Iterator[str]:
         (found.own_addresses, IP, "address"),
     )
     others = [
-        _format_names(noun, [one for one in found.own if one.startswith(f"{kind}=")], number)
+        _format_names(noun, [name for name in found.own if name.startswith(f"{kind}=")], number)
         for number, kind, noun in counts
         if number
     ]

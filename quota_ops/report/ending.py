@@ -18,7 +18,7 @@ def count_ending(report: Report) -> str:
     """
     holds = report.plan.holds if report.plan else ()
     latest = datetime.fromisoformat(report.finished) + SOON
-    ends = [one.until for one in holds if one.until <= latest]
+    ends = [hold.until for hold in holds if hold.until <= latest]
     if not ends:
         return ""
     number, first = len(ends), moment(iso_utc(min(ends)))
@@ -29,5 +29,5 @@ def list_holds(report: Report) -> list[str]:
     """Return each hold in words, the first to end first."""
     if report.plan is None:
         return holds_words(report)
-    holds = sorted(report.plan.holds, key=lambda one: one.until)
-    return [escape_text(f"{one.who.text} is {one.text}") for one in holds]
+    holds = sorted(report.plan.holds, key=lambda hold: hold.until)
+    return [escape_text(f"{hold.who.text} is {hold.text}") for hold in holds]

@@ -46,20 +46,20 @@ def findings_json(findings: Iterable[Finding], under: str = "") -> list[dict[str
     """Return the findings as JSON values, including silenced ones."""
     return [
         {
-            "code": one.code,
-            "severity": CODES[one.code].severity,
-            "entity": one.entity,
-            "key": one.key,
-            "file": (f"{under}/{one.place.file}" if under else one.place.file)
-            if one.place
+            "code": finding.code,
+            "severity": CODES[finding.code].severity,
+            "entity": finding.entity,
+            "key": finding.key,
+            "file": (f"{under}/{finding.place.file}" if under else finding.place.file)
+            if finding.place
             else None,
-            "line": one.place and one.place.line,
-            "column": one.place and one.place.column,
-            "message": one.message,
-            "remedy": one.remedy,
-            "silenced": one.silenced,
+            "line": finding.place and finding.place.line,
+            "column": finding.place and finding.place.column,
+            "message": finding.message,
+            "remedy": finding.remedy,
+            "silenced": finding.silenced,
         }
-        for one in findings
+        for finding in findings
     ]
 
 
@@ -67,9 +67,13 @@ def codes_screen() -> Screen:
     """Return a table of all codes, and how to read about one."""
     rows = (
         Row(
-            (Span(one.code, Tone.STRONG), Span(one.severity, _TONES[one.severity]), Span(one.title))
+            (
+                Span(code.code, Tone.STRONG),
+                Span(code.severity, _TONES[code.severity]),
+                Span(code.title),
+            )
         )
-        for one in CODES.values()
+        for code in CODES.values()
     )
     return (Table(("code", "severity", "what it is"), tuple(rows)), line(), line(EXPLAINED))
 
@@ -87,7 +91,7 @@ def code_screen(code: Code) -> Screen:
         line(code.hurts),
         line(code.remedy),
         line(),
-        *(line(f"  {one}", Tone.CONTEXT) for one in code.example.split("\n")),
+        *(line(f"  {text}", Tone.CONTEXT) for text in code.example.split("\n")),
         line(),
         line(f"Decided by {code.decided_by}."),
         line(HOW_TO_SILENCE.format(silence_of(code)) if code.silenceable else NOT_SILENCED),

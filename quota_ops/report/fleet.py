@@ -38,18 +38,21 @@ class FleetCluster:
     @property
     def numbers(self) -> list[str]:
         """The number of quotas in each status; empty if nothing is known."""
-        return [f"{self.count[one]:,}" if self.count else "" for one in COUNTED]
+        return [f"{self.count[status]:,}" if self.count else "" for status in COUNTED]
 
 
 def as_text(fleet: Fleet) -> str:
     """Return the overview as plain text."""
     clusters = rank_clusters(fleet)
-    rows = [(one.name, one.summary.word, *one.numbers, one.summary.reason) for one in clusters]
+    rows = [
+        (cluster.name, cluster.summary.word, *cluster.numbers, cluster.summary.reason)
+        for cluster in clusters
+    ]
     table = Table(
         ("cluster", "status", *COUNTED, "why"),
         tuple(Row(tuple(Span(text) for text in row)) for row in rows),
     )
-    sections = [block for one in clusters for block in _section(one)]
+    sections = [block for cluster in clusters for block in _section(cluster)]
     return plain((line(describe_fleet(clusters)), line(), table, *sections))
 
 
@@ -62,7 +65,9 @@ def _section(cluster: FleetCluster) -> Screen:
 def rank_clusters(fleet: Fleet) -> list[FleetCluster]:
     """Return the clusters, those that could not be compared first."""
     clusters = [_cluster(name, report) for name, report in fleet]
-    return sorted(clusters, key=lambda one: (WORST_FIRST.index(one.summary.word), one.name))
+    return sorted(
+        clusters, key=lambda cluster: (WORST_FIRST.index(cluster.summary.word), cluster.name)
+    )
 
 
 def _cluster(name: str, report: Report | str) -> FleetCluster:
@@ -77,7 +82,7 @@ def _cluster(name: str, report: Report | str) -> FleetCluster:
 
 def describe_fleet(clusters: Sequence[FleetCluster]) -> str:
     """Return how many clusters have which status, as a sentence."""
-    words = Counter(one.summary.word for one in clusters)
+    words = Counter(cluster.summary.word for cluster in clusters)
     others = [
         f"{number:,} {plural(number, *_STATUS[word])}"
         for word in WORST_FIRST

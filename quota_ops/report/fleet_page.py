@@ -81,7 +81,7 @@ def as_html(
     """
     clusters, history = rank_clusters(fleet), history or FleetHistory()
     reports = {name: report for name, report in fleet if isinstance(report, Report)}
-    finished = max((one.finished for one in reports.values()), default=None)
+    finished = max((report.finished for report in reports.values()), default=None)
     today = {name: _count_now(report) for name, report in reports.items()}
     days = history.group_days()
     total = Counter[RowStatus]()
@@ -99,19 +99,19 @@ def as_html(
         headings=_HEADINGS,
         clusters=[
             _make_line(
-                one,
-                reports.get(one.name),
-                (links or {}).get(one.name),
-                days.get(one.name, ()),
+                cluster,
+                reports.get(cluster.name),
+                (links or {}).get(cluster.name),
+                days.get(cluster.name, ()),
                 history,
             )
-            for one in clusters
+            for cluster in clusters
         ],
         searched=len(clusters) > SEARCHED,
         total=parts,
         charts=list(_draw_totals(history, today, total[RowStatus.DRIFTED], finished)),
-        quotas=[_quota_cells(one) for one in rank_quotas(history.quotas)[:MOST]],
-        owners=[_owner_cells(one) for one in rank_owners(history.quotas)[:MOST]],
+        quotas=[_quota_cells(quota) for quota in rank_quotas(history.quotas)[:MOST]],
+        owners=[_owner_cells(owner) for owner in rank_owners(history.quotas)[:MOST]],
     )
 
 
@@ -130,18 +130,18 @@ def _make_line(
     now = _count_now(report) if report else None
     changed = history.changes.get(cluster.name, "")
     looked = history.looks.get(cluster.name) or (days[-1].date if days else "")
-    shares = [(one.date, compute_share(one.in_sync or 0, one.declared or 0)) for one in days]
+    shares = [(day.date, compute_share(day.in_sync or 0, day.declared or 0)) for day in days]
     if report and now:
         looked = report.looked or report.finished
         shares = [*_before(report, shares), (report.finished[:10], compute_share(*now))]
-    refused = sum(one.refused for one in days)
+    refused = sum(day.refused for day in days)
     counts = [_count_cell(cluster, status) for status in _COUNTED]
     status = cluster.summary.word
     reason = cluster.summary.reason
     others = [
-        f"{number:,} {one}"
-        for one in _OTHERS
-        if one not in reason and (number := cluster.count.get(one, 0))
+        f"{number:,} {status}"
+        for status in _OTHERS
+        if status not in reason and (number := cluster.count.get(status, 0))
     ]
     reasons = (reason, *others, count_ending(report) if report else "")
     return ClusterLine(
@@ -181,7 +181,7 @@ def _count_cell(cluster: FleetCluster, status: RowStatus) -> Cell:
 def _before(
     report: Report, days: Iterable[tuple[str, float | None]]
 ) -> list[tuple[str, float | None]]:
-    return [one for one in days if one[0] < report.finished[:10]]
+    return [day for day in days if day[0] < report.finished[:10]]
 
 
 def _draw_totals(
@@ -192,17 +192,19 @@ def _draw_totals(
 ) -> Iterable[tuple[str, "Markup"]]:
     """Yield the heading and the chart of each total; nothing until there are two days."""
     days: dict[str, list[DayHistory]] = defaultdict(list)
-    for one in history.days:
-        if one.declared is not None and (finished is None or one.date < finished[:10]):
-            days[one.date].append(one)
+    for day in history.days:
+        if day.declared is not None and (finished is None or day.date < finished[:10]):
+            days[day.date].append(day)
     shares = [
         (date, compute_share(sum(d.in_sync or 0 for d in each), sum(d.declared or 0 for d in each)))
         for date, each in days.items()
     ]
-    drifted = [(date, float(sum(one.drifted or 0 for one in each))) for date, each in days.items()]
-    known = [one for one in today.values() if one is not None]
+    drifted = [(date, float(sum(day.drifted or 0 for day in each))) for date, each in days.items()]
+    known = [pair for pair in today.values() if pair is not None]
     if finished and known:
-        now = compute_share(sum(one for one, _ in known), sum(one for _, one in known))
+        now = compute_share(
+            sum(agreeing for agreeing, _ in known), sum(total for _, total in known)
+        )
         shares.append((finished[:10], now))
         drifted.append((finished[:10], float(drifted_today)))
     for name, numbers, tone in (
@@ -213,10 +215,17 @@ def _draw_totals(
             yield name, chart
 
 
-def _quota_cells(one: QuotaHistory) -> tuple[str, ...]:
-    now = f"drifted since {moment(one.drifted_since)}" if one.drifted_since else "in sync"
-    return (one.cluster, one.entity, one.key, one.owner or "", counted(one.drifts, "time"), now)
+def _quota_cells(quota: QuotaHistory) -> tuple[str, ...]:
+    now = f"drifted since {moment(quota.drifted_since)}" if quota.drifted_since else "in sync"
+    return (
+        quota.cluster,
+        quota.entity,
+        quota.key,
+        quota.owner or "",
+        counted(quota.drifts, "time"),
+        now,
+    )
 
 
-def _owner_cells(one: OwnerTotal) -> tuple[str, ...]:
-    return (one.owner, counted(one.quotas, "quota"), counted(one.times, "time"))
+def _owner_cells(owner: OwnerTotal) -> tuple[str, ...]:
+    return (owner.owner, counted(owner.quotas, "quota"), counted(owner.times, "time"))

@@ -70,17 +70,17 @@ def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -
     """Return a row for each day, the newest first, and the quotas that drifted most."""
     drifted = sorted(quotas, key=_rank_drift)
     more = len(drifted) - MOST
-    table = Table(_QUOTA_HEADINGS, tuple(Row(_quota_cells(one)) for one in drifted[:MOST]))
+    table = Table(_QUOTA_HEADINGS, tuple(Row(_quota_cells(quota)) for quota in drifted[:MOST]))
     return (
-        Table(_DAY_HEADINGS, tuple(Row(_day_cells(one)) for one in reversed(days))),
+        Table(_DAY_HEADINGS, tuple(Row(_day_cells(day)) for day in reversed(days))),
         line(),
         *((table,) if drifted else (line("No run found a drifted quota."),)),
         *((line(f"… and {more:,} more, in --format json", Tone.CONTEXT),) if more > 0 else ()),
     )
 
 
-def _rank_drift(one: QuotaHistory) -> tuple[bool, int, int, str, str]:
-    return (one.drifted_since is None, -one.drifts, -one.times_seen, one.entity, one.key)
+def _rank_drift(quota: QuotaHistory) -> tuple[bool, int, int, str, str]:
+    return (quota.drifted_since is None, -quota.drifts, -quota.times_seen, quota.entity, quota.key)
 
 
 def _day_cells(day: DayHistory) -> Line:
@@ -103,18 +103,18 @@ def _count(number: int | None, tone: Tone) -> Span:
     return Span(f"{number:,}" if number else "", tone)
 
 
-def _quota_cells(one: QuotaHistory) -> Line:
-    word = Kind.OVERRIDING if one.kind == Kind.OVERRIDING else Kind.DRIFTED
-    now = f"{word} since {moment(one.drifted_since)}" if one.drifted_since else f"not {word}"
+def _quota_cells(quota: QuotaHistory) -> Line:
+    word = Kind.OVERRIDING if quota.kind == Kind.OVERRIDING else Kind.DRIFTED
+    now = f"{word} since {moment(quota.drifted_since)}" if quota.drifted_since else f"not {word}"
     return (
-        Span(one.entity, Tone.STRONG),
-        Span(one.key),
-        Span(one.owner or ""),
-        Span(f"{one.drifts:,}"),
-        Span(f"{one.times_seen:,}"),
-        Span(moment(one.first_seen), Tone.CONTEXT),
-        Span(now, Tone.REFUSAL if one.drifted_since else Tone.OK),
-        Span(one.set_run or "", Tone.CONTEXT),
+        Span(quota.entity, Tone.STRONG),
+        Span(quota.key),
+        Span(quota.owner or ""),
+        Span(f"{quota.drifts:,}"),
+        Span(f"{quota.times_seen:,}"),
+        Span(moment(quota.first_seen), Tone.CONTEXT),
+        Span(now, Tone.REFUSAL if quota.drifted_since else Tone.OK),
+        Span(quota.set_run or "", Tone.CONTEXT),
     )
 
 
@@ -122,37 +122,37 @@ def entity_screen(
     entity: str, since: str, quotas: Sequence[QuotaHistory], events: Sequence[Event]
 ) -> Screen:
     """Return a sentence for each quota of an entity, and what happened to it, the newest first."""
-    rows = tuple(Row(_event_cells(one)) for one in reversed(events))
+    rows = tuple(Row(_event_cells(event)) for event in reversed(events))
     nothing = line(f"The history has no change or drift of {entity} since {since}.")
     return (
-        *(line(_describe_quota(one)) for one in quotas),
+        *(line(_describe_quota(quota)) for quota in quotas),
         *((line(), Table(_EVENT_HEADINGS, rows)) if rows else (nothing,)),
     )
 
 
-def _describe_quota(one: QuotaHistory) -> str:
-    name = f"{one.entity} {one.key}"
-    if not one.drifts:
+def _describe_quota(quota: QuotaHistory) -> str:
+    name = f"{quota.entity} {quota.key}"
+    if not quota.drifts:
         return f"{name}: no run found it drifted."
-    is_overriding = one.kind == Kind.OVERRIDING
+    is_overriding = quota.kind == Kind.OVERRIDING
     word = Kind.OVERRIDING if is_overriding else Kind.DRIFTED
     last = f"not {word} when last compared"
-    if one.drifted_since:
-        last = f"{word} since {moment(one.drifted_since)} when last compared"
-    times, runs = counted(one.drifts, "time"), counted(one.times_seen, "run")
+    if quota.drifted_since:
+        last = f"{word} since {moment(quota.drifted_since)} when last compared"
+    times, runs = counted(quota.drifts, "time"), counted(quota.times_seen, "run")
     did = f"was {word}" if is_overriding else word
-    return f"{name} {did} {times}, seen by {runs}, first {moment(one.first_seen)}; {last}."
+    return f"{name} {did} {times}, seen by {runs}, first {moment(quota.first_seen)}; {last}."
 
 
-def _event_cells(one: Event) -> Line:
+def _event_cells(event: Event) -> Line:
     return (
-        Span(moment(one.at), Tone.CONTEXT),
-        Span(one.key or ""),
-        Span(one.what, one.tone),
-        Span(_change(one)),
-        Span(one.person),
-        Span(one.run or "", Tone.CONTEXT),
-        Span(short_commit(one.commit) if one.commit else "", Tone.CONTEXT),
+        Span(moment(event.at), Tone.CONTEXT),
+        Span(event.key or ""),
+        Span(event.what, event.tone),
+        Span(_change(event)),
+        Span(event.person),
+        Span(event.run or "", Tone.CONTEXT),
+        Span(short_commit(event.commit) if event.commit else "", Tone.CONTEXT),
     )
 
 
@@ -182,18 +182,18 @@ def change_cells(change: Event) -> Line:
     )
 
 
-def _change(one: Event) -> str:
+def _change(event: Event) -> str:
     """Return the values before and after; then what was found, if that is not what was sent."""
-    if one.key is None or (one.before is None and not (one.was_sent or one.found_by)):
+    if event.key is None or (event.before is None and not (event.was_sent or event.found_by)):
         return ""
-    before, found = format_limit(one.key, one.before), format_limit(one.key, one.found)
-    if not one.was_sent:
-        return f"{before} -> {found}" if one.found_by and found != before else before
-    requested = format_limit(one.key, one.requested)
+    before, found = format_limit(event.key, event.before), format_limit(event.key, event.found)
+    if not event.was_sent:
+        return f"{before} -> {found}" if event.found_by and found != before else before
+    requested = format_limit(event.key, event.requested)
     change = requested if before == requested else f"{before} -> {requested}"
-    if one.found_by is None or (one.found_by == one.run and found == requested):
+    if event.found_by is None or (event.found_by == event.run and found == requested):
         return change
-    return f"{change}; {found} found by {one.found_by}"
+    return f"{change}; {found} found by {event.found_by}"
 
 
 def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Event, ...]:
@@ -210,19 +210,19 @@ _PLAIN = frozenset({Kind.DRIFTED, Kind.OVERRIDING})
 
 
 def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
-    for one in drifts:
-        seen = counted(one.times_seen, "run")
-        what = one.kind if one.kind in _PLAIN else f"drifted ({one.kind.replace('_', ' ')})"
+    for drift in drifts:
+        seen = counted(drift.times_seen, "run")
+        what = drift.kind if drift.kind in _PLAIN else f"drifted ({drift.kind.replace('_', ' ')})"
         yield Event(
-            one.since,
-            one.entity,
-            one.key,
+            drift.since,
+            drift.entity,
+            drift.key,
             f"{what}, seen by {seen}",
-            before=one.desired,
-            found=one.actual,
-            found_by=one.run,
-            owner=one.owner,
-            run=one.run,
+            before=drift.desired,
+            found=drift.actual,
+            found_by=drift.run,
+            owner=drift.owner,
+            run=drift.run,
             tone=Tone.REFUSAL,
         )
 

@@ -44,7 +44,8 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
     """Return the rows of a run that compared, or tried to; the revision is 1."""
     rollback, last = report.rollback, report.decisions[-1] if report.decisions else None
     applied = bool(report.applied) or any(
-        one.stage == "apply" and one.status is not StageStatus.NOT_RUN for one in report.stages
+        stage.stage == "apply" and stage.status is not StageStatus.NOT_RUN
+        for stage in report.stages
     )
     mode = Mode.ROLLBACK if rollback else Mode.APPLY if applied else Mode.LOOK
     run = _NOTHING | {
@@ -101,15 +102,15 @@ def _count_clients(found: InventoryEffects | None) -> tuple[int | None, int | No
 
 
 def _describe_stop(report: Report) -> dict[str, str | None]:
-    for one in report.stages:
-        if one.status in STOPPED:
-            return {"stopped_at": one.stage, "stopped": one.status, "failure": one.message}
+    for stage in report.stages:
+        if stage.status in STOPPED:
+            return {"stopped_at": stage.stage, "stopped": stage.status, "failure": stage.message}
     return {}
 
 
 def _name_guards(guards: tuple[GuardFinding, ...]) -> dict[str, str | None]:
-    blocked = [one.guard for one in guards if one.allowed is None]
-    overridden = [one.guard for one in guards if one.allowed is not None]
+    blocked = [guard.guard for guard in guards if guard.allowed is None]
+    overridden = [guard.guard for guard in guards if guard.allowed is not None]
     return {
         "blocked_by": ",".join(blocked) or None,
         "overridden": ",".join(overridden) or None,
@@ -190,7 +191,7 @@ def list_command_rows(record: Json, end: RunEnd) -> tuple[HistoryRow, ...]:
         "approver": list_approvers(end.decisions),
         "run_reason": record["reason"],
     }
-    stopped = next((one for one in record["stages"] if one["status"] in STOPPED), None)
+    stopped = next((stage for stage in record["stages"] if stage["status"] in STOPPED), None)
     why = stopped and {
         "stopped_at": stopped["stage"],
         "stopped": stopped["status"],
@@ -205,24 +206,24 @@ def list_command_rows(record: Json, end: RunEnd) -> tuple[HistoryRow, ...]:
 
 
 def _list_changes(record: Json, settlement: Settlement | None) -> Iterator[dict[str, Any]]:
-    for one in record["changes"]:
+    for change in record["changes"]:
         before, after = (
-            None if one[name] is None else float(one[name]) for name in ("before", "after")
+            None if change[name] is None else float(change[name]) for name in ("before", "after")
         )
-        row, by = Key(one["entity"], one["key"]), record["run"]
+        row, by = Key(change["entity"], change["key"]), record["run"]
         found: tuple[float | None, str | None] = (before, by)  # when it was validated or adopted
         if settlement and row in settlement.found:
             found = settlement.found[row], settlement.by
-        elif record["verb"] == Mode.RELEASE or one["outcome"] in {*DONE, Status.UNKNOWN}:
+        elif record["verb"] == Mode.RELEASE or change["outcome"] in {*DONE, Status.UNKNOWN}:
             found = None, None
         yield {
-            "entity": one["entity"],
-            "key": one["key"],
-            "kind": one["kind"],
-            "outcome": one["outcome"],
+            "entity": change["entity"],
+            "key": change["key"],
+            "kind": change["kind"],
+            "outcome": change["outcome"],
             "actual": before,
-            "requested": after if one["outcome"] in _REQUESTED else None,
+            "requested": after if change["outcome"] in _REQUESTED else None,
             "found": found[0],
             "found_by": found[1],
-            "owner": one.get("owner"),
+            "owner": change.get("owner"),
         }

@@ -21,7 +21,7 @@ def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
     """Return a row for each hold or release; those in force at `now` are highlighted."""
     if not words:
         return (line("Nothing is held."),)
-    return (Table(HEADINGS, tuple(_row(one, now) for one in words)),)
+    return (Table(HEADINGS, tuple(_row(hold, now) for hold in words)),)
 
 
 def hold_screen(policy: Policy, hold: Hold, lasting: Sequence[Hold], *, is_known: bool) -> Screen:
@@ -29,7 +29,9 @@ def hold_screen(policy: Policy, hold: Hold, lasting: Sequence[Hold], *, is_known
 
     `lasting` are all holds in force; `is_known` is whether an entity of the hold exists.
     """
-    longer = find_covering_hold(hold.who, [one for one in lasting if one.until > hold.until])
+    longer = find_covering_hold(
+        hold.who, [other_hold for other_hold in lasting if other_hold.until > hold.until]
+    )
     if never := _never_written(policy, hold.who):
         more = [*never, "It is reported, held or not."]
     elif longer is not None:
@@ -68,13 +70,13 @@ def release_screen(
 
 def _kept(policy: Policy, hold: Hold, words: str, more: Iterable[str]) -> Screen:
     where = f"{policy.cluster} ({policy.cluster_id}): {hold.who.text} {words}"
-    return (line(where, Tone.STRONG), *(line(one, Tone.CONTEXT) for one in more))
+    return (line(where, Tone.STRONG), *(line(text, Tone.CONTEXT) for text in more))
 
 
 def find_covering_hold(who: EntityFilter | EntityGroup, lasting: Iterable[Hold]) -> Hold | None:
     """Return the longest hold that covers all of these entities; None when there is none."""
-    covering = (one for one in lasting if one.who.covers(who))
-    return max(covering, key=lambda one: one.until, default=None)
+    covering = (hold for hold in lasting if hold.who.covers(who))
+    return max(covering, key=lambda hold: hold.until, default=None)
 
 
 def released_words(
@@ -103,9 +105,9 @@ def released_words(
     for entities in policy.protect:
         if entities.overlaps(who):
             yield f"cluster.yaml protects {entities.text}: no run ever writes it."
-    for one in lasting:
-        if one.who.overlaps(who):
-            yield f"{one.who.text} is still {one.text}."
+    for hold in lasting:
+        if hold.who.overlaps(who):
+            yield f"{hold.who.text} is still {hold.text}."
     if not is_declared:
         yield f"Git declares no entity of that name: {_undeclared(policy, is_managed=is_managed)}"
     if standstill is not None:
@@ -145,8 +147,8 @@ def _next(policy: Policy, runs: str) -> str:
     return f"{runs} follow Git again. {plan} shows what the next one changes."
 
 
-def _row(one: Hold, now: datetime) -> Row:
-    until = "released" if one.is_release else moment(one.until.isoformat())
-    tone = Tone.CHANGE if one.until > now else Tone.CONTEXT
-    cells = (one.by, moment(one.at.isoformat()), one.reason)
-    return Row((Span(one.who.text, Tone.STRONG), Span(until, tone), *map(Span, cells)))
+def _row(hold: Hold, now: datetime) -> Row:
+    until = "released" if hold.is_release else moment(hold.until.isoformat())
+    tone = Tone.CHANGE if hold.until > now else Tone.CONTEXT
+    cells = (hold.by, moment(hold.at.isoformat()), hold.reason)
+    return Row((Span(hold.who.text, Tone.STRONG), Span(until, tone), *map(Span, cells)))

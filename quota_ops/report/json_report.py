@@ -116,7 +116,7 @@ def _head(report: Report) -> dict[str, Any]:
         "rollback": report.rollback and to_json(Rollback, report.rollback),
         "clients": report.clients and to_json(InventoryEffects, report.clients),
         "findings": findings_json(report.findings),
-        "decisions": [one.as_json() for one in report.decisions],
+        "decisions": [status.as_json() for status in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),
     }
@@ -124,9 +124,9 @@ def _head(report: Report) -> dict[str, Any]:
 
 def count_rows(report: Report) -> dict[str, int | None]:
     """Return how many rows have each status; null where the run did not get so far."""
-    counts: dict[str, int | None] = {one.name.lower(): None for one in RowStatus}
+    counts: dict[str, int | None] = {status.name.lower(): None for status in RowStatus}
     if report.plan is not None:
-        counts |= {one.name.lower(): number for one, number in count_statuses(report).items()}
+        counts |= {status.name.lower(): number for status, number in count_statuses(report).items()}
         counts["in_sync"] = count_in_sync(report)
     elif report.brokers:
         count = count_statuses(report)
@@ -170,7 +170,7 @@ def row_json(row: ReportRow) -> dict[str, Any]:
         "guarded": row.guarded or None,
         "origin": row.origin and row.origin.words,
         "effect": row.effect and row.effect.as_json(difference.key),
-        "overrides": [_override_json(one) for one in row.overrides] or None,
+        "overrides": [_override_json(override) for override in row.overrides] or None,
         "validated": _outcome(row.validated),
         "applied": _outcome(row.applied),
         "verdict": verdict and verdict.verdict,
@@ -181,14 +181,14 @@ def row_json(row: ReportRow) -> dict[str, Any]:
     return without_nulls(values)
 
 
-def _override_json(one: OverrideRow) -> dict[str, Any]:
+def _override_json(row: OverrideRow) -> dict[str, Any]:
     """Return the declared side of an override: its entity, value, owner and place."""
     return {
-        "entity": one.declared_entity,
-        "value": json_number(one.declared),
-        "owner": one.owner,
-        "file": one.file,
-        "line": one.line,
+        "entity": row.declared_entity,
+        "value": json_number(row.declared),
+        "owner": row.owner,
+        "file": row.file,
+        "line": row.line,
     }
 
 

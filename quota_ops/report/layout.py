@@ -81,7 +81,7 @@ def widths(texts: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
 
 def plain(screen: Screen) -> str:
     """Return the screen as text for a pipe, without cutting, wrapping or colour."""
-    return "".join(f"{one.rstrip()}\n" for block in screen for one in _plain(block))
+    return "".join(f"{text.rstrip()}\n" for block in screen for text in _plain(block))
 
 
 def _plain(block: Line | Table) -> Iterator[str]:
@@ -93,8 +93,8 @@ def _plain(block: Line | Table) -> Iterator[str]:
     yield _padded(headings, wide)
     for cells, row in zip(texts, block.rows, strict=True):
         yield _padded(cells, wide)
-        for one in row.below:
-            yield from _plain(one)
+        for spans in row.below:
+            yield from _plain(spans)
 
 
 def _padded(cells: tuple[str, ...], wide: tuple[int, ...]) -> str:

@@ -84,7 +84,7 @@ def table_lines(
 
 def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]:
     """Return the rows that leave room for the other lines, and how many of `total` are omitted."""
-    room = LIMIT - sum(len(one) + 1 for one in others)
+    room = LIMIT - sum(len(text) + 1 for text in others)
     fit: list[str] = []
     for row in rows:
         room -= len(row) + 1
@@ -191,8 +191,9 @@ def _findings(report: Report) -> Iterator[str]:
     found = list_unsilenced(report.findings)
     if found:
         yield findings_heading(counted(len(found), "finding"))
-    for one in found[:FEW]:
-        yield f"- {one.code} {code(one.where)}: {code(one.message)} {code(one.remedy)}"
+    for finding in found[:FEW]:
+        message = f"{code(finding.message)} {code(finding.remedy)}"
+        yield f"- {finding.code} {code(finding.where)}: {message}"
     if more := more_words(found, FEW):
         yield f"- {more}"
 

@@ -69,12 +69,12 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
     """
     if report is None:
         return ClusterState(cluster)
-    ends = {one["status"] for one in report["stages"]}
-    began = {one["stage"] for one in report["stages"] if one["status"] != StageStatus.NOT_RUN}
+    ends = {stage["status"] for stage in report["stages"]}
+    began = {stage["stage"] for stage in report["stages"] if stage["status"] != StageStatus.NOT_RUN}
     plan, counts, rows = report["plan"], report["counts"], report["rows"]
     if plan is None:
         return ClusterState(cluster, report["finished"])
-    kinds = Counter(one["kind"] for one in rows if one["standing"] == "drifted")
+    kinds = Counter(row["kind"] for row in rows if row["standing"] == "drifted")
     own = {
         "declared": plan["desired"],
         "stored": plan["actual"] + sum(map(_count_stored, rows)),
@@ -109,14 +109,14 @@ Find = Callable[[ClusterState], float | None]
 class _States(Collector):
     def __init__(self, states: Iterable[ClusterState]) -> None:
         # A file that has the same labels twice is rejected as a whole.
-        self._states = {escape_text(one.cluster): one for one in states}
+        self._states = {escape_text(state.cluster): state for state in states}
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield each metric with its values of all clusters."""
         yield self._gauge(
             "cluster_compared",
             "Whether the newest run could compare the cluster with Git (1) or not (0).",
-            lambda one: one.counts is not None,
+            lambda state: state.counts is not None,
         )
         for name, (metric, about) in _COUNTS.items():
             yield self._gauge(metric, about, partial(_count, name))
@@ -124,7 +124,7 @@ class _States(Collector):
         yield self._gauge(
             "changes_refused",
             "Changes that the broker rejected in the newest run that tried to apply Git.",
-            lambda one: one.refused,
+            lambda state: state.refused,
         )
         for metric, (about, find) in _TIMES.items():
             yield self._gauge(f"{metric}_timestamp_seconds", about, find)
@@ -132,15 +132,15 @@ class _States(Collector):
     def _gauge_drift(self) -> GaugeMetricFamily:
         about = "Quotas that were changed outside Git, by kind of difference."
         gauge = GaugeMetricFamily(f"{_PREFIX}quotas_drifted", about, labels=("cluster", "kind"))
-        for cluster, one in self._states.items():
-            for kind, number in one.drifted.items():
+        for cluster, state in self._states.items():
+            for kind, number in state.drifted.items():
                 gauge.add_metric((cluster, kind), number)
         return gauge
 
     def _gauge(self, metric: str, about: str, find: Find) -> GaugeMetricFamily:
         gauge = GaugeMetricFamily(f"{_PREFIX}{metric}", about, labels=("cluster",))
-        for cluster, one in self._states.items():
-            if (value := find(one)) is not None:
+        for cluster, state in self._states.items():
+            if (value := find(state)) is not None:
                 gauge.add_metric((cluster,), value)
         return gauge
 
@@ -156,19 +156,19 @@ def _seconds(at: str | None) -> float:
 _TIMES: dict[str, tuple[str, Find]] = {
     "oldest_drift": (
         "When a run first found the oldest drift that the cluster still has; absent without drift.",
-        lambda one: _seconds(one.drifted_since) if one.drifted_since else None,
+        lambda state: _seconds(state.drifted_since) if state.drifted_since else None,
     ),
     "last_report": (
         "When the newest run was reported; 0 without one.",
-        lambda one: _seconds(one.reported),
+        lambda state: _seconds(state.reported),
     ),
     "last_success": (
         "When the newest run ended that compared and that nothing stopped; 0 without one.",
-        lambda one: _seconds(one.succeeded),
+        lambda state: _seconds(state.succeeded),
     ),
     "last_apply": (
         "When the newest run ended that applied Git and that nothing stopped; 0 without one.",
-        lambda one: _seconds(one.applied),
+        lambda state: _seconds(state.applied),
     ),
 }
 

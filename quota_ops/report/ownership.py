@@ -22,42 +22,49 @@ def adopted_screen(
 
     `standstill` and `holds` are those of `format_adopted`.
     """
-    adopted, managed = sum(one.adopted for one in found), sum(one.was_managed for one in found)
+    adopted, managed = (
+        sum(adoption.adopted for adoption in found),
+        sum(adoption.was_managed for adoption in found),
+    )
     before = f", {managed:,} {plural(managed, 'was', 'were')} managed already" if managed else ""
-    rows = tuple(_adopted_row(one, format_adopted(one, standstill, holds)) for one in found)
+    rows = tuple(
+        _adopted_row(adoption, format_adopted(adoption, standstill, holds)) for adoption in found
+    )
     headings = ("entity", "key", "value", "next")
     heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not changed"
     return (line(heading, Tone.STRONG), *_listed(headings, rows))
 
 
-def _adopted_row(one: Adoption, fate: str) -> Row:
-    cells = map(Span, (one.entity, one.key, format_limit(one.key, one.value)))
-    return Row((*cells, Span(fate, Tone.CHANGE if _moves(one) else Tone.CONTEXT)))
+def _adopted_row(adoption: Adoption, fate: str) -> Row:
+    cells = map(Span, (adoption.entity, adoption.key, format_limit(adoption.key, adoption.value)))
+    return Row((*cells, Span(fate, Tone.CHANGE if _moves(adoption) else Tone.CONTEXT)))
 
 
 def _listed(headings: tuple[str, ...], rows: tuple[Row, ...]) -> Screen:
     return (line(), Table(headings, rows)) if rows else ()
 
 
-def _moves(one: Adoption) -> bool:
-    return one.refusal is None and (one.declared is None or one.declared.value != one.value)
+def _moves(adoption: Adoption) -> bool:
+    return adoption.refusal is None and (
+        adoption.declared is None or adoption.declared.value != adoption.value
+    )
 
 
-def format_adopted(one: Adoption, standstill: str | None, holds: Sequence[Hold] = ()) -> str:
+def format_adopted(adoption: Adoption, standstill: str | None, holds: Sequence[Hold] = ()) -> str:
     """Return what the next run does with a row to adopt, while these holds last.
 
     `standstill` is the cluster's name and why nothing may be written now; None if it may.
     """
-    if one.refusal is not None:
-        return f"not adopted: {one.refusal}"
-    hold = find_hold(holds, Entity.parse(one.entity))
+    if adoption.refusal is not None:
+        return f"not adopted: {adoption.refusal}"
+    hold = find_hold(holds, Entity.parse(adoption.entity))
     kept = f"it is {hold.text}" if hold else standstill
-    if one.declared is None:
+    if adoption.declared is None:
         return f"Git does not declare it: {_next('clears', kept)}"
-    place = f"{one.declared.file}:{one.declared.line} declares"
-    if one.declared.value == one.value:
+    place = f"{adoption.declared.file}:{adoption.declared.line} declares"
+    if adoption.declared.value == adoption.value:
         return f"as {place}"
-    return f"{place} {format_limit(one.key, one.declared.value)}: {_next('sets', kept)}"
+    return f"{place} {format_limit(adoption.key, adoption.declared.value)}: {_next('sets', kept)}"
 
 
 def _next(does: str, kept: str | None) -> str:
@@ -71,13 +78,13 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]]) -> Screen
     table = tuple(
         Row(
             (
-                *map(Span, (one.entity, one.key, format_limit(one.key, one.value), one.state)),
+                *map(Span, (row.entity, row.key, format_limit(row.key, row.value), row.state)),
                 Span(fate, Tone.CONTEXT),
             )
         )
-        for one, fate in rows
+        for row, fate in rows
     )
-    released = released_words((one.id, one.state) for one, _ in rows)
+    released = released_words((row.id, row.state) for row, _ in rows)
     heading = f"{where}: {released}; the cluster was not changed"
     headings = ("entity", "key", "value", "state", "next")
     return (line(heading, Tone.STRONG), *_listed(headings, table))

@@ -198,10 +198,14 @@ def _sentences(report: Report) -> Iterator[str]:
 
 def _findings(report: Report) -> Iterator[Note]:
     found = list_unsilenced(report.findings)
-    for one in found[:MOST]:
-        severity = CODES[one.code].severity
+    for finding in found[:MOST]:
+        severity = CODES[finding.code].severity
         tone = RowStatus.PENDING if severity is Severity.WARNING else RowStatus.UNMANAGED
-        yield Note(style(tone), f"{one.code} {severity}, {one.where}", [one.message, one.remedy])
+        yield Note(
+            style(tone),
+            f"{finding.code} {severity}, {finding.where}",
+            [finding.message, finding.remedy],
+        )
     if more := more_words(found):
         yield Note(style(RowStatus.UNMANAGED), more, [])
 
@@ -223,8 +227,8 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield (
         "stages",
         ", ".join(
-            f"{one.stage} {one.status if one.seconds is None else duration(one.seconds)}"
-            for one in report.stages
+            f"{stage.stage} {stage.status if stage.seconds is None else duration(stage.seconds)}"
+            for stage in report.stages
         ),
     )
     if report.versions:

@@ -49,14 +49,14 @@ def format_limits(stored: Stored) -> dict[str, Any]:
         if number is not None and (names := _read_names(entity)).keys() <= _TYPES:
             text = texts.setdefault((key, value), len(texts))
             rows.append([names.get(USER), names.get(CLIENT_ID), number, text])
-    formatted = [escape_text(format_limit(*one)) for one in texts]
+    formatted = [escape_text(format_limit(*limit)) for limit in texts]
     values = {"texts": formatted, "rows": rows, "addresses": addresses, "named": named}
     content = json.dumps(values, separators=(",", ":")).encode()
     packed = gzip.compress(content, compresslevel=4, mtime=0)
     levels = [
         [
             level.words,
-            *(dict(level.own).get(one) for one in (USER, CLIENT_ID)),
+            *(dict(level.own).get(kind) for kind in (USER, CLIENT_ID)),
             WHO_SHARES[level.rank or 0],
         ]
         for level in LEVELS

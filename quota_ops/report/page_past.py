@@ -42,7 +42,7 @@ def add_run(days: Sequence[DayHistory], report: Report) -> tuple[DayHistory, ...
     if report.plan is None or not days:
         return tuple(days)
     today = report.finished[:10]
-    kept = [one for one in days if one.date < today]
+    kept = [day for day in days if day.date < today]
     last = days[-1]
     if last.date != today:
         last = last._replace(date=today, changed=0, repaired=0)

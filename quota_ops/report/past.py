@@ -79,7 +79,7 @@ def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
         commit = f", commit {short_commit(known.set_commit)}" if known.set_commit else ""
         did = "Cleared" if known.set_value is None else "Set"
         words.append(f"{did} last by run {known.set_run} on {moment(known.set_at)}{commit}.")
-    return [escape_text(one) for one in words]
+    return [escape_text(text) for text in words]
 
 
 def _drift_words(known: QuotaHistory | None, now: str, *, is_new: bool) -> str:

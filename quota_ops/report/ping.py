@@ -20,7 +20,7 @@ _ZOOKEEPER = (
 
 def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
     """Return the cluster, its brokers with their response times, the rights, and warnings."""
-    response = sum(one.error is None for one in ping.brokers)
+    response = sum(broker.error is None for broker in ping.brokers)
     brokers = len(ping.brokers) + len(ping.missed)
     whole = response == brokers
     mode = f"; {ping.mode}" if ping.mode else ""
@@ -47,26 +47,26 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
 def list_sentences(ping: ClusterPing) -> list[str]:
     """Return what works and what does not, without what is known only from cluster.yaml."""
     total = len(ping.brokers) + len(ping.missed)
-    response = sum(one.error is None for one in ping.brokers)
-    granted = " and ".join(one.what for one in ping.rights if one.needed and one.granted)
+    response = sum(broker.error is None for broker in ping.brokers)
+    granted = " and ".join(right.what for right in ping.rights if right.needed and right.granted)
     return [
         f"Connected to cluster {ping.cluster_id} as {ping.principal}.",
         f"{response:,} of {counted(total, 'broker')} {plural(response, 'responds', 'respond')}.",
         *(
-            f"Broker {one.facts.id} at {one.facts.address}: {one.error}."
-            for one in ping.brokers
-            if one.error
+            f"Broker {broker.facts.id} at {broker.facts.address}: {broker.error}."
+            for broker in ping.brokers
+            if broker.error
         ),
         *([f"Authorized to {granted}."] if granted else []),
         *(
-            f"Unknown whether it is authorized to {one.what}: {one.error}."
-            for one in ping.rights
-            if one.needed and one.granted is None
+            f"Unknown whether it is authorized to {right.what}: {right.error}."
+            for right in ping.rights
+            if right.needed and right.granted is None
         ),
         *(
-            f"Not authorized to {one.what}: it needs {one.operation} on the resource Cluster. "
-            f"An administrator grants it with: {one.grant}"
-            for one in ping.missing
+            f"Not authorized to {right.what}: it needs {right.operation} on the resource Cluster. "
+            f"An administrator grants it with: {right.grant}"
+            for right in ping.missing
         ),
         *warnings(ping),
     ]
@@ -125,7 +125,7 @@ def warnings(ping: ClusterPing) -> list[str]:
     reach = _out_of_reach(ping.unreached)
     needless = needless_words(ping.needless)
     words = (callback_words(ping.facts), zookeeper, reach, missed, partly, *needless)
-    return [one for one in words if one]
+    return [sentence for sentence in words if sentence]
 
 
 def _out_of_reach(brokers: tuple[int, ...]) -> str:
@@ -156,11 +156,12 @@ def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
         "principal": ping.principal,
         "mode": ping.mode,
         "brokers": [
-            asdict(one.facts) | {"seconds": one.seconds, "error": one.error} for one in ping.brokers
+            asdict(broker.facts) | {"seconds": broker.seconds, "error": broker.error}
+            for broker in ping.brokers
         ],
-        "absent": [one._asdict() for one in ping.absent],
+        "absent": [broker._asdict() for broker in ping.absent],
         "complete": ping.complete,
         "bootstrap": ping.bootstrap,
-        "rights": [asdict(one) for one in ping.rights],
+        "rights": [asdict(right) for right in ping.rights],
         "warnings": warnings(ping),
     }

@@ -46,8 +46,8 @@ class ProgressText:
 def concurrent_words(writes: Iterable[ConcurrentWrite]) -> Iterator[str]:
     """Yield a sentence for each run: what it is writing, and when to look again."""
     entities: dict[tuple[str, str | None], dict[str, bool]] = {}
-    for one in writes:
-        entities.setdefault((one.run, one.until), {})[one.entity] = one.sure
+    for write in writes:
+        entities.setdefault((write.run, write.until), {})[write.entity] = write.sure
     for (run, until), sure in entities.items():
         first, *others = sure
         verb = "is writing" if all(sure.values()) else "may be writing"

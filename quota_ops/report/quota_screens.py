@@ -38,8 +38,8 @@ def _bare(key: str, value: float) -> str:
 def table_screen(stored: Sequence[StoredQuota]) -> Screen:
     """Return a table with a row for each stored key; an empty screen if nothing is stored."""
     rows = tuple(
-        Row(tuple(map(Span, (one.entity.text, one.key, format_limit(one.key, one.value)))))
-        for one in stored
+        Row(tuple(map(Span, (quota.entity.text, quota.key, format_limit(quota.key, quota.value)))))
+        for quota in stored
     )
     return (Table(("entity", "key", "value"), rows),) if rows else ()
 
@@ -51,16 +51,16 @@ def stored_objects(stored: Iterable[StoredQuota]) -> list[dict[str, Any]]:
     """
     return [
         {
-            "entity": dict(one.entity.user_first),
-            "key": one.key,
-            "value": json_number(one.value),
+            "entity": dict(quota.entity.user_first),
+            "key": quota.key,
+            "value": json_number(quota.value),
         }
-        for one in stored
+        for quota in stored
     ]
 
 
 def snapshot_lines(stored: Iterable[StoredQuota], header: SnapshotHeader) -> Iterator[str]:
     """Yield the header and the objects, one a line: the format that --actual reads."""
     yield header.as_line()
-    for one in stored_objects(stored):
-        yield json.dumps(one, ensure_ascii=False)
+    for quota in stored_objects(stored):
+        yield json.dumps(quota, ensure_ascii=False)

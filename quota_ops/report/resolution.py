@@ -45,10 +45,10 @@ def resolution_screen(
     if explained_on is None:
         blocks += as_text(resolutions, brokers, sources or {})
     else:
-        for number, one in enumerate(resolutions):
-            blocks += [*([line()] if number else []), *as_ladder(one, explained_on, brokers)]
-            blocks += [line(words) for words in _list_sources(one, sources or {})]
-    if callback and any(one.key in CLIENT_KEYS for one in resolutions):
+        for number, resolution in enumerate(resolutions):
+            blocks += [*([line()] if number else []), *as_ladder(resolution, explained_on, brokers)]
+            blocks += [line(words) for words in _list_sources(resolution, sources or {})]
+    if callback and any(resolution.key in CLIENT_KEYS for resolution in resolutions):
         blocks.append(line(callback, Tone.CHANGE))
     return tuple(blocks)
 
@@ -65,9 +65,11 @@ def _client_row(row: Sequence[Any]) -> Row:
     return Row(tuple(map(Span, cells)))
 
 
-def _list_sources(one: Resolution, sources: Mapping[Key, str]) -> Iterator[str]:
+def _list_sources(resolution: Resolution, sources: Mapping[Key, str]) -> Iterator[str]:
     """Yield where the limit that applies comes from, if that is known."""
-    if one.applied and (words := sources.get(Key(one.applied.entity.text, one.key))):
+    if resolution.applied and (
+        words := sources.get(Key(resolution.applied.entity.text, resolution.key))
+    ):
         yield escape_text(f"Source: {words}.")
 
 
@@ -79,52 +81,57 @@ def as_text(
     `brokers` is the number of brokers; None if only a snapshot was read.
     """
     lines: list[Line] = []
-    for number, one in enumerate(resolutions):
-        if number == 0 or one.names != resolutions[number - 1].names:
-            lines.append(line(_client(one), Tone.STRONG))
-        lines += _key_lines(one, brokers)
-        lines += [line(f"    {words}", Tone.CONTEXT) for words in _list_sources(one, sources)]
+    for number, resolution in enumerate(resolutions):
+        if number == 0 or resolution.names != resolutions[number - 1].names:
+            lines.append(line(_client(resolution), Tone.STRONG))
+        lines += _key_lines(resolution, brokers)
+        lines += [
+            line(f"    {words}", Tone.CONTEXT) for words in _list_sources(resolution, sources)
+        ]
     return lines
 
 
-def _key_lines(one: Resolution, brokers: int | None) -> Iterator[Line]:
-    if one.applied is None:
-        yield (Span(f"  {one.key}={UNLIMITED}", Tone.OK),)
+def _key_lines(resolution: Resolution, brokers: int | None) -> Iterator[Line]:
+    if resolution.applied is None:
+        yield (Span(f"  {resolution.key}={UNLIMITED}", Tone.OK),)
     else:
-        value = one.applied.value
-        yield (Span(f"  {one.key}={value!r}", Tone.STRONG), Span(f"  {_limit(one, one.applied)}"))
-    for rung in one.overridden:
-        word = "or" if rung in one.spellings else "overrides"
-        yield line(f"    {word} {_limit(one, rung)}", Tone.CONTEXT)
-    for text in notes(one, brokers):
+        value = resolution.applied.value
+        yield (
+            Span(f"  {resolution.key}={value!r}", Tone.STRONG),
+            Span(f"  {_limit(resolution, resolution.applied)}"),
+        )
+    for rung in resolution.overridden:
+        word = "or" if rung in resolution.spellings else "overrides"
+        yield line(f"    {word} {_limit(resolution, rung)}", Tone.CONTEXT)
+    for text in notes(resolution, brokers):
         yield line(f"    {text}", Tone.CONTEXT)
 
 
-def as_ladder(one: Resolution, cluster: str, brokers: int | None) -> Screen:
+def as_ladder(resolution: Resolution, cluster: str, brokers: int | None) -> Screen:
     """Return all levels in order, each with its limit; the one that applies is marked."""
     size = "" if brokers is None else f" ({counted(brokers, 'broker')})"
-    rows = tuple(_ladder_row(one, rung) for rung in (*one.by_name, *one.rungs))
+    rows = tuple(_ladder_row(resolution, rung) for rung in (*resolution.by_name, *resolution.rungs))
     return (
-        line(f"{one.key} for {_client_words(one)} on {cluster}{size}", Tone.STRONG),
+        line(f"{resolution.key} for {_client_words(resolution)} on {cluster}{size}", Tone.STRONG),
         Table(("",) * 5, rows),
         line(),
-        *(line(text) for text in notes(one, brokers)),
+        *(line(text) for text in notes(resolution, brokers)),
     )
 
 
-def _ladder_row(one: Resolution, rung: Rung) -> Row:
+def _ladder_row(resolution: Resolution, rung: Rung) -> Row:
     rank = "" if rung.level.rank is None else str(rung.level.rank)
-    value = "-" if rung.value is None else format_limit(one.key, rung.value)
+    value = "-" if rung.value is None else format_limit(resolution.key, rung.value)
     tone, remark = Tone.PLAIN, ""
-    if rung in one.spellings:
+    if rung in resolution.spellings:
         tone, remark = Tone.CHANGE, "one of these applies"
-    elif rung is one.applied:
+    elif rung is resolution.applied:
         tone, remark = Tone.STRONG, "<- applies"
     elif rung.value is None:
         tone = Tone.CONTEXT
     elif rung.escaped:
         tone, remark = Tone.CHANGE, "escaped: no client id"
-    elif rung in one.by_name:
+    elif rung in resolution.by_name:
         tone, remark = Tone.CHANGE, "by name: see below"
     else:
         tone, remark = Tone.CONTEXT, "overridden"
@@ -132,67 +139,72 @@ def _ladder_row(one: Resolution, rung: Rung) -> Row:
     return Row(tuple(Span(text, tone) for text in cells))
 
 
-def notes(one: Resolution, brokers: int | None) -> Iterator[str]:
+def notes(resolution: Resolution, brokers: int | None) -> Iterator[str]:
     """Yield the effect of the limit on the cluster, the clients that share it, and other notes."""
-    yield _meaning(one, brokers)
-    for entity, _, value in one.foreign:
+    yield _meaning(resolution, brokers)
+    for entity, _, value in resolution.foreign:
         yield (
-            f"{format_limit(one.key, value)} is stored for {entity.text}, a type of entity that "
-            "Apache Kafka does not have: brokers that have it may apply it to this client."
+            f"{format_limit(resolution.key, value)} is stored for {entity.text}, a type of entity "
+            "that Apache Kafka does not have: brokers that have it may apply it to this client."
         )
-    if one.escaped:
+    if resolution.escaped:
         yield (
             "A connection without a client id escapes every limit for client ids: "
-            + "; ".join(_limit(one, rung) for rung in one.escaped)
+            + "; ".join(_limit(resolution, rung) for rung in resolution.escaped)
             + "."
         )
-    if one.spellings:
+    if resolution.spellings:
         yield (
             "Those are spellings of one address: each broker applies the one that was changed "
             "last, which cannot be read back. Clear all of them, then set one: after only one is "
             "cleared, brokers apply none."
         )
-    for rung in one.by_name:
+    for rung in resolution.by_name:
         yield (
-            f"{_limit(one, rung)} is stored by a host name, which each broker resolves itself; if "
-            f"it finds {one.names[IP]}, that is another spelling of the address."
+            f"{_limit(resolution, rung)} is stored by a host name, which each broker resolves "
+            f"itself; if it finds {resolution.names[IP]}, that is another spelling of the address."
         )
-    if one.names.get(USER, "").startswith("User:"):
-        yield f"Brokers compare only the name: use --user {one.names[USER].removeprefix('User:')}."
+    if resolution.names.get(USER, "").startswith("User:"):
+        name = resolution.names[USER].removeprefix("User:")
+        yield f"Brokers compare only the name: use --user {name}."
 
 
-def _meaning(one: Resolution, brokers: int | None) -> str:
-    if one.applied is None or one.applied.value is None:
-        return "No entity type of Apache Kafka limits it." if one.foreign else "Nothing limits it."
-    limit = format_limit(one.key, one.applied.value)
+def _meaning(resolution: Resolution, brokers: int | None) -> str:
+    if resolution.applied is None or resolution.applied.value is None:
+        return (
+            "No entity type of Apache Kafka limits it."
+            if resolution.foreign
+            else "Nothing limits it."
+        )
+    limit = format_limit(resolution.key, resolution.applied.value)
     if limit == UNLIMITED:
-        return f"{{{_parts(one.applied.entity)}}} exempts it: nothing limits it."
-    if one.spellings:
-        limit = " or ".join(_value(one, rung) for rung in one.spellings)
-    if one.applied.level.rank is None:
-        return f"{limit} on each node, brokers and controllers alike, from {one.names[IP]}."
-    names = {"user": one.names[USER], "client": one.names[CLIENT_ID]}
-    who = WHO_SHARES[one.applied.level.rank].format(**names)
-    if one.key == "controller_mutation_rate":
+        return f"{{{_parts(resolution.applied.entity)}}} exempts it: nothing limits it."
+    if resolution.spellings:
+        limit = " or ".join(_value(resolution, rung) for rung in resolution.spellings)
+    if resolution.applied.level.rank is None:
+        return f"{limit} on each node, brokers and controllers alike, from {resolution.names[IP]}."
+    names = {"user": resolution.names[USER], "client": resolution.names[CLIENT_ID]}
+    who = WHO_SHARES[resolution.applied.level.rank].format(**names)
+    if resolution.key == "controller_mutation_rate":
         return f"{limit} over the whole cluster, at its active controller, shared by {who}."
-    of_what = " of one thread's time" if one.key == "request_percentage" else ""
-    return f"{limit}{of_what} on each broker, shared by {who}; {_ceiling(one, brokers)}."
+    of_what = " of one thread's time" if resolution.key == "request_percentage" else ""
+    return f"{limit}{of_what} on each broker, shared by {who}; {_ceiling(resolution, brokers)}."
 
 
-def _ceiling(one: Resolution, brokers: int | None) -> str:
-    value = one.applied.value if one.applied else None
+def _ceiling(resolution: Resolution, brokers: int | None) -> str:
+    value = resolution.applied.value if resolution.applied else None
     if brokers is None or value is None or not isfinite(value):
         return "at most that times the number of brokers over the cluster"
-    return f"at most {format_limit(one.key, value * brokers)} over the cluster"
+    return f"at most {format_limit(resolution.key, value * brokers)} over the cluster"
 
 
-def _value(one: Resolution, rung: Rung) -> str:
-    return UNLIMITED if rung.value is None else format_limit(one.key, rung.value)
+def _value(resolution: Resolution, rung: Rung) -> str:
+    return UNLIMITED if rung.value is None else format_limit(resolution.key, rung.value)
 
 
-def _limit(one: Resolution, rung: Rung) -> str:
+def _limit(resolution: Resolution, rung: Rung) -> str:
     rank = "" if rung.level.rank is None else f"level {rung.level.rank}, "
-    return f"{_value(one, rung)} of {{{_parts(rung.entity)}}} ({rank}{rung.level.name})"
+    return f"{_value(resolution, rung)} of {{{_parts(rung.entity)}}} ({rank}{rung.level.name})"
 
 
 def _parts(entity: Entity) -> str:
@@ -200,15 +212,17 @@ def _parts(entity: Entity) -> str:
     return ", ".join(Entity.of({kind: names[kind]}).text for kind in ENTITY_TYPES if kind in names)
 
 
-def _client(one: Resolution) -> str:
-    return f"{{{_parts(Entity.of(one.names))}}}"
+def _client(resolution: Resolution) -> str:
+    return f"{{{_parts(Entity.of(resolution.names))}}}"
 
 
-def _client_words(one: Resolution) -> str:
-    if IP in one.names:
-        return f"address {one.names[IP]}"
-    client = f"client {one.names[CLIENT_ID]}" if one.names[CLIENT_ID] else "no client id"
-    return f"user {one.names[USER]}, {client}"
+def _client_words(resolution: Resolution) -> str:
+    if IP in resolution.names:
+        return f"address {resolution.names[IP]}"
+    client = (
+        f"client {resolution.names[CLIENT_ID]}" if resolution.names[CLIENT_ID] else "no client id"
+    )
+    return f"user {resolution.names[USER]}, {client}"
 
 
 def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, Any]:
@@ -221,15 +235,23 @@ def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, A
     have, and that may apply. Both are omitted if empty.
     """
     return {
-        one.key: _rung_json(one.applied)
+        resolution.key: _rung_json(resolution.applied)
         | {
-            "overridden": [_rung_json(rung) for rung in one.overridden],
-            "shared_by": dict(one.shared_by),
+            "overridden": [_rung_json(rung) for rung in resolution.overridden],
+            "shared_by": dict(resolution.shared_by),
         }
-        | ({"by_name": [_rung_json(rung) for rung in one.by_name]} if one.by_name else {})
-        | ({"foreign": [_foreign_json(row) for row in one.foreign]} if one.foreign else {})
-        | ({"warning": warning} if warning and one.key in CLIENT_KEYS else {})
-        for one in resolutions
+        | (
+            {"by_name": [_rung_json(rung) for rung in resolution.by_name]}
+            if resolution.by_name
+            else {}
+        )
+        | (
+            {"foreign": [_foreign_json(row) for row in resolution.foreign]}
+            if resolution.foreign
+            else {}
+        )
+        | ({"warning": warning} if warning and resolution.key in CLIENT_KEYS else {})
+        for resolution in resolutions
     }
 
 
@@ -253,8 +275,10 @@ def foreign_words(stored: Sequence[StoredQuota]) -> str:
 
     Their entity types are unknown to Apache Kafka, so a broker that knows them may apply them.
     """
-    client_limits = (one for one in stored if one.key in CLIENT_KEYS)
-    foreign = {one.entity.text for one in client_limits if set(one.entity.types) - {*ENTITY_TYPES}}
+    client_limits = (quota for quota in stored if quota.key in CLIENT_KEYS)
+    foreign = {
+        limit.entity.text for limit in client_limits if set(limit.entity.types) - {*ENTITY_TYPES}
+    }
     if not foreign:
         return ""
     more = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""

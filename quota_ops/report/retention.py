@@ -24,13 +24,13 @@ def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_r
     if not expired:
         return (line(f"Nothing to remove from {store}: no run began before {moment(before)}."),)
     groups: dict[tuple[str, str], list[Expired]] = {}
-    for one in expired:
-        groups.setdefault((one.cluster, one.what), []).append(one)
+    for run in expired:
+        groups.setdefault((run.cluster, run.what), []).append(run)
     rows = tuple(_row(cluster, what, found) for (cluster, what), found in sorted(groups.items()))
     verb = "would be removed" if dry_run else "removed"
     size = file_size(_size(expired))
     total = f"{size} {verb} from {store}; kept: all that began after {moment(before)}"
-    unknown = [path for one in expired for path in one.unknown]
+    unknown = [path for run in expired for path in run.unknown]
     kept = f"kept, because no run recorded them: {counted(len(unknown), 'file')}"
     more = [line(f"{kept}, for example {unknown[0]}")] if unknown else []
     return (Table(_HEADINGS, rows), line(), line(total), *more)
@@ -52,4 +52,4 @@ def _row(cluster: str, what: str, found: Sequence[Expired]) -> Row:
 
 
 def _size(expired: Iterable[Expired]) -> int:
-    return sum(one.size for one in expired)
+    return sum(run.size for run in expired)

@@ -34,7 +34,7 @@ def rollback_screen(rollback: Rollback) -> Screen:
             (
                 Span(row.entity, Tone.STRONG),
                 Span(row.key),
-                *(Span(format_limit(row.key, one)) for one in (row.before, row.after, row.now)),
+                *(Span(format_limit(row.key, value)) for value in (row.before, row.after, row.now)),
                 Span(row.left or "", Tone.CHANGE),
             )
         )
@@ -68,7 +68,7 @@ def list_next_steps(rollback: Rollback, cluster: str) -> Iterator[str]:
             "run at a commit that was applied before is blocked by guard went_back; "
             f"one at a new commit {_again(rollback)}."
         )
-    first, *others = [Entity.parse(one) for one in {row.entity: 0 for row in rollback.taken}]
+    first, *others = [Entity.parse(text) for text in {row.entity: 0 for row in rollback.taken}]
     is_typed = not others and all(is_visible(name or "") for _, name in first.parts)
     which = format_flags(first) if is_typed else f"--run {rollback.run}"
     number = counted(1 + len(others), "entity")

@@ -121,7 +121,7 @@ _SECTIONS = dict.fromkeys(RowStatus, Section.REST) | {
 
 def has_applied(report: Report) -> bool:
     """Return whether apply ran, even if it had nothing to write."""
-    ends = {one.stage: one.status for one in report.stages}
+    ends = {stage.stage: stage.status for stage in report.stages}
     return bool(report.applied) or ends.get("apply") is StageStatus.DONE
 
 
@@ -136,18 +136,18 @@ def list_unread_rows(report: Report) -> tuple[ReportRow, ...]:
 @lru_cache(maxsize=1)
 def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Return every row that differs, the riskiest first: those that a guard blocks."""
-    verdicts = {one.id: one for one in report.verdicts}
+    verdicts = {verdict.id: verdict for verdict in report.verdicts}
     rows = _planned(report, report.plan, verdicts) if report.plan else _list_overriding(report)
     cluster, declared = report.cluster_id or "", report.declared
-    differ = (one for one in verdicts.values() if one.verdict is Verdict.DIFFERS)
-    return (*(_unplanned(cluster, one, declared.get(one.id)) for one in differ), *rows)
+    differ = (verdict for verdict in verdicts.values() if verdict.verdict is Verdict.DIFFERS)
+    return (*(_unplanned(cluster, verdict, declared.get(verdict.id)) for verdict in differ), *rows)
 
 
 def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> list[ReportRow]:
     """Return the rows of a plan; remove their verdicts from `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
-    forgets = report.writes and any(one.behind is not None for one in report.brokers)
-    blocking, strict_policy = [one.guard for one in plan.refused], plan.strict_policy
+    forgets = report.writes and any(broker.behind is not None for broker in report.brokers)
+    blocking, strict_policy = [guard.guard for guard in plan.refused], plan.strict_policy
     is_unprotected = build_unprotected_filter(plan.policy, plan.applied)
     blocks_unprotected = Guard.UNPROTECTED in blocking
     rows, overrides, undeclared = [], _group_overrides(report), _list_undeclared(plan)
@@ -211,7 +211,7 @@ def _list_overriding(report: Report) -> list[ReportRow]:
 
 
 def _by_row(outcomes: Iterable[Outcome]) -> dict[Key, Outcome]:
-    return {Key(one.entity, key): one for one in outcomes for key in one.keys}
+    return {Key(outcome.entity, key): outcome for outcome in outcomes for key in outcome.keys}
 
 
 _TROUBLE = frozenset({Status.REFUSED, Status.STALE, Status.UNKNOWN})
@@ -295,14 +295,14 @@ def count_in_sync(report: Report) -> int:
 
 def find_overridden(report: Report) -> frozenset[Key]:
     """Return the declared rows of which overriding rows take clients."""
-    return frozenset(one.declared_id for one in report.overrides or ())
+    return frozenset(override.declared_id for override in report.overrides or ())
 
 
 def _count_verified(report: Report) -> int:
     """Return how many rows a run without a plan has verified that apply to all their clients."""
-    differ = {one.id for one in report.verdicts}
-    held = {one.entity for one in report.held}
-    overridden = [one for one in find_overridden(report) - differ if one.entity not in held]
+    differ = {verdict.id for verdict in report.verdicts}
+    held = {row.entity for row in report.held}
+    overridden = [key for key in find_overridden(report) - differ if key.entity not in held]
     return report.verified - len(overridden)
 
 
@@ -310,7 +310,7 @@ def _count_verified(report: Report) -> int:
 def count_statuses(report: Report) -> Mapping[RowStatus, int]:
     """Return the number of rows of each status, including zeros, in the order of the bar."""
     counts = dict.fromkeys(RowStatus, 0)
-    unread = {one.id for one in report.verdicts if one.verdict is Verdict.UNANSWERED}
+    unread = {verdict.id for verdict in report.verdicts if verdict.verdict is Verdict.UNANSWERED}
     moved = 0
     for row in report_rows(report):
         counts[row.status] += 1

@@ -219,7 +219,8 @@ def apply_screen(report: Report, *, most: int) -> Screen:
 def verify_screen(report: Report) -> Screen:
     """Return a line for each broker."""
     return tuple(
-        line(broker_words(one), Tone.OK if one.agrees else Tone.REFUSAL) for one in report.brokers
+        line(broker_words(broker), Tone.OK if broker.agrees else Tone.REFUSAL)
+        for broker in report.brokers
     )
 
 
@@ -245,7 +246,7 @@ def _more(rows: Sequence[ReportRow], most: int) -> Line:
 def verified_line(report: Report) -> Line:
     """Return how many quotas every broker that responded stores, and whether they are in force."""
     all_rows = report.verified + len(report.verdicts)
-    responding = sum(one.behind is not None for one in report.brokers)
+    responding = sum(broker.behind is not None for broker in report.brokers)
     if responding == 0:
         return line("No broker responded.", Tone.REFUSAL)
     missing = len(report.brokers) - responding
@@ -257,7 +258,7 @@ def verified_line(report: Report) -> Line:
     whole = missing == 0 and not report.verdicts and not report.overrides
     words = f"{report.verified:,} of {counted(all_rows, 'quota')} verified {where}"
     words += f"{_in_force_words(report)}."
-    if skipped := max(one.left for one in report.brokers):
+    if skipped := max(broker.left for broker in report.brokers):
         words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
 
@@ -276,22 +277,24 @@ def _in_force_words(report: Report) -> str:
 
 def finished_line(report: Report, place: str) -> Line:
     """Return the last line of a run: the changes applied now and earlier, and the report's path."""
-    done = [one for one in report.applied if one.status is Status.ACCEPTED]
-    now, before = ([one for one in done if (one.earlier is None) is new] for new in (True, False))
-    seconds = duration(sum(one.seconds or 0.0 for one in report.stages))
-    unknown = [one for one in report.applied if one.status is Status.UNKNOWN]
+    done = [outcome for outcome in report.applied if outcome.status is Status.ACCEPTED]
+    now, before = (
+        [outcome for outcome in done if (outcome.earlier is None) is new] for new in (True, False)
+    )
+    seconds = duration(sum(stage.seconds or 0.0 for stage in report.stages))
+    unknown = [outcome for outcome in report.applied if outcome.status is Status.UNKNOWN]
     nothing = "no changes confirmed" if unknown else "no changes written"
     parts = [f"applied {_keys(now)} in {seconds}" if now else f"{nothing} in {seconds}"]
     if unknown:
         parts.append(f"unknown: {_keys(unknown)}")
     if before:
         parts.append(f"written earlier: {_keys(before)}")
-    if found := [one for one in report.applied if one.status is Status.ALREADY]:
+    if found := [outcome for outcome in report.applied if outcome.status is Status.ALREADY]:
         parts.append(f"already stored: {_keys(found)}")
     if report.brokers:
         parts.append(brokers_words(report.brokers))
-    whole = AS_INTENDED.issuperset(one.status for one in report.applied) and all(
-        one.agrees for one in report.brokers
+    whole = AS_INTENDED.issuperset(outcome.status for outcome in report.applied) and all(
+        broker.agrees for broker in report.brokers
     )
     guarded = report.plan and report.plan.refused
     whole &= not (stopped_stages(report) or guarded or list_unread_rows(report))
@@ -299,5 +302,8 @@ def finished_line(report: Report, place: str) -> Line:
 
 
 def _keys(outcomes: Sequence[Outcome]) -> str:
-    keys, entities = sum(len(one.keys) for one in outcomes), {one.entity for one in outcomes}
+    keys, entities = (
+        sum(len(outcome.keys) for outcome in outcomes),
+        {outcome.entity for outcome in outcomes},
+    )
     return f"{counted(keys, 'key')} on {counted(len(entities), 'entity')}"

@@ -43,8 +43,8 @@ def altered_at_standstill(cluster: str, why: str) -> str:
 def holds_words(report: Report) -> list[str]:
     """Return the holds in force: `user=alice is held until 2026-11-21 05:12 UTC by anna: test`."""
     if report.plan is None:
-        return [escape_text(f"{one.entity} is {one.held}") for one in report.held]
-    return [escape_text(f"{one.who.text} is {one.text}") for one in report.plan.holds]
+        return [escape_text(f"{row.entity} is {row.held}") for row in report.held]
+    return [escape_text(f"{hold.who.text} is {hold.text}") for hold in report.plan.holds]
 
 
 def validated_words(report: Report) -> str:
@@ -56,10 +56,10 @@ def validated_words(report: Report) -> str:
         return ""
     batches = report.plan.batches
     how = f"validate-only, {counted(batches, 'request')}"
-    seconds = next((one.seconds for one in report.stages if one.stage == "validate"), None)
+    seconds = next((stage.seconds for stage in report.stages if stage.stage == "validate"), None)
     how += f", {duration(seconds)}" if seconds is not None else ""
-    keys = sum(len(one.keys) for one in report.validated)
-    refused = sum(len(one.keys) for one in report.validated if one.status not in DONE)
+    keys = sum(len(outcome.keys) for outcome in report.validated)
+    refused = sum(len(outcome.keys) for outcome in report.validated if outcome.status not in DONE)
     if refused:
         return f"The broker rejects {refused:,} of {counted(keys, 'change')} ({how})."
     changes = "the change" if keys == 1 else f"all {counted(keys, 'change')}"
@@ -84,7 +84,7 @@ def _is_removed(row: ReportRow) -> bool:
 
 def is_accepted(report: Report) -> bool:
     """Return whether the broker would accept every row."""
-    return all(one.status in DONE for one in report.validated)
+    return all(outcome.status in DONE for outcome in report.validated)
 
 
 def guards_words(plan: Plan) -> str:
@@ -138,18 +138,26 @@ def approval_words(report: Report) -> str:
 
     It lists the last approval and every override.
     """
-    approvals = [one for one in report.decisions if one.said is DecisionKind.APPROVED][-1:]
-    overrides = [one for one in report.decisions if one.said is DecisionKind.OVERRIDDEN]
+    approvals = [
+        decision for decision in report.decisions if decision.said is DecisionKind.APPROVED
+    ][-1:]
+    overrides = [
+        decision for decision in report.decisions if decision.said is DecisionKind.OVERRIDDEN
+    ]
     return "; ".join(map(_decision_words, (*overrides, *approvals)))
 
 
-def _decision_words(one: Decision) -> str:
-    who = one.by or one.login or "unknown"
-    acted = f" (login {one.login})" if one.by and one.login and one.by != one.login else ""
-    overrode = one.said is DecisionKind.OVERRIDDEN
-    did = f"overrode {', '.join(one.guards)} of" if overrode else "approved"
-    what = f"plan {one.digest[:SHORT]}" if one.digest else "this alter"
-    return f"{who}{acted} {did} {what} at {moment(one.at)}: {one.reason}"
+def _decision_words(decision: Decision) -> str:
+    who = decision.by or decision.login or "unknown"
+    acted = (
+        f" (login {decision.login})"
+        if decision.by and decision.login and decision.by != decision.login
+        else ""
+    )
+    overrode = decision.said is DecisionKind.OVERRIDDEN
+    did = f"overrode {', '.join(decision.guards)} of" if overrode else "approved"
+    what = f"plan {decision.digest[:SHORT]}" if decision.digest else "this alter"
+    return f"{who}{acted} {did} {what} at {moment(decision.at)}: {decision.reason}"
 
 
 def clock_words(lead: float) -> str:
@@ -172,7 +180,7 @@ def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = st
     classes = facts.callback_classes if facts else ()
     if facts is None or not classes:
         return ""
-    having = [str(one.id) for one in facts.brokers if one.callback_class]
+    having = [str(broker.id) for broker in facts.brokers if broker.callback_class]
     where = "every broker" if len(having) == len(facts.brokers) else f"broker {', '.join(having)}"
     return (
         f"client.quota.callback.class is {' and '.join(map(quoted, classes))} on {where}: it "
@@ -208,7 +216,7 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
             "No controller responds: the quotas that the brokers report may be outdated, and "
             "nothing can be written until a controller leads."
         )
-    absent = {one.id for one in metadata.absent}
+    absent = {broker.id for broker in metadata.absent}
     for node, seconds in metadata.old.items():
         if node in absent:
             continue
@@ -227,16 +235,16 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
 
 def names_of(brokers: Sequence[Absent]) -> str:
     """Return their names for the beginning of a sentence: `Broker 3`, `Brokers 3, 4`."""
-    return f"{plural(len(brokers), 'Broker')} {', '.join(str(one.id) for one in brokers)}"
+    return f"{plural(len(brokers), 'Broker')} {', '.join(str(broker.id) for broker in brokers)}"
 
 
 def _absent_words(metadata: Metadata) -> Iterator[str]:
-    for one in metadata.absent:
-        words = f"B{one.named[1:]} {one.why}"
-        if one.retired is None:
+    for broker in metadata.absent:
+        words = f"B{broker.named[1:]} {broker.why}"
+        if broker.retired is None:
             yield f"{words}: no client is sent to it, and it was not queried."
         else:
-            yield f"{words}; cluster.yaml lists it as retired: {escape_text(one.retired)}."
+            yield f"{words}; cluster.yaml lists it as retired: {escape_text(broker.retired)}."
     yield from needless_words(metadata.needless)
 
 

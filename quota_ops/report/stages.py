@@ -12,14 +12,16 @@ _VERBS = {StageStatus.FAILED: "", StageStatus.NOT_ENDED: "has "}
 def stopped_stages(report: Report) -> tuple[StageResult, ...]:
     """Return the stages that stopped the run, except a plan that guards block."""
     guarded = {"plan"} if report.plan and report.plan.refused else set()
-    return tuple(one for one in report.stages if _has_stopped(one) and one.stage not in guarded)
+    return tuple(
+        stage for stage in report.stages if _has_stopped(stage) and stage.stage not in guarded
+    )
 
 
 def stages_not_run(report: Report) -> tuple[str, ...]:
     """Return the stages that did not run because an earlier one stopped the run."""
     if not any(map(_has_stopped, report.stages)):
         return ()
-    return tuple(one.stage for one in report.stages if one.status is StageStatus.NOT_RUN)
+    return tuple(stage.stage for stage in report.stages if stage.status is StageStatus.NOT_RUN)
 
 
 def _has_stopped(stage: StageResult) -> bool:
@@ -48,14 +50,15 @@ def stop_word(report: Report, stage: StageResult) -> str:
     if stage.stage == "verify":
         return "unsuccessful"
     written = (
-        one.status in DONE or one.was_written or one.may_be_written for one in report.applied
+        outcome.status in DONE or outcome.was_written or outcome.may_be_written
+        for outcome in report.applied
     )
     return "incomplete" if stage.stage == "apply" and any(written) else stage.status
 
 
 def stage_lines(stage: StageResult) -> list[str]:
     """Return why a stage stopped; omits the middle of a long message, which the rows repeat."""
-    lines = [one.strip() for one in (stage.message or "no reason was given").split("\n")]
+    lines = [text.strip() for text in (stage.message or "no reason was given").split("\n")]
     if len(lines) <= MOST_LINES:
         return lines
     cut = len(lines) - MOST_LINES + 1

@@ -36,7 +36,7 @@ def _summary(ping: StorePing) -> Line:
         return (Span("      not tested for races: files cannot be created", Tone.CHANGE),)
     if ping.is_safe:
         return (Span("      one winner of each number", Tone.OK),)
-    wrong = sum(one != 1 for one in ping.winners)
+    wrong = sum(winner != 1 for winner in ping.winners)
     numbers = counted(len(ping.winners), "number")
     most = "more than one winner" if max(ping.winners) > 1 else "no winner"
     return (Span(f"      {wrong:,} of {numbers} had {most}", Tone.REFUSAL),)
@@ -104,13 +104,13 @@ def store_ping_json(ping: StorePing) -> dict[str, Any]:
         "winners": list(ping.winners),
         "operations": [
             {
-                "operation": one.name,
-                "authorized": one.is_authorized,
-                "median": median(one.seconds) if one.seconds else None,
-                "highest": max(one.seconds, default=None),
-                "error": one.error,
+                "operation": operation.name,
+                "authorized": operation.is_authorized,
+                "median": median(operation.seconds) if operation.seconds else None,
+                "highest": max(operation.seconds, default=None),
+                "error": operation.error,
             }
-            for one in ping.operations
+            for operation in ping.operations
         ],
         "clock_lead": ping.clock_lead,
         "empty": ping.is_empty,

@@ -101,7 +101,7 @@ def _agreement_words(report: Report, cluster: str) -> str:
 
 def _count_skipped(report: Report) -> int:
     """Return how many rows verify skipped, because they are held or were not written."""
-    return max((one.left for one in report.brokers), default=0)
+    return max((broker.left for broker in report.brokers), default=0)
 
 
 def _overriding_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
@@ -159,9 +159,9 @@ def _list_details(
     count: Mapping[RowStatus, int],
     unseen: Sequence[ReportRow],
 ) -> Iterator[str]:
-    there = [one for one in _ALSO if count[one]]
+    there = [status for status in _ALSO if count[status]]
     unsaid = has_not_ended(report.stages) and there[:1] == [RowStatus.PENDING]
-    yield from (f"{count[one]:,} {_ALSO[one]}" for one in (there if unsaid else there[1:]))
+    yield from (f"{count[status]:,} {_ALSO[status]}" for status in (there if unsaid else there[1:]))
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} {plural(guards, 'blocks', 'block')} the plan"
     if unseen:
@@ -194,7 +194,7 @@ def _broker_details(report: Report) -> Iterator[str]:
     if report.brokers:
         yield brokers_words(report.brokers)
     elif report.metadata:
-        yield from (f"broker {one.id} {one.why}" for one in report.metadata.missed)
+        yield from (f"broker {broker.id} {broker.why}" for broker in report.metadata.missed)
 
 
 def _is(number: int) -> str:
@@ -244,13 +244,15 @@ def _unreachable_words(report: Report) -> str | None:
     if report.brokers and report.brokers[0].behind is None and report.brokers[0].bootstrap:
         return "the bootstrap address did not respond"
     unreachable = [
-        str(one.broker) for one in report.brokers if one.behind is None and not one.absent
+        str(broker.broker)
+        for broker in report.brokers
+        if broker.behind is None and not broker.absent
     ]
     if unreachable:
         return f"broker {', '.join(unreachable)} did not respond"
-    absent = [one.broker for one in report.brokers if one.absent]
+    absent = [broker.broker for broker in report.brokers if broker.absent]
     if not report.brokers and report.metadata:
-        absent = [one.id for one in report.metadata.missed]
+        absent = [broker.id for broker in report.metadata.missed]
     return f"broker {', '.join(map(str, absent))} could not be queried" if absent else None
 
 
@@ -258,5 +260,5 @@ def unseen_words(report: Report) -> str | None:
     """Return which brokers a run without verify could not query; None for none."""
     if report.metadata is None or report.brokers or not report.metadata.missed:
         return None
-    missed = [f"{one.named} {one.why}" for one in report.metadata.missed]
+    missed = [f"{broker.named} {broker.why}" for broker in report.metadata.missed]
     return f"not every broker could be queried: {'; '.join(missed)}"

@@ -66,7 +66,7 @@ def _stopped(report: Report) -> Iterator[Line]:
     for stage in stopped_stages(report):
         first, *rest = stage_lines(stage)
         yield line(f"{stage.stage} {stop_word(report, stage)}: {first}", Tone.REFUSAL)
-        yield from (line(f"  {one}") for one in rest)
+        yield from (line(f"  {text}") for text in rest)
     if skipped := stages_not_run(report):
         yield line(f"not run: {', '.join(skipped)}", Tone.CONTEXT)
 

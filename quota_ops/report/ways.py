@@ -176,7 +176,7 @@ def _list_decisions(plan: Plan) -> str:
 
 
 def _name(guards: Iterable[GuardFinding]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.guard for one in guards))
+    return tuple(dict.fromkeys(guard.guard for guard in guards))
 
 
 @lru_cache(maxsize=8)

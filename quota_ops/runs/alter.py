@@ -61,11 +61,11 @@ class Altered(NamedTuple):
 def refuse_protected(alterations: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
     """Raise Refused when cluster.yaml protects an entity."""
     protected = FilterIndex(protect)
-    for one in alterations:
-        if (met := protected.find_match(one.entity)) is not None:
+    for alteration in alterations:
+        if (met := protected.find_match(alteration.entity)) is not None:
             raise Refused(
-                f"{one.entity} is protected: cluster.yaml lists {met.text} under protect, so "
-                "quota-ops never sets or clears it",
+                f"{alteration.entity} is protected: cluster.yaml lists {met.text} under protect, "
+                "so quota-ops never sets or clears it",
                 "Nothing was sent. Take it out of `protect` first, in a reviewed change.",
             )
 
@@ -112,19 +112,19 @@ def alter_quotas(
 
 
 def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Refused | None:
-    if refused := sum(one.status is not Status.ACCEPTED for one in outcomes):
+    if refused := sum(outcome.status is not Status.ACCEPTED for outcome in outcomes):
         return Refused(
             f"{refused:,} of {counted(len(outcomes), 'entity')} would be rejected",
             "Nothing was written.",
         )
-    if blocking := [one for one in guards if one.allowed is None]:
+    if blocking := [guard for guard in guards if guard.allowed is None]:
         return Refused(*format_blocking(blocking))
     return None
 
 
 def end_memory(ledger_folder: Place, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]) -> None:
     """End the ledger's memory of the values that a person has just set."""
-    written = {one.entity for one in outcomes if one.status in DONE | {Status.UNKNOWN}}
+    written = {outcome.entity for outcome in outcomes if outcome.status in DONE | {Status.UNKNOWN}}
     values = {row.id: row.after for row in rows if row.entity in written}
     # The change is written: a damaged ledger stops the next run, not this one.
     with suppress(InvalidInput):
@@ -160,8 +160,8 @@ def record_and_validate(
             if (effect := effects.get(write.id)) and not _reveals_verified(write, effect, verified)
         }
         guards = tuple(
-            replace(one, allowed=attribution.reason if one.guard in allow else None)
-            for one in judge_alteration(writes, policy, risks)
+            replace(guard, allowed=attribution.reason if guard.guard in allow else None)
+            for guard in judge_alteration(writes, policy, risks)
         )
         changes = tuple(
             Change(row.entity, row.key, row.before, row.after)
@@ -215,9 +215,9 @@ def _list_writes(
             after=value,
             verified=verified.get(row),
         )
-        for one in alterations
-        for key, value in one.changes
-        for row in [Key(one.entity.text, key)]
+        for alteration in alterations
+        for key, value in alteration.changes
+        for row in [Key(alteration.entity.text, key)]
     )
 
 
@@ -236,7 +236,7 @@ def list_altered(folder: RunFolder) -> tuple[Difference, ...]:
 
     Their `before` is the value that the cluster has since; what Git declares is not known here.
     """
-    accepted = {one.entity for one in folder.outcomes(APPLIED) if one.status in DONE}
+    accepted = {outcome.entity for outcome in folder.outcomes(APPLIED) if outcome.status in DONE}
     cluster_id = folder.policy().cluster_id
     return tuple(
         Difference.of_values(
@@ -284,7 +284,9 @@ def _send_in_turn(
         except ClusterTrouble as error:
             answers = build_outcomes(number, rows, Status.NOT_SENT, error.message)
         yield answers
-        open_ones = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
+        open_ones = [
+            answer for answer in answers if answer.status in {Status.UNKNOWN, Status.NOT_SENT}
+        ]
         trouble = (
             open_ones[0].message
             or "the outcome of an earlier batch is unknown, so nothing more was sent"

@@ -38,10 +38,10 @@ def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision |
     valid = decisions.find_valid_decisions(folder, approvals, plan)
     return next(
         (
-            one
-            for one in reversed(valid)
-            if one.said is DecisionKind.APPROVED
-            if all(finding.is_no_worse(one.shown) for finding in plan.refused)
+            decision
+            for decision in reversed(valid)
+            if decision.said is DecisionKind.APPROVED
+            if all(finding.is_no_worse(decision.shown) for finding in plan.refused)
         ),
         None,
     )
@@ -59,7 +59,7 @@ def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> 
             f"the decision of {who} is for plan {short}, and this plan is {plan.digest[:SHORT]}",
             f"{nothing} Review the plan again.",
         )
-    if more := {one.guard for one in plan.refused if not one.is_no_worse(decision.shown)}:
+    if more := {guard.guard for guard in plan.refused if not guard.is_no_worse(decision.shown)}:
         raise Refused(
             f"{who} decided on plan {short} before {', '.join(sorted(more))} blocked it",
             f"{nothing} Review the plan again.",
@@ -93,7 +93,7 @@ def record_overrides(
 ) -> None:
     """Write approval.json if an alter overrides guards; its digest is empty, as it has no plan."""
     if guards:
-        shown = tuple(replace(one, allowed=None) for one in guards)
+        shown = tuple(replace(guard, allowed=None) for guard in guards)
         decision = Decision(
             DecisionKind.OVERRIDDEN,
             "",

@@ -79,7 +79,7 @@ def _run_in_order(run: Run, stages: Sequence[str], stack: ExitStack) -> None:
             except InvalidInput:  # the run store has failed, so no stage can record anything
                 break
     if errors:
-        raise next((one for one in errors if not isinstance(one, GuardsRefused)), errors[0])
+        raise next((error for error in errors if not isinstance(error, GuardsRefused)), errors[0])
 
 
 def list_sent(folder: RunFolder, stages: Sequence[str]) -> tuple[Outcome, ...]:

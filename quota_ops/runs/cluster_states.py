@@ -26,14 +26,14 @@ def read_cluster_states(store: RunStore, clusters: Sequence[str]) -> list[Cluste
     states = {name: read_state(name, reports[name]) for name in clusters}
     for name in _find_cut_off(store, reports):
         states[name] = ClusterState(name, states[name].reported)
-    states = {name: _add_drift(store, one) for name, one in states.items()}
+    states = {name: _add_drift(store, state) for name, state in states.items()}
     _add_earlier_runs(store, states)
     return list(states.values())
 
 
 def _find_cut_off(store: RunStore, reports: Mapping[str, Any]) -> Iterator[str]:
     """Yield the clusters on which a run died while it wrote, and no run has compared since."""
-    names = {safe_name(one): one for one in reports}
+    names = {safe_name(cluster): cluster for cluster in reports}
     for run in list_cut_off(store.root):
         name = names.get(run.place.parent.name, "")
         if report := reports.get(name):
@@ -47,13 +47,13 @@ def _add_drift(store: RunStore, state: ClusterState) -> ClusterState:
     if not any(state.drifted.values()):
         return state
     quotas = read_history(store, state.cluster).quotas
-    since = min((one.drifted_since for one in quotas if one.drifted_since), default=None)
+    since = min((quota.drifted_since for quota in quotas if quota.drifted_since), default=None)
     return state._replace(drifted_since=since or state.reported)
 
 
 def _add_earlier_runs(store: RunStore, states: dict[str, ClusterState]) -> None:
     """Add what only an earlier run has: it was not stopped, or it applied Git or tried to."""
-    missing = {name for name, one in states.items() if None in (one.applied, one.succeeded)}
+    missing = {name for name, state in states.items() if None in (state.applied, state.succeeded)}
     for day in reversed(list_days(store) if missing else ()):
         if not missing or day.date < _first_day():
             return
@@ -84,8 +84,8 @@ def _list_ends(day: Day) -> list[HistoryRow]:
         for table in read_day(day).tables
         for values in table.filter(table["entity"].is_null()).to_pylist()
     ]
-    rows.sort(key=lambda one: (one.ended, one.sequence or 0, one.revision))
-    return [*{(one.cluster, one.run, one.ended): one for one in rows}.values()][::-1]
+    rows.sort(key=lambda row: (row.ended, row.sequence or 0, row.revision))
+    return [*{(row.cluster, row.run, row.ended): row for row in rows}.values()][::-1]
 
 
 def _first_day() -> str:

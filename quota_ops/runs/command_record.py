@@ -57,7 +57,7 @@ def record_command_end(
         folder.about(),
         folder.policy().cluster_id,
         iso_utc(),
-        tuple(one for one in results if one.status is not StageStatus.NOT_RUN),
+        tuple(result for result in results if result.status is not StageStatus.NOT_RUN),
         record,
         folder.outcomes(APPLIED),
         folder.decisions(),

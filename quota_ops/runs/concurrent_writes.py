@@ -49,8 +49,8 @@ def _find_writes(
 def _find_open(outcomes: Iterable[Outcome]) -> dict[str, bool]:
     """Return the entities without a response, and whether their request was sent."""
     found: dict[str, bool] = {}
-    for one in outcomes:
-        if one.status in _OPEN:
-            is_sent = one.status is Status.UNKNOWN
-            found[one.entity] = found.get(one.entity, False) or is_sent
+    for outcome in outcomes:
+        if outcome.status in _OPEN:
+            is_sent = outcome.status is Status.UNKNOWN
+            found[outcome.entity] = found.get(outcome.entity, False) or is_sent
     return found

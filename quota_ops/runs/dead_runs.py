@@ -44,15 +44,15 @@ def settle_dead_runs(
     """
     about = by.about()
     runs = store_of(by.place).runs_of(about.cluster)
-    marked = (RunFolder(one) for one in find_marked_runs(runs) if one.name != by.place.name)
-    if dead := [one for one in marked if _is_dead(one)]:
+    marked = (RunFolder(place) for place in find_marked_runs(runs) if place.name != by.place.name)
+    if dead := [run for run in marked if _is_dead(run)]:
         stored = cluster.describe_values()
-        for one in dead:
+        for run in dead:
             with suppress(InvalidInput):  # a damaged run cannot be settled
-                if one.policy().cluster_id == cluster.cluster_id and _claim_settlement(
-                    one, by.place, runs, stored
+                if run.policy().cluster_id == cluster.cluster_id and _claim_settlement(
+                    run, by.place, runs, stored
                 ):
-                    _settle(one, about.run, stored, find_audit)
+                    _settle(run, about.run, stored, find_audit)
 
 
 def _is_dead(run: RunFolder) -> bool:
@@ -74,14 +74,14 @@ def _claim_settlement(run: RunFolder, by: Place, runs: Place, stored: Stored) ->
         if other.name != by.name and _is_at_work(other):
             return False
         number += 1
-    rows = (Key(one.entity, key) for one in _list_unknown(run) for key in one.keys)
+    rows = (Key(outcome.entity, key) for outcome in _list_unknown(run) for key in outcome.keys)
     found = Settlement(by.name, {key: stored.get(key) for key in rows})
     return (run.place / SETTLING.of(number)).create(json_text(to_json(Settlement, found)).encode())
 
 
 def _list_unknown(run: RunFolder) -> Iterator[Outcome]:
     outcomes = outcomes_so_far(run) if is_writing(run) else run.outcomes(APPLIED)
-    return (one for one in outcomes if one.status is Status.UNKNOWN)
+    return (outcome for outcome in outcomes if outcome.status is Status.UNKNOWN)
 
 
 def _is_at_work(run: Place) -> bool:
@@ -109,7 +109,7 @@ def _settle(
 
 def _settle_ended(run: RunFolder, by: str, stored: Stored) -> None:
     outcomes, before = run.outcomes(APPLIED), compute_applied_digest(run)
-    if any(one.status is Status.UNKNOWN for one in outcomes):
+    if any(outcome.status is Status.UNKNOWN for outcome in outcomes):
         _write_settled(run, outcomes, stored, by)
         follow_applied(run, before)
         ended = run.stage_result("apply")
@@ -126,16 +126,16 @@ def _write_settled(run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored
 def _settle_outcomes(
     outcomes: tuple[Outcome, ...], targets: Targets, stored: Stored, by: str
 ) -> Iterator[Outcome]:
-    for one in outcomes:
-        if one.status is not Status.UNKNOWN:
-            yield one
+    for outcome in outcomes:
+        if outcome.status is not Status.UNKNOWN:
+            yield outcome
             continue
-        keys = [Key(one.entity, key) for key in one.keys]
+        keys = [Key(outcome.entity, key) for key in outcome.keys]
         if not find_unequal({key: targets[key] for key in keys if key in targets}, stored):
             found = f"found by run {by}"
-            yield one._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
+            yield outcome._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
         else:
-            yield one._replace(message=f"not on the cluster when run {by} looked")
+            yield outcome._replace(message=f"not on the cluster when run {by} looked")
 
 
 def _read_targets(run: RunFolder) -> Targets:

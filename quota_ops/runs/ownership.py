@@ -46,11 +46,13 @@ def adopt_quotas(
     """
     with folder.stage("adopt"):
         rows = find_adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
-        found = tuple(sorted(rows, key=lambda one: one.id))
+        found = tuple(sorted(rows, key=lambda adoption: adoption.id))
         if wanted is not None and not found:
             raise _refuse_unknown("the cluster stores", wanted)
         adoptable = [
-            _ledger_row(folder, cluster.cluster_id, one) for one in found if not one.refusal
+            _ledger_row(folder, cluster.cluster_id, adoption)
+            for adoption in found
+            if not adoption.refusal
         ]
         adopted: list[LedgerRow] = []
 
@@ -61,7 +63,7 @@ def adopt_quotas(
         with _state_changed(adopted, "adopted"):
             folder.write(ADOPTED, LedgerEdit(*attribution, file, tuple(adopted)))
         managed = {row.id for row in adoptable} - {row.id for row in adopted}
-        return tuple(one._replace(was_managed=one.id in managed) for one in found)
+        return tuple(adoption._replace(was_managed=adoption.id in managed) for adoption in found)
 
 
 def release_quotas(
@@ -110,13 +112,13 @@ def _state_changed(rows: Sequence[LedgerRow], word: str) -> Iterator[None]:
         raise Refused(f"{error.message}. Before that: {changed}", error.remedy) from error
 
 
-def _ledger_row(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
-    about, desired = folder.about(), one.declared
+def _ledger_row(folder: RunFolder, cluster_id: str, adoption: Adoption) -> LedgerRow:
+    about, desired = folder.about(), adoption.declared
     return LedgerRow(
         cluster_id,
-        one.entity,
-        one.key,
-        one.value,
+        adoption.entity,
+        adoption.key,
+        adoption.value,
         ledger_edits.VERIFIED,
         desired and desired.owner,
         desired and desired.file,

@@ -218,7 +218,7 @@ def _find_known_findings(
     for files in filter(None, (found.base, found.target)):
         others = {key: value for key, value in stored.items() if key not in files.rows}
         on_cluster = check_cluster(values_of(files.rows), others, folder.find(FACTS))
-        yield from (one[:3] for one in (*files.findings, *on_cluster))
+        yield from (finding[:3] for finding in (*files.findings, *on_cluster))
 
 
 def _add_policies(known: EarlierRuns, found: ClusterReview) -> EarlierRuns:
@@ -227,8 +227,8 @@ def _add_policies(known: EarlierRuns, found: ClusterReview) -> EarlierRuns:
     A plan uses the last applied policy. A review uses those of the merge base and of the target
     branch too, which are applied after the merge at the latest.
     """
-    base, target = (one and one.policy for one in (found.base, found.target))
-    others = tuple(one for one in (known.policy, target) if one is not None)
+    base, target = (files and files.policy for files in (found.base, found.target))
+    others = tuple(policy for policy in (known.policy, target) if policy is not None)
     return replace(
         known,
         policy=base or known.policy,
@@ -242,7 +242,7 @@ def _add_policies(known: EarlierRuns, found: ClusterReview) -> EarlierRuns:
 def _list_unapplied(applied: Policy | None, base: BaseFiles | None) -> Iterator[str]:
     """Yield a note if the policy of the target branch itself has not been applied."""
     if applied and base and base.policy:
-        before, now = (one.decisive_fields() for one in (applied, base.policy))
+        before, now = (policy.decisive_fields() for policy in (applied, base.policy))
         if changed := sorted(name for name in now if now[name] != before[name]):
             yield NOT_APPLIED.format(", ".join(changed))
 

@@ -141,9 +141,13 @@ def _find_changed_rows(
 
     A later run may have verified rows of a run that died before it read them back.
     """
-    outcomes = {Key(one.entity, key): one for one in earlier.outcomes(APPLIED) for key in one.keys}
-    written = {key for key, one in outcomes.items() if one.was_written}
-    unknown = {key for key, one in outcomes.items() if one.may_be_written}
+    outcomes = {
+        Key(outcome.entity, key): outcome
+        for outcome in earlier.outcomes(APPLIED)
+        for key in outcome.keys
+    }
+    written = {key for key, outcome in outcomes.items() if outcome.was_written}
+    unknown = {key for key, outcome in outcomes.items() if outcome.may_be_written}
     verified = find_verified(earlier, written, compute_applied_digest(earlier))
     known = tuple(known)
     states = {row.id: row.value for row in known if row.state == ledger_edits.VERIFIED}

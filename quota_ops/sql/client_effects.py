@@ -146,8 +146,8 @@ def check_is_allowed(address: str) -> None:
     Whoever runs the process lists the allowed addresses in its environment: a branch can name any
     address, but must not choose what the credentials of a CI job are used on.
     """
-    allowed = [one.rstrip("/") for one in os.environ.get(ALLOWED, "").split()]
-    if not any(address == one or address.startswith(f"{one}/") for one in allowed):
+    allowed = [prefix.rstrip("/") for prefix in os.environ.get(ALLOWED, "").split()]
+    if not any(address == prefix or address.startswith(f"{prefix}/") for prefix in allowed):
         raise InvalidInput(
             f"{address} was not read: it is not below an address in {ALLOWED}",
             f"Whoever runs quota-ops may allow it, for example {ALLOWED}=s3://BUCKET/FOLDER. "

@@ -24,13 +24,13 @@ def summarize_daily(store: RunStore, now: datetime) -> None:
     claim = folder / f"{_CLAIM}{today}"
     if claim.exists():
         return
-    past = [one for one in list_days(store) if one.date < today]
-    if not any(one.ends for one in past) or not claim.create(b""):
+    past = [day for day in list_days(store) if day.date < today]
+    if not any(day.ends for day in past) or not claim.create(b""):
         return
     begun = (name for name in folder.list() if name.startswith(_CLAIM))
     discard(folder / name for name in begun if name < claim.name)
-    earlier = accumulate((0 if one.compacted else len(one.ends) for one in past), initial=0)
-    last = [one.date for one, ends in zip(past, earlier, strict=False) if ends < MOST_ENDS][-1]
+    earlier = accumulate((0 if day.compacted else len(day.ends) for day in past), initial=0)
+    last = [day.date for day, ends in zip(past, earlier, strict=False) if ends < MOST_ENDS][-1]
 
     from quota_ops.sql.embedded import EmbeddedEngine  # noqa: PLC0415 - DuckDB, once a day
 

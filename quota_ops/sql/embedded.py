@@ -40,7 +40,7 @@ class EmbeddedEngine:
         """Return the tables RESULTS, computed from all files of each side."""
         with interruptible(), duckdb.connect() as db:
             for table, places in sides.items():
-                rows = (parquet.from_bytes(table, one.read(), str(one)) for one in places)
+                rows = (parquet.from_bytes(table, place.read(), str(place)) for place in places)
                 db.register(table.name, pa.concat_tables(rows))
             with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
                 db.execute(f"CREATE TABLE differences AS {text.diff_text()}")
@@ -98,9 +98,9 @@ class EmbeddedEngine:
 
 
 def _read_all(table: Table[Any], places: Sequence[Place]) -> pa.Table:
-    read = [parquet.from_bytes(table, one.read(), str(one)) for one in places]
+    read = [parquet.from_bytes(table, place.read(), str(place)) for place in places]
     empty = parquet.from_rows(table, []).cast(parquet.arrow_schema(table))
-    return pa.concat_tables([empty, *(one.cast(empty.schema) for one in read)])
+    return pa.concat_tables([empty, *(table.cast(empty.schema) for table in read)])
 
 
 def fold_history(

@@ -89,7 +89,9 @@ class Summarized(NamedTuple):
     def as_text(self) -> str:
         """Return what was summarized, and a line for each file that is not counted."""
         did = "nothing is new" if self.until is None else f"summarized up to {self.until}"
-        return "\n".join((f"history: {did}", *(f"not counted: {one}" for one in self.troubles)))
+        return "\n".join(
+            (f"history: {did}", *(f"not counted: {trouble}" for trouble in self.troubles))
+        )
 
 
 def summarize_history(
@@ -101,24 +103,24 @@ def summarize_history(
     store cannot be written.
     """
     last = last or f"{now - timedelta(days=1):%Y-%m-%d}"
-    listed = [one for one in list_days(store) if one.date <= last]
+    listed = [day for day in list_days(store) if day.date <= last]
     newest = next(read_summaries(store), None)
     deleted = newest.find_deleted(listed) if newest else ()
-    kept = [one for one in listed if one.date not in deleted]
+    kept = [day for day in listed if day.date not in deleted]
     troubles = (*name_foreign(listed), *compact(kept, now))
-    listed = [one for one in list_days(store) if one.date <= last]
-    days = [one for one in listed if one.newest]
+    listed = [day for day in list_days(store) if day.date <= last]
+    days = [day for day in listed if day.newest]
     start, late = find_start(store, listed)
-    new = [one for one in days if start is None or one.date > start.until]
-    damaged = {one.date: trouble for one in new if (trouble := _check(one))}
-    readable = [one for one in new if one.date not in damaged]
+    new = [day for day in days if start is None or day.date > start.until]
+    damaged = {day.date: trouble for day in new if (trouble := _check(day))}
+    readable = [day for day in new if day.date not in damaged]
     damaged = (dict(start.damaged) if start else {}) | damaged
     troubles = tuple(dict.fromkeys((*troubles, *late, *damaged.values())))
     if not readable:
         return Summarized(None, troubles)
     part = new_part(store)
     before = {table: places_of(store, start, table) for table in TABLES}
-    places = [one.folder / str(one.newest) for one in readable]
+    places = [day.folder / str(day.newest) for day in readable]
     try:
         written = engine.fold_days(places, before, part)
     except BaseException:
@@ -126,9 +128,9 @@ def summarize_history(
             discard(part.below(leaf.path) for leaf in part.walk())
         raise
     below = len(folder_of(store).key) + 1
-    files = {name: tuple(one.key[below:] for one in found) for name, found in written.items()}
+    files = {name: tuple(place.key[below:] for place in found) for name, found in written.items()}
     had = dict(start.days) if start else {}
-    known = had | {one.date: str(one.newest) for one in new}
+    known = had | {day.date: str(day.newest) for day in new}
     publish(store, Summary(0, days[-1].date, known, files, damaged))
     return Summarized(days[-1].date, troubles)
 
@@ -162,9 +164,9 @@ def read_history(
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
-    days, read = [one.of_cluster(cluster) for one in list_days(store)], cache(read)
+    days, read = [day.of_cluster(cluster) for day in list_days(store)], cache(read)
     start, late = (None, ()) if cluster_id else find_start(store, days, read)
-    new = [one for one in days if start is None or one.date > start.until]
+    new = [day for day in days if start is None or day.date > start.until]
     rows, troubles = _read_days(new, read, cluster_id)
     before = read_table(store, start, QUOTAS)
     found = fold_history(rows, before, cluster, entities, and_drifted=True)
@@ -194,7 +196,7 @@ def read_events(
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
-    days = [one.of_cluster(cluster) for one in list_days(store) if one.date >= since]
+    days = [day.of_cluster(cluster) for day in list_days(store) if day.date >= since]
     rows, troubles = _read_days(days, read, cluster_id)
     found = fold_history(rows, parquet.from_rows(QUOTAS, []), cluster, entity and [entity])
     ends = _to_rows(HISTORY, found["ends"])
@@ -214,7 +216,7 @@ def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
     drifted = (compute.field("drifts") > 0) & (compute.field("last_seen") >= since)
     quotas = read_table(store, newest, QUOTAS).filter(drifted)
     return FleetHistory(
-        sorted(parquet.read_rows(DAYS, days), key=lambda one: one.date),
+        sorted(parquet.read_rows(DAYS, days), key=lambda day: day.date),
         list(parquet.read_rows(QUOTAS, quotas)),
     )
 
@@ -223,14 +225,14 @@ def _read_days(
     days: Sequence[Day], read: ReadDay, cluster_id: str | None
 ) -> tuple[pa.Table, tuple[str, ...]]:
     found = list(map(read, days))
-    tables = [table for one in found for table in one.tables]
+    tables = [table for day in found for table in day.tables]
     rows = pa.concat_tables(tables) if tables else parquet.from_rows(HISTORY, [])
     rows = rows.unify_dictionaries().combine_chunks()  # DuckDB takes far longer for many chunks
     if cluster_id:
         from pyarrow import compute  # noqa: PLC0415 - few names are those of several clusters
 
         rows = rows.filter(compute.equal(rows["cluster_id"], cluster_id))
-    return rows, tuple(trouble for one in found for trouble in one.troubles)
+    return rows, tuple(trouble for day in found for trouble in day.troubles)
 
 
 def _to_rows(table: Table[Row], arrow: pa.Table) -> tuple[Row, ...]:

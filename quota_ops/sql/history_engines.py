@@ -27,7 +27,7 @@ class EngineBySize:
     def _choose(
         self, days: Sequence[Place], before: Mapping[Table[Any], Sequence[Place]]
     ) -> HistoryEngine:
-        files = [*days, *(one for some in before.values() for one in some)]
+        files = [*days, *(place for some in before.values() for place in some)]
         if sum(map(_measure, files)) > LARGE_BYTES:
             return self._open_spark()
         from quota_ops.sql.embedded import EmbeddedEngine  # noqa: PLC0415 - DuckDB

@@ -86,7 +86,7 @@ def measure_parquet(inventory: Inventory) -> tuple[int, int]:
 
 def _list_files(place: Place) -> Iterator[tuple[Place, int]]:
     """Yield the files of an inventory with their sizes."""
-    here = next((one for one in place.parent.entries() if one.name == place.name), None)
+    here = next((entry for entry in place.parent.entries() if entry.name == place.name), None)
     if here is not None and here.is_folder:
         for leaf in place.walk():
             if not (leaf.is_folder or _is_hidden(leaf.path)):

@@ -147,7 +147,7 @@ def _find_twins(runs: Sequence[ComparedRun]) -> dict[Place, InvalidInput]:
         same.setdefault(run.cluster, []).append(run.folder)
     return {
         folder: InvalidInput(
-            f"the folders {' and '.join(sorted(one.parent.name for one in twins))} have the same "
+            f"the folders {' and '.join(sorted(twin.parent.name for twin in twins))} have the same "
             f"cluster_id {cluster}, so Git may declare two values of one quota",
             "Correct the cluster_id, or move the quotas of the cluster into one folder.",
         )

@@ -105,7 +105,7 @@ class SparkEngine:
         with timed(_log, logging.DEBUG, "diff.sql in Spark"):
             found = self._spark.sql(text.diff_text()).join(by_cluster, "cluster")
             self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
-        if not any(one.path.endswith(".parquet") for one in (to / DIFFERENCES.name).walk()):
+        if not any(leaf.path.endswith(".parquet") for leaf in (to / DIFFERENCES.name).walk()):
             return  # nothing differs: skip batches.sql, whose planning takes time
         # What is examined and batched is what is stored, and is not computed twice.
         written = self._read_parquet(DIFFERENCES, to / DIFFERENCES.name)
@@ -139,8 +139,10 @@ class SparkEngine:
         """Return a side: a small one through the store, a large one read by the executors."""
         if table in SMALL_SIDES:
             plain = [
-                parquet.from_bytes(table, one.read(), str(one)).cast(parquet.arrow_schema(table))
-                for one in places
+                parquet.from_bytes(table, place.read(), str(place)).cast(
+                    parquet.arrow_schema(table)
+                )
+                for place in places
             ]
             # Spark loses rows of a table in which some chunks are empty.
             rows = pa.concat_tables(plain).combine_chunks()
@@ -199,7 +201,7 @@ class SparkEngine:
             spark.catalog.clearCache()
         files = {table.name: to / table.name for table in before}
         return {
-            name: [place / one for one in place.list() if one.startswith("part-")]
+            name: [place / file for file in place.list() if file.startswith("part-")]
             for name, place in files.items()
         }
 
@@ -261,7 +263,7 @@ def jvm_options(folders: Sequence[Place]) -> str:
 def measure_sides(folders: Sequence[Place]) -> int:
     """Return the bytes of the tables that a diff reads."""
     sides = {side.file for side in SIDES}
-    return sum(leaf.size for one in folders for leaf in one.walk() if leaf.path in sides)
+    return sum(leaf.size for folder in folders for leaf in folder.walk() if leaf.path in sides)
 
 
 @contextmanager

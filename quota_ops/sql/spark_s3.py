@@ -83,7 +83,7 @@ def _find_pins() -> PinnedJars:
     version = jar.stem.rpartition("-")[2]
     folder = _PINS / version
     if not folder.is_dir():
-        known = ", ".join(sorted(one.name for one in _PINS.iterdir()))
+        known = ", ".join(sorted(pin.name for pin in _PINS.iterdir()))
         raise MissingTool(
             f"quota-ops has no list of jars for the S3 connector of Hadoop {version}, only {known}",
             "Name the jars of hadoop-aws in the setting spark.jars.",

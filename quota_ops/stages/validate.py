@@ -29,7 +29,7 @@ def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
     except NotAuthorized as error:
         raise NotAuthorized(f"{_NOT_VALIDATED}\n{error.message}", error.remedy) from None
     folder.leave_outcomes(VALIDATED, outcomes)
-    rejected = [one for one in outcomes if one.status is not Status.ACCEPTED]
+    rejected = [outcome for outcome in outcomes if outcome.status is not Status.ACCEPTED]
     if rejected:
         raise Refused(
             f"the broker rejects {len(rejected):,} of {counted(len(outcomes), 'entity')}:\n"
@@ -57,9 +57,9 @@ def _list_rejected(folder: RunFolder, rejected: Sequence[Outcome]) -> str:
     sources = {row.entity: row.source for row in folder.differences() if row.source}
     return format_lines(
         [
-            f"{sources.get(one.entity, 'the cluster')}  {one.entity}  "
-            f"{one.error or one.status}: {one.message}"
-            for one in rejected
+            f"{sources.get(outcome.entity, 'the cluster')}  {outcome.entity}  "
+            f"{outcome.error or outcome.status}: {outcome.message}"
+            for outcome in rejected
         ],
         VALIDATED,
     )

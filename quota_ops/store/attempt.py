@@ -78,25 +78,28 @@ class Attempt:
 
     def stop(self, batches: Batches, why: str = "interrupted") -> None:
         """Record the outcomes of the batches that a signal or an error interrupted or prevented."""
-        recorded = {one.batch for one in self.done}
+        recorded = {outcome.batch for outcome in self.done}
         for number, rows in batches.items():
             if number not in recorded:
-                noted = [one for one in self._noted if one.batch == number]
+                noted = [outcome for outcome in self._noted if outcome.batch == number]
                 if not noted:
                     self.begin(number)
                 left = noted or build_outcomes(number, rows, Status.NOT_SENT, None)
                 open_ends = {Status.UNKNOWN, Status.NOT_SENT}
                 self.keep(
                     number,
-                    (one._replace(message=why) if one.status in open_ends else one for one in left),
+                    (
+                        outcome._replace(message=why) if outcome.status in open_ends else outcome
+                        for outcome in left
+                    ),
                 )
 
 
 def state_sent(error: InvalidInput, outcomes: Iterable[Outcome], run: Place) -> QuotaOpsError:
     """Return an error of the store with what the run had sent by then; `error` if nothing."""
     sent = Counter[str]()
-    for one in outcomes:
-        sent[one.status.value] += len(one.keys) if one.status in _SENT else 0
+    for outcome in outcomes:
+        sent[outcome.status.value] += len(outcome.keys) if outcome.status in _SENT else 0
     words = ", ".join(f"{counted(keys, 'key')} {word}" for word, keys in sent.items() if keys)
     if not words:
         return error
@@ -120,14 +123,14 @@ def report_sent(outcomes: Iterable[Outcome], run: Place) -> Iterator[None]:
 
 def merge_earlier(batch: Iterable[Outcome], earlier: Iterable[Outcome]) -> Iterator[Outcome]:
     """Combine a batch's outcomes with what earlier attempts of the run did to the same rows."""
-    before = {(one.entity, key): one for one in earlier for key in one.keys}
+    before = {(outcome.entity, key): outcome for outcome in earlier for key in outcome.keys}
     if not before:
         yield from batch
         return
-    for one in batch:
+    for outcome in batch:
         keys: dict[Outcome, list[str]] = {}
-        for key in one.keys:
-            known = _after(before.get((one.entity, key)), one)
+        for key in outcome.keys:
+            known = _after(before.get((outcome.entity, key)), outcome)
             keys.setdefault(known._replace(keys=()), []).append(key)
         for known, names in keys.items():
             yield known._replace(keys=tuple(names))
@@ -172,8 +175,8 @@ def outcomes_so_far(folder: RunFolder) -> tuple[Outcome, ...]:
     if folder.has(ALTER):
         return folder.outcomes(APPLIED)
     return tuple(
-        one
+        outcome
         for number, rows in folder.batches().items()
-        for one in folder.outcomes(BATCH.of(number))
+        for outcome in folder.outcomes(BATCH.of(number))
         or build_outcomes(number, rows, Status.NOT_SENT, None)
     )

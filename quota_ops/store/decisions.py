@@ -80,7 +80,7 @@ def record_use(folder: RunFolder, approvals: Place, plan: Plan) -> None:
 def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
     """Add decisions to a run's approval.json, for its report; those in it stay."""
     before = folder.decisions()
-    new = [one for one in decisions if one not in before]
+    new = [decision for decision in decisions if decision not in before]
     if new:
         folder.write(APPROVAL, Decisions((*before, *new)))
 

@@ -22,7 +22,7 @@ def move_attempt(folder: RunFolder, stage: str) -> None:
     places = (folder.place / f"attempt-{number:04d}" for number in count(1))
     free = next(place for place in places if not (place / DIFFERENCES.file).exists())
     try:
-        files = (one.name for one in folder.place.entries() if not one.is_folder)
+        files = (entry.name for entry in folder.place.entries() if not entry.is_folder)
         left = [name for name in files if not stays_on_restart(name, stage)]
         # differences.parquet is last: if the process is killed, the next attempt continues here.
         for name in sorted(left, key=DIFFERENCES.file.__eq__):

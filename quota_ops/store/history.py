@@ -98,7 +98,7 @@ class Day:
 
     def of_clusters(self, clusters: Iterable[str]) -> "Day":
         """Return the day with the ends of these clusters alone."""
-        named = {safe_name(one) for one in clusters}
+        named = {safe_name(cluster) for cluster in clusters}
         ends = tuple(name for name in self.ends if name.partition(SEPARATOR)[0] in named)
         return replace(self, ends=ends)
 
@@ -141,8 +141,8 @@ def list_days(store: RunStore) -> tuple[Day, ...]:
         Day(
             date,
             day_folder(store, date),
-            tuple(sorted((one for one in names if _DAY.fullmatch(one)), key=_read_number)),
-            tuple(one for one in names if SEPARATOR in one and one.endswith(".parquet")),
+            tuple(sorted((name for name in names if _DAY.fullmatch(name)), key=_read_number)),
+            tuple(name for name in names if SEPARATOR in name and name.endswith(".parquet")),
             tuple(foreign[date]),
             sizes[date],
         )
@@ -153,9 +153,9 @@ def list_days(store: RunStore) -> tuple[Day, ...]:
 def name_foreign(days: Iterable[Day]) -> tuple[str, ...]:
     """Return a sentence for each file of some days that is not read because of what it is."""
     return tuple(
-        f"{one.folder / name if name else one.folder} is a link, a pipe or a device"
-        for one in days
-        for name in one.foreign
+        f"{day.folder / name if name else day.folder} is a link, a pipe or a device"
+        for day in days
+        for name in day.foreign
     )
 
 
@@ -174,7 +174,7 @@ def read_day(day: Day) -> DayRows:
     newer = sorted({*day.ends}.difference(included))
     with ThreadPoolExecutor(_AT_ONCE) as readers:
         read = list(readers.map(lambda name: _read(day.folder / name, troubles.append), newer))
-    tables = tuple(one for one in read if one is not None)
+    tables = tuple(table for table in read if table is not None)
     return DayRows(compacted, tables, included, tuple(sorted(troubles)))
 
 
@@ -211,7 +211,7 @@ def compact(days: Iterable[Day], now: datetime) -> tuple[str, ...]:
         if day.newest is not None and found.compacted is None:
             continue
         if found.newer:
-            plain = [one.cast(parquet.arrow_schema(HISTORY)) for one in found.tables]
+            plain = [table.cast(parquet.arrow_schema(HISTORY)) for table in found.tables]
             rows = pa.concat_tables(plain).sort_by([(name, "ascending") for name in _ORDER])
             number = _read_number(day.newest or "") + 1
             content = parquet.to_bytes(HISTORY, rows, {_COMPACTED: iso_utc(now)})

@@ -52,7 +52,7 @@ class Summary(NamedTuple):
 
         An end that was added after that does not make up for the day's compacted file.
         """
-        return {*self.days}.difference(one.date for one in days if one.newest)
+        return {*self.days}.difference(day.date for day in days if day.newest)
 
 
 def folder_of(store: RunStore) -> Place:
@@ -88,20 +88,20 @@ def find_start(
     days, read = tuple(days), cache(read)
     deleted: set[str] | None = None
     fallback: tuple[Summary | None, tuple[str, ...]] = (None, ())
-    for one in read_summaries(store):
-        before = [day for day in days if day.date <= one.until]
+    for summary in read_summaries(store):
+        before = [day for day in days if day.date <= summary.until]
         # Ends of a summarized day are few: those of yesterday, until they are deleted, and damaged
         # ones.
         with_ends = {day.date: read(day) for day in before if day.ends}
         late = {date for date, rows in with_ends.items() if rows.newer}
-        late |= {day.date for day in before if one.days.get(day.date) != day.newest}
+        late |= {day.date for day in before if summary.days.get(day.date) != day.newest}
         troubles = [trouble for rows in with_ends.values() for trouble in rows.troubles]
         missed = [f"{day.folder}: {_NOT_COUNTED}" for day in before if day.date in late]
-        found = one, (*one.damaged.values(), *troubles, *missed)
+        found = summary, (*summary.damaged.values(), *troubles, *missed)
         if deleted is None:
-            deleted = one.find_deleted(days)
+            deleted = summary.find_deleted(days)
             fallback = found if deleted else fallback
-        if not late and all(date <= one.until for date in deleted):
+        if not late and all(date <= summary.until for date in deleted):
             return found
     return fallback
 
@@ -115,9 +115,11 @@ def publish(store: RunStore, summary: Summary) -> None:
     content = json_text(stamp({name: getattr(summary, name) for name in _FIELDS})).encode()
     known = numbers(folder, _KIND)
     number = create_next(
-        lambda one: folder / file_name(one, _KIND), lambda _: content, max(known, default=0) + 1
+        lambda number: folder / file_name(number, _KIND),
+        lambda _: content,
+        max(known, default=0) + 1,
     )
-    for old in [one for one in read_summaries(store) if one.number <= number - KEPT]:
+    for old in [summary for summary in read_summaries(store) if summary.number <= number - KEPT]:
         discard(folder.below(path) for paths in old.files.values() for path in paths)
         discard([folder / file_name(old.number, _KIND)])
 

@@ -83,9 +83,9 @@ def release(folder: Place, who: EntityFilter | EntityGroup, *, by: str, reason: 
     """End a hold early; InvalidInput if there is none on exactly these entities."""
     now = datetime.now(UTC).replace(microsecond=0)
     lasting = select_current_holds(read(folder), now)
-    found = next((one.who for one in lasting if one.who == who), None)
+    found = next((hold.who for hold in lasting if hold.who == who), None)
     if found is None:
-        held = "; ".join(f"{one.who.text}, {one.text}" for one in lasting)
+        held = "; ".join(f"{hold.who.text}, {hold.text}" for hold in lasting)
         raise InvalidInput(f"{who.text} is not held", f"Held now: {held or 'no entity'}.")
     ended = Hold(found, now, by, reason, now, find_login())
     add(folder, ended)
@@ -140,7 +140,7 @@ def separate_held_rows(
         for entity, hold in on_hold.items()
     )
     free = tuple(row for row in rows if row.entity not in on_hold)
-    return free, tuple(one for some in outcomes for one in some)
+    return free, tuple(outcome for some in outcomes for outcome in some)
 
 
 def held_among(entities: Iterable[str], folder: Place) -> Mapping[str, Hold]:

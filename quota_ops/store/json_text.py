@@ -23,7 +23,7 @@ def lines(values: Sequence[object], indent: str) -> str:
         text = _ENCODER.encode_lines(values).decode()  # line ends within values are escaped
     except UnicodeEncodeError:
         # half a surrogate pair is not UTF-8, but JSON has an escape for it
-        text = "".join(f"{_FALLBACK.encode(one)}\n" for one in values)
+        text = "".join(f"{_FALLBACK.encode(value)}\n" for value in values)
     return text.replace("\n", f",\n{indent}", len(values) - 1)
 
 
@@ -34,14 +34,14 @@ def json_text(value: Mapping[str, Any]) -> str:
 
 def _parts(value: Mapping[str, Any]) -> Iterator[str]:
     before = "{\n"
-    for field, one in value.items():
+    for field, content in value.items():
         yield f"{before}{line(field)}: "
-        if isinstance(one, list) and one:
+        if isinstance(content, list) and content:
             yield "[\n "
-            yield lines(one, " ")
+            yield lines(content, " ")
             yield "]"
         else:
-            yield line(one)
+            yield line(content)
         before = ",\n"
     yield "\n}\n" if value else "{}\n"
 
@@ -57,10 +57,10 @@ def head(written: Iterable[bytes], field: str) -> bytes:
     Return all of it if there is no such list.
     """
     start, kept = f'"{field}": ['.encode(), list[bytes]()
-    for one in written:
-        if one.lstrip().startswith(start):
+    for chunk in written:
+        if chunk.lstrip().startswith(start):
             return b"".join(kept).rstrip().removesuffix(b",") + b"}"
-        kept.append(one)
+        kept.append(chunk)
     return b"".join(kept)
 
 

@@ -18,7 +18,7 @@ def with_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]
     """Return the commits with one more at the end; a repeated one moves there."""
     if commit is None or commits[-1:] == (commit,):
         return commits
-    return (*(one for one in commits if one != commit), commit)[-COMMITS_KEPT:]
+    return (*(earlier for earlier in commits if earlier != commit), commit)[-COMMITS_KEPT:]
 
 
 def notes_of(
@@ -48,7 +48,7 @@ def check_notes(table: pa.Table) -> None:
     if unknown := sorted(notes.keys() - _NOTES):
         raise ValueError(f"it has an unknown note {unknown[0]!r}")
     policy, commits = json.loads(notes["policy"]), json.loads(notes["commits"])
-    are_commits = isinstance(commits, list) and all(isinstance(one, str) for one in commits)
+    are_commits = isinstance(commits, list) and all(isinstance(commit, str) for commit in commits)
     for name, value, fits in (
         ("policy", policy, isinstance(policy, dict | None)),
         ("commits", commits, are_commits),

@@ -108,7 +108,7 @@ class LocalStore:
         """List a folder; empty if it does not exist, InvalidInput if it is not a folder."""
         found: list[Entry] = []
         with _listing(key), os.scandir(f"/{key}") as entries:
-            found += (_entry(one) for one in entries if one.name > after)
+            found += (_entry(entry) for entry in entries if entry.name > after)
         return sorted(found)
 
     def walk(self, key: str) -> Sequence[Leaf]:
@@ -189,22 +189,22 @@ def _listing(key: str) -> Iterator[None]:
         raise InvalidInput(why, remedy(error)) from error
 
 
-def _entry(one: "os.DirEntry[str]") -> Entry:
-    is_own = one.is_file(follow_symlinks=False) or one.is_dir(follow_symlinks=False)
-    return Entry(one.name, one.is_dir(), is_own)
+def _entry(entry: "os.DirEntry[str]") -> Entry:
+    is_own = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+    return Entry(entry.name, entry.is_dir(), is_own)
 
 
 def _leaves(folder: str, above: str) -> Iterator[Leaf]:
     with os.scandir(folder) as entries:
         found = list(entries)
-    for one in found:
-        path = f"{above}{one.name}"
+    for entry in found:
+        path = f"{above}{entry.name}"
         with suppress(FileNotFoundError):  # another process has just deleted it
-            if one.is_dir(follow_symlinks=False):
-                yield from list(_leaves(one.path, f"{path}/")) or [Leaf(path, 0, True, True)]
+            if entry.is_dir(follow_symlinks=False):
+                yield from list(_leaves(entry.path, f"{path}/")) or [Leaf(path, 0, True, True)]
             else:
-                size = one.stat(follow_symlinks=False).st_size
-                yield Leaf(path, size, False, one.is_file(follow_symlinks=False))
+                size = entry.stat(follow_symlinks=False).st_size
+                yield Leaf(path, size, False, entry.is_file(follow_symlinks=False))
 
 
 _watched: set[Path] = set()

@@ -37,7 +37,7 @@ def _explain_obstacle(path: Path) -> str:
 
     No other text of a file is shown, because it might be a secret.
     """
-    found = next((one for one in (path, *path.parents) if one.is_file()), path)
+    found = next((ancestor for ancestor in (path, *path.parents) if ancestor.is_file()), path)
     with suppress(OSError, ValueError), found.open(encoding="utf-8") as file:
         note = file.read(_LONGEST_NOTE).strip()
         if note.startswith(_NOTE) and note.isprintable():

@@ -27,7 +27,7 @@ def list_clusters(store: RunStore) -> list[str]:
 
 def _read_name(folder: Place) -> str | None:
     runs = map(RunFolder, folder.folders())
-    for run in (one for one in runs if one.has(ABOUT)):
+    for run in (run for run in runs if run.has(ABOUT)):
         with suppress(InvalidInput):
             return str(run.about().cluster)
     return None
@@ -42,10 +42,10 @@ def read_newest_reports(
     of `verify` are left out, and so are runs without a report. Raises InvalidInput if the store
     cannot be listed.
     """
-    names = {safe_name(one): one for one in clusters}
+    names = {safe_name(cluster): cluster for cluster in clusters}
     found: dict[str, Json | None] = {}
     newest = islice(runs_latest_first(store.sequence), _EACH * len(names))
-    for folder, _, run in (one.partition("/") for one in newest):
+    for folder, _, run in (path.partition("/") for path in newest):
         if folder in names and folder not in found:
             found.update(_read(folder, store.root / "runs" / folder / run, compared=compared))
         if len(found) == len(names):
@@ -71,7 +71,7 @@ def _read(folder: str, place: Place, *, compared: bool) -> dict[str, Json | None
 
 
 def _counts(report: Json, *, compared: bool) -> bool:
-    ends = {one["stage"]: one["status"] for one in report["stages"]}
+    ends = {stage["stage"]: stage["status"] for stage in report["stages"]}
     tried = any(ends.get(stage, "not run") != "not run" for stage in ("diff", "plan"))
     stopped = any(ends.get(stage, "done") not in {"done", "not run"} for stage in _TO_COMPARE)
     if compared and report["plan"] is None:

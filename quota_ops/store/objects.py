@@ -139,8 +139,10 @@ class ObjectStore:
             found = open_client(self.bucket).list_with_delimiter(key or None)
         except client_errors() as error:
             raise self._refused(key, error, "listed") from None
-        names = {one["path"].rpartition("/")[2]: False for one in found["objects"]}
-        names |= {one.rstrip("/").rpartition("/")[2]: True for one in found["common_prefixes"]}
+        names = {meta["path"].rpartition("/")[2]: False for meta in found["objects"]}
+        names |= {
+            prefix.rstrip("/").rpartition("/")[2]: True for prefix in found["common_prefixes"]
+        }
         return [Entry(name, names[name], True) for name in sorted(names)]
 
     def _list_after(self, key: str, after: str) -> Sequence[Entry]:
@@ -162,8 +164,8 @@ class ObjectStore:
         """Yield the path below a key and the size of each object there."""
         above = f"{key}/" if key else ""
         for some in open_client(self.bucket).list(key or None, offset=after, chunk_size=1000):
-            for one in some:
-                yield one["path"].removeprefix(above), one["size"]
+            for meta in some:
+                yield meta["path"].removeprefix(above), meta["size"]
 
     def delete(self, key: str) -> None:
         """Delete an object; do nothing if it does not exist."""

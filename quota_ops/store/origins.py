@@ -84,8 +84,8 @@ def search_origins(
 def _list_newest(store: RunStore, cluster: str, but: str) -> Iterator[RunFolder]:
     """Yield the runs of the cluster's name among the newest of the store, newest first."""
     runs = store.runs_of(cluster)
-    for one in newest_runs(store.sequence, LOOKED_AT):
-        name, _, run = one.partition("/")
+    for path in newest_runs(store.sequence, LOOKED_AT):
+        name, _, run = path.partition("/")
         if name == runs.name and run != but:
             yield RunFolder(runs / run)
 
@@ -118,7 +118,7 @@ class _Search:
                 values.setdefault(row.id, []).append(row.value)
         words = f"{words} {record.by} in {_named(run)}: {record.reason}"
         for key in self.left.keys() & values.keys():
-            is_value = any(same(one, self.left[key]) for one in values[key])
+            is_value = any(same(value, self.left[key]) for value in values[key])
             self._use_words(key, words, is_value=is_value)
 
     def _use_words(self, key: Key, words: str, *, is_value: bool) -> None:
@@ -131,7 +131,12 @@ class _Search:
     def _use_writes(self, run: RunFolder) -> None:
         """Use the writes of a run that the cluster accepted."""
         outcomes = run.outcomes(APPLIED)
-        accepted = {Key(one.entity, key) for one in outcomes if one.was_written for key in one.keys}
+        accepted = {
+            Key(outcome.entity, key)
+            for outcome in outcomes
+            if outcome.was_written
+            for key in outcome.keys
+        }
         if not (keys := self.left.keys() & accepted):
             return
         who, written = _writes(run)

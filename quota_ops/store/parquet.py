@@ -55,7 +55,9 @@ def arrow_schema(table: Table[Any], repeated: Collection[str] = ()) -> pa.Schema
 
 def repeated_texts(table: Table[Any]) -> list[str]:
     """Return the names of the columns whose texts many rows share: all texts but entities."""
-    return [one.name for one in table.columns if one.type == TEXT and one.name != "entity"]
+    return [
+        column.name for column in table.columns if column.type == TEXT and column.name != "entity"
+    ]
 
 
 def from_rows(table: Table[Any], rows: Sequence[Sequence[Any]]) -> pa.Table:
@@ -81,7 +83,7 @@ def to_values(column: pa.ChunkedArray) -> list[Any]:
     values: list[Any] = []
     for chunk in column.chunks:
         texts = chunk.dictionary.to_pylist()
-        values += [None if one is None else texts[one] for one in chunk.indices.to_pylist()]
+        values += [None if index is None else texts[index] for index in chunk.indices.to_pylist()]
     return values
 
 
@@ -129,7 +131,7 @@ def _parse(table: Table[Any], content: bytes, place: str) -> pa.Table:
     try:
         reader = pa.BufferReader(content)
         metadata = pq.read_metadata(reader)
-        texts = [one for one in repeated_texts(table) if one in metadata.schema.names]
+        texts = [column for column in repeated_texts(table) if column in metadata.schema.names]
         file = pq.ParquetFile(reader, metadata=metadata, read_dictionary=texts, pre_buffer=False)
         arrow = file.read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
@@ -163,7 +165,7 @@ def conform(table: Table[Any], arrow: pa.Table, place: str = "") -> pa.Table:
     ]
     if empty:
         raise InvalidInput(f"{place or table.name} has empty values in {', '.join(empty)}")
-    schema = arrow_schema(table, [one.name for one in arrow.schema if one.type == REPEATED])
+    schema = arrow_schema(table, [field.name for field in arrow.schema if field.type == REPEATED])
     if arrow.schema.types == schema.types:  # importing the cast takes longer than a small diff
         return pa.Table.from_arrays(arrow.columns, schema=schema)
     return arrow.cast(schema)
@@ -225,4 +227,4 @@ def read_clusters(table: Table[Any], place: Place) -> set[str | None]:
         raise
     except (pa.ArrowInvalid, OSError) as error:
         raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
-    return {one for chunk in chunks for one in chunk.dictionary.to_pylist()}
+    return {text for chunk in chunks for text in chunk.dictionary.to_pylist()}

@@ -42,20 +42,20 @@ def ping_store(store: RunStore) -> StorePing:
     if listed.error is not None and listed.error not in _NOT_PERMITTED:
         store.root.list()  # raises the error with its remedy
     try:
-        created = _try("create", [partial(one.create, _CONTENT) for one in timed])
-        replaced = _try("replace", [partial(one.replace, _CONTENT) for one in timed])
-        read = _try("read", [partial(_read, one) for one in timed])
+        created = _try("create", [partial(place.create, _CONTENT) for place in timed])
+        replaced = _try("replace", [partial(place.replace, _CONTENT) for place in timed])
+        read = _try("read", [partial(_read, place) for place in timed])
         if not created.error:
             lead = measure_lead(timed[-1])
             written += raced
             winners = tuple(_race(raced))
         written += [] if created.error and replaced.error else timed
-        deleted = _try("delete", [one.delete for one in timed if written])
+        deleted = _try("delete", [place.delete for place in timed if written])
     finally:
         left = _delete(written, folder)
         with suppress(InvalidInput, OSError):
-            for one in missing:
-                one.delete_folder()
+            for place in missing:
+                place.delete_folder()
     operations = (listed, read, created, replaced, deleted)
     ping = StorePing(str(store.root), operations, RACERS, winners, left, is_empty, lead)
     _record_race(store, ping)
@@ -117,10 +117,10 @@ def _delete(places: Sequence[Place], folder: Place) -> str | None:
     if not places:
         return None
     with suppress(InvalidInput):
-        places = [folder.below(one.path) for one in folder.walk()]
+        places = [folder.below(leaf.path) for leaf in folder.walk()]
     try:
-        for one in places:
-            one.delete()
+        for place in places:
+            place.delete()
         for empty in (folder, folder.parent):
             if not empty.entries():
                 empty.delete_folder()

@@ -205,11 +205,11 @@ class Place:
 
     def list(self, after: str = "") -> tuple[str, ...]:
         """Return the names directly below that sort later than `after`, in order."""
-        return tuple(one.name for one in self.store.list(self.key, after))
+        return tuple(entry.name for entry in self.store.list(self.key, after))
 
     def folders(self) -> "tuple[Place, ...]":
         """Return the folders directly below, by name."""
-        return tuple(self / one.name for one in self.entries() if one.is_folder)
+        return tuple(self / entry.name for entry in self.entries() if entry.is_folder)
 
     def walk(self) -> tuple[Leaf, ...]:
         """Return the files below at every depth, by path; empty if the folder does not exist."""

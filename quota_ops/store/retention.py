@@ -117,15 +117,15 @@ def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
     A run whose folder stays is marked as pruned before its files are removed.
     """
     failures = []
-    for one in expired:
+    for expired_run in expired:
         try:
-            if one.stays and one.what == "run":
-                run = summarize_run(one.place)
+            if expired_run.stays and expired_run.what == "run":
+                run = summarize_run(expired_run.place)
                 pruned = Pruned(iso_utc(now), run.came_to, run.sentence, run.digest, run.changes)
-                RunFolder(one.place).write(PRUNED, pruned)
-            _remove(one)
+                RunFolder(expired_run.place).write(PRUNED, pruned)
+            _remove(expired_run)
         except (OSError, InvalidInput) as error:
-            failures.append(f"{one.place}: {getattr(error, 'strerror', None) or error}")
+            failures.append(f"{expired_run.place}: {getattr(error, 'strerror', None) or error}")
     return tuple(failures)
 
 
@@ -146,7 +146,7 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
     for run in store.runs():
         by_cluster.setdefault(run.parent.name, []).append(RunFolder(run))
     for cluster, folders in sorted(by_cluster.items()):
-        verified = [one for one in folders if _is_verified(one)]
+        verified = [folder for folder in folders if _is_verified(folder)]
         last = max(verified, key=_order, default=None)
         for folder in folders:
             kept = folder == last or folder.place.name in unsettled

@@ -47,7 +47,7 @@ Content = TypeVar("Content")
 _log = logging.getLogger(__name__)
 
 
-_KINDS, _ACTIONS = ({one.value: one for one in words} for words in (Kind, Action))
+_KINDS, _ACTIONS = ({word.value: word for word in words} for words in (Kind, Action))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +204,10 @@ class RunFolder(ArtifactFolder):
         table = self.read_table(DIFFERENCES)
         columns = {name: parquet.to_values(table[name]) for name in table.column_names}
         try:
-            columns["kind"] = [_KINDS.get(one) or Kind(one) for one in columns["kind"]]
-            columns["action"] = [_ACTIONS.get(one) or Action(one) for one in columns["action"]]
+            columns["kind"] = [_KINDS.get(column) or Kind(column) for column in columns["kind"]]
+            columns["action"] = [
+                _ACTIONS.get(column) or Action(column) for column in columns["action"]
+            ]
             return tuple(map(Difference._make, zip(*columns.values(), strict=True)))
         except ValueError as error:
             raise InvalidInput(f"{self.place / DIFFERENCES.file} is damaged: {error}") from error

@@ -180,8 +180,8 @@ def _interrupted(parts: _Parts) -> _End | None:
     came_to = Life.GONE if is_ended else find_liveness(parts.folder.place)
     outcomes = tuple(_outcomes_so_far(parts, is_ended=is_ended))
     keys: Counter[str] = Counter()
-    for one in outcomes:
-        keys[one.status.replace("_", " ")] += len(one.keys)
+    for outcome in outcomes:
+        keys[outcome.status.replace("_", " ")] += len(outcome.keys)
     counts = [f"{number:,} {status}" for status, number in keys.items()]
     if came_to is Life.UNKNOWN and (until := format_deadline(parts.folder.place)):
         counts.append(f"counts as running until {until}")
@@ -201,7 +201,7 @@ def _outcomes_so_far(parts: _Parts, *, is_ended: bool) -> Iterator[Outcome]:
 def _changes(parts: _Parts, outcomes: Iterable[Outcome]) -> int:
     if alter := parts.find(ALTER):
         return count_altered(alter.changing, outcomes)
-    return sum(len(one.keys) for one in outcomes if one.was_written)
+    return sum(len(outcome.keys) for outcome in outcomes if outcome.was_written)
 
 
 def _plan_digest(parts: _Parts) -> str | None:
@@ -223,6 +223,6 @@ def _without_report(parts: _Parts) -> _End:
     if edit and not edit.rows:
         came_to = "nothing changed"
     if came_to == _ALTERED and outcomes and not changes:
-        is_unknown = any(one.may_be_written for one in outcomes)
+        is_unknown = any(outcome.may_be_written for outcome in outcomes)
         came_to = "unknown" if is_unknown else "nothing changed"
     return _End(came_to, None, digest, changes)

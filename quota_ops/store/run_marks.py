@@ -66,12 +66,12 @@ def is_marked(run: Place) -> bool:
 def find_marked_runs(runs: Place) -> list[Place]:
     """Return the marked runs in a cluster's folder of runs; raises as `Place.list`."""
     names = _mark(runs / "any").parent.list()
-    return [one for one in (runs / name for name in names) if (one / ABOUT).exists()]
+    return [place for place in (runs / name for name in names) if (place / ABOUT).exists()]
 
 
 def find_unrecorded_runs(runs: Place) -> list[Place]:
     """Return the runs in a cluster's folder that write, or died before they recorded their end."""
-    return [one for one in find_marked_runs(runs) if not is_unsettled(one)]
+    return [place for place in find_marked_runs(runs) if not is_unsettled(place)]
 
 
 def find_liveness(run: Place) -> Life:
@@ -109,7 +109,7 @@ def is_writing(run: RunFolder) -> bool:
 
 def list_cut_off(root: Place) -> Iterator[RunFolder]:
     """Yield the runs of all clusters of a store that `is_cut_off`; raises as `Place.walk`."""
-    runs = (RunFolder((root / "runs").below(one.path)) for one in (root / "at_work").walk())
+    runs = (RunFolder((root / "runs").below(leaf.path)) for leaf in (root / "at_work").walk())
     yield from filter(is_cut_off, runs)
 
 

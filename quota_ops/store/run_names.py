@@ -42,14 +42,14 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
         if found := next(filter(_has_written, ordered) if last_write else ordered, None):
             return RunFolder(found)
     for meant in (
-        [one for one in paths if one.name == name],
-        [one for one in paths if one.name.startswith(name)],
-        [one for one in paths if name in one.name],
+        [path for path in paths if path.name == name],
+        [path for path in paths if path.name.startswith(name)],
+        [path for path in paths if name in path.name],
     ):
         if len(meant) == 1:
             return RunFolder(meant[0])
         if meant:
-            names = sorted(f"{one.parent.name}/{one.name}" for one in meant)
+            names = sorted(f"{place.parent.name}/{place.name}" for place in meant)
             more = f" and {len(names) - 5:,} more" if names[5:] else ""
             raise InvalidInput(
                 f"{wanted!r} may be any of {len(names):,} runs: {', '.join(names[:5])}{more}",
@@ -156,7 +156,7 @@ def latest_first(store: RunStore, paths: Sequence[Place]) -> Iterator[Place]:
 
     Numbers are read from the store's sequence, so that a few runs are found without reading all.
     """
-    left = {f"{one.parent.name}/{one.name}": one for one in paths}
+    left = {f"{path.parent.name}/{path.name}": path for path in paths}
     for run in islice(runs_latest_first(store.sequence), len(paths)):
         if run in left:
             yield left.pop(run)
@@ -178,5 +178,5 @@ def _has_written(path: Place) -> bool:
     with suppress(InvalidInput):
         if (alter := folder.find(ALTER)) and not alter.changing:
             return False
-        return any(one.status in _MAY_HAVE_WRITTEN for one in folder.outcomes(APPLIED))
+        return any(outcome.status in _MAY_HAVE_WRITTEN for outcome in folder.outcomes(APPLIED))
     return True

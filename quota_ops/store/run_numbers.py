@@ -30,7 +30,7 @@ def take_number(folder: Place, content: bytes, above: int = 0) -> int:
 
 def last_number(folder: Place) -> int:
     """Return the largest number taken; 0 if there is none."""
-    groups = [one for one in numbers(folder, _GROUPS) if one <= LAST // _EACH]
+    groups = [group for group in numbers(folder, _GROUPS) if group <= LAST // _EACH]
     if not groups:
         return 0
     taken = numbers(folder / file_name(groups[-1], _GROUPS), _KIND)
@@ -58,12 +58,12 @@ def runs_latest_first(folder: Place) -> Iterator[str]:
     seen: set[str] = set()
     for group in reversed(numbers(folder, _GROUPS)):
         place = folder / file_name(group, _GROUPS)
-        taken = [place / file_name(one, _KIND) for one in reversed(numbers(place, _KIND))]
+        taken = [place / file_name(number, _KIND) for number in reversed(numbers(place, _KIND))]
         for start in range(0, len(taken), AT_ONCE):
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 runs = list(pool.map(_read_run, taken[start : start + AT_ONCE]))
-            yield from (one for one in dict.fromkeys(runs) if one is not None and one not in seen)
-            seen.update(one for one in runs if one is not None)
+            yield from (run for run in dict.fromkeys(runs) if run is not None and run not in seen)
+            seen.update(run for run in runs if run is not None)
 
 
 def _read_run(place: Place) -> str | None:

@@ -89,11 +89,11 @@ class RunStore:
         wanted = None if cluster is None else safe_name(cluster)
         with ThreadPoolExecutor() as pool:  # a listing of an object store takes a while
             of_each = pool.map(
-                Place.folders, (one for one in clusters if wanted in {None, one.name})
+                Place.folders, (cluster for cluster in clusters if wanted in {None, cluster.name})
             )
             found = [run for runs in of_each for run in runs]
         if cluster and not found:
-            names = ", ".join(one.name for one in clusters)
+            names = ", ".join(cluster.name for cluster in clusters)
             raise InvalidInput(
                 f"the run store {self.root} has no run of a cluster {cluster!r}",
                 f"It has runs of: {names or 'none'}.",

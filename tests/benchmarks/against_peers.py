@@ -80,7 +80,7 @@ def _compare(
         theirs = samples[name][1:]
         pairs = list(zip(ours, theirs, strict=True))
         wall, cpu = (
-            Spread.of([getattr(one, figure) / getattr(other, figure) for one, other in pairs])
+            Spread.of([getattr(pair, figure) / getattr(other, figure) for pair, other in pairs])
             for figure in ("wall", "cpu")
         )
         seconds = Spread.of([sample.wall for sample in theirs]).median

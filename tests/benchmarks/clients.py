@@ -62,9 +62,9 @@ def compare(engine: EffectsEngine, inventory: Path, to: Path) -> None:
 
 def clients(bench: Bench) -> Iterator[Row]:
     """Measure a million clients with four keys embedded, and ten million on Spark."""
-    one = write_inventory(bench.home / "one.parquet", ONE)
+    path = write_inventory(bench.home / "one.parquet", ONE)
     ten = write_inventory(bench.home / "ten.parquet", TEN)
-    embedded = Spread.of([_embedded(bench, one).wall for _ in range(bench.runs)])
+    embedded = Spread.of([_embedded(bench, path).wall for _ in range(bench.runs)])
     yield Row(
         "limits of 1,000,000 clients and 4 keys, before and after, DuckDB",
         embedded.text(" s"),
@@ -76,7 +76,7 @@ def clients(bench: Bench) -> Iterator[Row]:
     what = f"limits of 10,000,000 clients, Spark, heap of {HEAP}"
     yield Row(what, f"{wall:.0f} s", "under 200 s", wall < 200)
     yield Row("the same: CPU to that of DuckDB", f"{cpu:.1f} times", "5 times", cpu <= 5)
-    peak = measured.spread("peak").median / _spark(bench, one).peak
+    peak = measured.spread("peak").median / _spark(bench, path).peak
     yield Row("the same: memory to 1,000,000", f"{peak:.2f} times", "1.3 times", peak <= 1.3)
 
 
@@ -86,7 +86,7 @@ def _embedded(bench: Bench, inventory: Path) -> Sample:
 
 def _spark(bench: Bench, inventory: Path) -> Sample:
     settings = ("spark.ui.enabled=false", "spark.log.level=ERROR")
-    options = [f"--conf={one}" for one in settings]
+    options = [f"--conf={setting}" for setting in settings]
     heap = (f"--driver-memory={HEAP}", "--driver-java-options=-XX:+UseSerialGC")
     command = [str(find_spark() / "bin" / "spark-submit"), "--master=local[2]", *heap, *options]
     environment = {"PYTHONPATH": str(_ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}

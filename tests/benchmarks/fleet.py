@@ -74,18 +74,18 @@ def _read_events(folder: Path) -> tuple[float, float]:
     (log,) = folder.iterdir()
     events = list(map(json.loads, log.read_text().splitlines()))
     spans = sorted(
-        (one["Stage Info"]["Submission Time"], one["Stage Info"]["Completion Time"])
-        for one in events
-        if one["Event"] == "SparkListenerStageCompleted"
+        (event["Stage Info"]["Submission Time"], event["Stage Info"]["Completion Time"])
+        for event in events
+        if event["Event"] == "SparkListenerStageCompleted"
     )
     total = end = 0
     for began, ended in spans:
         total += max(0, ended - max(began, end))
         end = max(end, ended)
     cpu: Counter[str] = Counter()
-    for one in events:
-        if one["Event"] == "SparkListenerTaskEnd":
-            cpu[one["Task Info"]["Executor ID"]] += one["Task Metrics"]["Executor CPU Time"]
+    for event in events:
+        if event["Event"] == "SparkListenerTaskEnd":
+            cpu[event["Task Info"]["Executor ID"]] += event["Task Metrics"]["Executor CPU Time"]
     return total / 1e3, max(cpu.values()) / 1e9
 
 

@@ -75,10 +75,10 @@ def histories(bench: Bench) -> Iterator[Row]:
     write_days(store, CLUSTERS, A_DAY, today - timedelta(days=1))
     more = _summarize(fleet)
     yield Row("the same with one more day", _text(more), "under 15 s", more.wall < 15)
-    one = bench.home / "one-history"
-    write_days(RunStore(open_place(one)), 1, ONE_CLUSTER_RUNS, today - timedelta(days=1))
-    _summarize(one)
-    options = ("--entity", "user=u3", "--run-store", str(one))
+    path = bench.home / "one-history"
+    write_days(RunStore(open_place(path)), 1, ONE_CLUSTER_RUNS, today - timedelta(days=1))
+    _summarize(path)
+    options = ("--entity", "user=u3", "--run-store", str(path))
     ask = partial(bench.quota_ops, "history", "c000", *options)
     yield row_of_seconds("history of one quota, 10,000 runs", ask, bench.runs, 1.0)
 

@@ -24,8 +24,8 @@ def write_quotas(
     Every entity in `moved` adds `step` bytes/s: in one file anywhere, in several in the first.
     Each file has an owner of its own.
     """
-    for one in folder.glob("bench*.yaml"):
-        one.unlink()
+    for path in folder.glob("bench*.yaml"):
+        path.unlink()
     size = entities // 2 // files
     for file in range(files):
         numbers = range(file * size, (file + 1) * size)

@@ -44,13 +44,13 @@ TASK_START = "reconcile_cluster-000"
 
 def many_clusters(bench: Bench) -> Iterator[Row]:
     """Measure the parse of all DAGs, what a task start adds to it, and a drift run."""
-    one, all_of_them = bench.home / "one", bench.home / "many"
-    for root, clusters in ((one, 1), (all_of_them, CLUSTERS)):
+    path, all_of_them = bench.home / "one", bench.home / "many"
+    for root, clusters in ((path, 1), (all_of_them, CLUSTERS)):
         _write_clusters(root, clusters)
     what = f"{CLUSTERS} clusters in Airflow: "
     whole = _build(all_of_them, bench.runs)
     yield Row(f"{what}build all DAGs", whole.text(" s CPU"), "under 5 s", whole.median < 5)
-    start, single = (_build(root, bench.runs, TASK_START) for root in (all_of_them, one))
+    start, single = (_build(root, bench.runs, TASK_START) for root in (all_of_them, path))
     added = start.median - single.median
     yield Row(
         f"{what}what they add to the start of a task",
@@ -90,7 +90,7 @@ def _build(root: Path, runs: int, dag_id: str | None = None) -> Spread:
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         for _ in range(runs)
     ]
-    return Spread.of([float(one.stdout.split()[-1]) for one in built])
+    return Spread.of([float(completed.stdout.split()[-1]) for completed in built])
 
 
 def _run_drift(root: Path, home: Path) -> tuple[float, dict[str, float]]:

@@ -108,7 +108,7 @@ def pair(ours: Callable[[], Sample], other: Callable[[], Sample], runs: int) -> 
     ours()
     other()
     samples = [(ours(), other()) for _ in range(runs)]
-    return Pair(tuple(one for one, _ in samples), tuple(one for _, one in samples))
+    return Pair(tuple(sample for sample, _ in samples), tuple(sample for _, sample in samples))
 
 
 def machine() -> dict[str, str]:

@@ -17,7 +17,7 @@ TEN: dict[str, dict[str, float | None]] = {
 
 def outcomes(folder: RunFolder, file: RunFile[Outcomes] = APPLIED) -> dict[str, Status]:
     """Return the outcome of each entity."""
-    return {one.entity: one.status for one in folder.outcomes(file)}
+    return {outcome.entity: outcome.status for outcome in folder.outcomes(file)}
 
 
 @dataclass

@@ -24,7 +24,7 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
     lab.put({ALICE: {KEY: 20.0, OTHER: 30.0}})
     lab.call("alter", "demo", "--names", BOB, "--delete", KEY, *WHY)
     lab.run("report")
-    (file,) = [one for one in lab.folder.iterdir() if one.name != "cluster.yaml"]
+    (file,) = [path for path in lab.folder.iterdir() if path.name != "cluster.yaml"]
     before = file.read_text()
     git(lab.folder.parent, "init", "--quiet")
     commit_all(lab.folder.parent)
@@ -69,7 +69,7 @@ def test_all_does_not_lose_a_change_in_git(lab: Lab) -> None:
     lab.desire({ALICE: {KEY: 20.0}})
     lab.put({ALICE: {KEY: 40.0}})
     lab.call("plan", "demo")
-    (file,) = [one for one in lab.folder.iterdir() if one.name != "cluster.yaml"]
+    (file,) = [path for path in lab.folder.iterdir() if path.name != "cluster.yaml"]
     before = file.read_text()
 
     left = lab.call("accept", "demo", "--all")
@@ -111,7 +111,7 @@ def test_an_alter_of_a_new_entity_comes_into_git(lab: Lab) -> None:
     more = lab.call("accept", "demo", "--names", "user=index")
     wrong = lab.call("accept", "demo", "--names", "user=index", "--file", "nosuch.yaml")
 
-    first, _, altered = (one.place.name for one in lab.runs[:3])
+    first, _, altered = (run.place.name for run in lab.runs[:3])
     by_whom = f"{getpass.getuser()} with alter in run {altered}"
     assert f"    Source: not in Git; not managed: set by {by_whom}.\n" in set_by_hand
     source = f"as team.yaml:4 (team) declares; managed, set by run {first}"

@@ -97,7 +97,9 @@ def test_set_and_delete(cluster: Cluster) -> None:
         {"entity": "user=alice", "key": P, "before": 3 * 2.0**20, "after": 2.0**63},
     ]
     outcomes = json.loads((Path(run) / "applied.json").read_text())["outcomes"]
-    assert [(one["entity"], one["status"]) for one in outcomes] == [("user=alice", "accepted")]
+    assert [(outcome["entity"], outcome["status"]) for outcome in outcomes] == [
+        ("user=alice", "accepted")
+    ]
     rows = {("user=alice", P, 2.0**63)}
     assert settled(cluster, rows) == rows
 

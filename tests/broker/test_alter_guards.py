@@ -40,7 +40,7 @@ def test_guards_of_a_one_off_change() -> None:
     refused = alter(*tiny, *why)
     runs = CliRunner().invoke(main, ["runs"]).stdout
     shown = CliRunner().invoke(main, ["show", "last"]).stdout
-    (end,) = (json.loads(one.read_text()) for one in Path().glob("**/end-0001.json"))
+    (end,) = (json.loads(path.read_text()) for path in Path().glob("**/end-0001.json"))
     found = "user=alice producer_byte_rate would be set below 16 KiB/s"
     assert (refused.exit_code, end["stages"][-1]["status"]) == (1, "refused")
     assert "To override: --allow small_limit --reason TEXT" in refused.stderr
@@ -60,7 +60,7 @@ def test_guards_of_a_one_off_change() -> None:
     )
     assert "QO107" in told.stdout
     assert f"\nsmall_limit: {found} (overridden: INC-31)\n" in told.stdout
-    ends = [json.loads(one.read_text()) for one in Path().glob("**/end-0001.json")]
+    ends = [json.loads(path.read_text()) for path in Path().glob("**/end-0001.json")]
     (decision,) = next(one["decisions"] for one in ends if one["decisions"])
     assert (decision["by"], decision["reason"], decision["said"]) == (
         "anna",
@@ -98,7 +98,7 @@ def test_what_the_broker_refuses_has_an_end() -> None:
     """An alter without --validate-only that the broker rejects is recorded as refused."""
     refused = alter("--names", "user=alice", "--add", f"{P}=0")
 
-    (end,) = (json.loads(one.read_text()) for one in Path().glob("**/end-0001.json"))
+    (end,) = (json.loads(path.read_text()) for path in Path().glob("**/end-0001.json"))
     assert refused.exit_code == 1
     assert end["stages"][-1]["message"] == "1 of 1 entity would be rejected\n  Nothing was written."
     assert "apply refused" in CliRunner().invoke(main, ["runs"]).stdout

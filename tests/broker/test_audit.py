@@ -203,7 +203,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
     ]
     lab.wait_for({"user=a": {KEY: 3.0}})
     ends = [run.read_json(END)["changes"] for run in lab.runs]
-    assert [(len(one), one[0]["outcome"]) for one in ends].count((1, "accepted")) == 3
+    assert [(len(end), end[0]["outcome"]) for end in ends].count((1, "accepted")) == 3
     assert len(ends) == 4
 
 

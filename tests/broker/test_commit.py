@@ -76,7 +76,7 @@ def test_pages_link_to_the_commit_its_lines_and_the_report_before(repository: La
     repository.call("plan", "demo")
     repository.call("report", "demo")
 
-    links = [LINK.findall(one) for one in pages]
+    links = [LINK.findall(page) for page in pages]
     assert links[0] == [f"{host}/commit/{commit}", f"{host}/blob/{commit}/demo/team.yaml#L4"]
     assert links[1] == [f"{host}/commit/{commit}", f"../{repository.runs[0].place.name}/{PAGE}"]
     last = (repository.runs[-1].place / PAGE).read().decode()

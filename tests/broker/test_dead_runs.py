@@ -88,7 +88,7 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
     later = lab.run("reconcile")
 
     by = later.place.name
-    assert [(one.status, one.message) for one in run.outcomes(APPLIED)] == [
+    assert [(outcome.status, outcome.message) for outcome in run.outcomes(APPLIED)] == [
         *[(Status.ACCEPTED, None)] * 3,
         *[(Status.ACCEPTED, f"found by run {by}")] * 3,
         *[(Status.NOT_SENT, None)] * 3,
@@ -226,7 +226,7 @@ def test_a_row_that_moved_after_the_kill(lab: Lab) -> None:
     resumed = ("reconcile", "--run", str(run.place), "--approve", run.read_json(PLAN)["digest"])
     assert lab.call(*resumed).returncode == 1
 
-    told = [(one.keys, one.status, one.earlier) for one in run.outcomes(APPLIED)]
+    told = [(outcome.keys, outcome.status, outcome.earlier) for outcome in run.outcomes(APPLIED)]
     assert sorted(told) == [
         ((OTHER,), Status.ACCEPTED, Status.UNKNOWN),
         ((KEY,), Status.STALE, Status.UNKNOWN),
@@ -241,7 +241,7 @@ def test_an_alter(lab: Lab) -> None:
     run = kill(lab, partial(die_in_request, 1, before=False), change)
 
     assert listed(lab, run) == ("interrupted", 0)
-    assert [one.status for one in run.outcomes(APPLIED)] == [Status.UNKNOWN]
+    assert [outcome.status for outcome in run.outcomes(APPLIED)] == [Status.UNKNOWN]
     lab.run("reconcile")
     record = json.loads((run.place / "end-0001.json").read())
     assert (record["verb"], record["changes"][0]["outcome"]) == ("alter", "accepted")

@@ -38,7 +38,7 @@ def plan(lab: Lab) -> tuple[int, dict[str, str]]:
     """Return the exit code of a plan, and the message of each guard that blocks it."""
     done = lab.call("plan", "demo", "--format", "json")
     guards = json.loads(done.stdout)["plan"]["guards"]
-    return done.returncode, {one["guard"]: one["message"] for one in guards}
+    return done.returncode, {guard["guard"]: guard["message"] for guard in guards}
 
 
 def test_a_row_that_raises_clients_needs_approval(lab: Lab) -> None:
@@ -103,7 +103,7 @@ def test_repairs_of_a_blocked_plan_are_written(lab: Lab) -> None:
     assert "broker 1 agrees" in blocked.stdout
     assert lab.stored() == BEFORE
     run = lab.runs[-1]
-    assert {one.entity: one.status for one in run.outcomes(APPLIED)} == {
+    assert {outcome.entity: outcome.status for outcome in run.outcomes(APPLIED)} == {
         EVERYONE: "accepted",
         GATEWAY: "accepted",
         NEW: "waiting",

@@ -32,7 +32,7 @@ class Counted:
     def apply(self, asked: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         """Write, and count."""
         answers = self._cluster.apply(asked)
-        self.requests.append((len(asked), {one.name for one in answers}))
+        self.requests.append((len(asked), {answer.name for answer in answers}))
         return answers
 
 
@@ -47,7 +47,7 @@ def cleared(lab: Lab, written: Sequence[BatchRow], at_once: int) -> Iterator[Cou
     yield Counted(lab.cluster)
     for start in range(0, len(written), at_once):
         gone = [row._replace(after=None) for row in written[start : start + at_once]]
-        assert {one.code for one in lab.cluster.apply(group_alterations(gone))} == {0}
+        assert {response.code for response in lab.cluster.apply(group_alterations(gone))} == {0}
     lab.wait_for({})
 
 
@@ -55,8 +55,11 @@ def gateway(bad: Collection[str], apply: delivery.Send) -> delivery.Send:
     """Create a gateway that rejects every request that contains one of these entities."""
 
     def ask(some: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-        if any(one.entity.text in bad for one in some):
-            return tuple(EntityResponse(one.entity, 44, "POLICY_VIOLATION", "no") for one in some)
+        if any(alteration.entity.text in bad for alteration in some):
+            return tuple(
+                EntityResponse(alteration.entity, 44, "POLICY_VIOLATION", "no")
+                for alteration in some
+            )
         return apply(some)
 
     return ask
@@ -73,8 +76,8 @@ def test_more_records_than_a_controller_takes(lab: Lab) -> None:
             (5_000, {"NONE"}),
             (5_001, {"NONE"}),
         ]
-        assert {one.status for one in outcomes} == {Status.ACCEPTED}
-        assert [one.entity for one in outcomes] == [row.entity for row in asked]
+        assert {outcome.status for outcome in outcomes} == {Status.ACCEPTED}
+        assert [outcome.entity for outcome in outcomes] == [row.entity for row in asked]
         lab.wait_for({row.entity: {KEY: 1.0} for row in asked})
 
 
@@ -89,7 +92,7 @@ def test_more_bytes_than_a_controller_takes(lab: Lab) -> None:
             (135, {"NONE"}),
             (135, {"NONE"}),
         ]
-        assert {one.status for one in outcomes} == {Status.ACCEPTED}
+        assert {outcome.status for outcome in outcomes} == {Status.ACCEPTED}
         lab.wait_for({row.entity: {KEY: 1.0} for row in asked})
 
 
@@ -100,7 +103,9 @@ def test_entities_that_spoil_every_request(lab: Lab) -> None:
     with cleared(lab, asked, 100) as counted:
         outcomes = delivery.send_rows(1, asked, gateway(bad, counted.apply), lab.cluster.validate)
 
-        assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == bad
+        assert {
+            outcome.entity for outcome in outcomes if outcome.status is not Status.ACCEPTED
+        } == bad
         assert outcomes[3] == Outcome(
             1, asked[3].entity, (KEY,), Status.REFUSED, 44, "POLICY_VIOLATION", "no"
         )
@@ -118,6 +123,8 @@ def test_one_bad_entity_of_a_one_off(
     outcomes = alter.send_batches(RunFolder(open_place(tmp_path)), lab.cluster, {1: rows(names)})
 
     monkeypatch.undo()
-    assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == {"user=u2"}
+    assert {outcome.entity for outcome in outcomes if outcome.status is not Status.ACCEPTED} == {
+        "user=u2"
+    }
     assert RunFolder(open_place(tmp_path)).outcomes(APPLIED) == outcomes
     lab.wait_for({f"user={name}": {KEY: 1.0} for name in names if name != "u2"})

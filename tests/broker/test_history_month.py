@@ -64,14 +64,14 @@ def test_a_month(lab: Lab, lived: History) -> None:
     """Quotas and days are what a person who watched that month would have written down."""
     assert lived.troubles == ()
     alice, bob = (
-        {name: value for name, value in one._asdict().items() if name in EXPECTED[one.entity]}
-        for one in lived.quotas
+        {name: value for name, value in quota._asdict().items() if name in EXPECTED[quota.entity]}
+        for quota in lived.quotas
     )
     assert (alice, bob) == (EXPECTED[ALICE], EXPECTED[BOB])
     names = ("runs", "failed", "blocked", "in_sync", "drifted", "pending", "changed", "repaired")
     days = {
-        one.date[8:]: (*(getattr(one, name) for name in names), one.repair_median)
-        for one in lived.days
+        day.date[8:]: (*(getattr(day, name) for name in names), day.repair_median)
+        for day in lived.days
     }
     assert days == {
         "01": (1, 0, 0, 2, 0, 0, 2, 0, None),
@@ -92,7 +92,7 @@ def test_a_month(lab: Lab, lived: History) -> None:
         run(lab, at(26, hour), "report", "demo")
         past = read_report(find_run(lab.store, "demo/last")).past
         assert past is not None
-        shown = [one for one in past.days if one.date < "2026-10-26"]
+        shown = [day for day in past.days if day.date < "2026-10-26"]
         assert (shown, past.trouble) == (list(lived.days), None)
     assert next(read_summaries(lab.store)).until == "2026-10-25"
 

@@ -63,7 +63,7 @@ def signal_after(
 def outcomes_told(run: Path) -> dict[str, str | None]:
     """Return the outcome of each entity in the recorded end of a run."""
     changes = json.loads((run / "end-0001.json").read_bytes())["changes"]
-    return {one["entity"]: one["outcome"] for one in changes}
+    return {change["entity"]: change["outcome"] for change in changes}
 
 
 @pytest.mark.parametrize(

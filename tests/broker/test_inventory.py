@@ -80,7 +80,7 @@ def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -
     assert (code, shown) == (0, "\n".join(["user,client-id", *lines, ""]))
     assert error.startswith("1 name would be a formula in a spreadsheet, such as =bälance,1: ")
     assert kept == (0, "", f"clients.jsonl: {len(lines)} clients\n")
-    assert [one.skipped for one in limited][:2] == [None, None]
+    assert [source.skipped for source in limited][:2] == [None, None]
     assert limited[2].skipped == "1 of 1 group: Broker: Group authorization failed"
     assert {user for user, _ in limited[1].clients} == {"reader", "writer"}
     refusal = "you are not authorized (this needs Describe on the cluster)"

@@ -26,7 +26,7 @@ Quotas = Mapping[Entity, Mapping[str, float]]
 
 def quotas_of(*names: Mapping[str, str | None]) -> Quotas:
     """Return entities, each with the keys of its type."""
-    return {Entity.of(one): CONNECTIONS if "ip" in one else RATES for one in names}
+    return {Entity.of(name): CONNECTIONS if "ip" in name else RATES for name in names}
 
 
 BY_KAFKA = quotas_of(

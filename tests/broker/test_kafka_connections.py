@@ -92,7 +92,7 @@ def test_every_way_in(way: str, listeners: Listeners, capfd: pytest.CaptureFixtu
         assert cluster.describe() == ()
         assert cluster.cluster_id == listeners.cluster_id
         advertised = name.removesuffix("_BY_NAME").removeprefix("NOBODY_AND_")
-        assert [(one.id, one.address) for one in cluster.brokers] == [
+        assert [(broker.id, broker.address) for broker in cluster.brokers] == [
             (1, listeners.addresses[advertised])
         ]
     assert capfd.readouterr() == ("", "")
@@ -130,7 +130,7 @@ def test_the_first_address_that_answers(listeners: Listeners) -> None:
     with open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster:
         assert cluster.describe() == ()
 
-    assert [one.address for one in cluster.endpoints] == [listeners.addresses["SASL"]]
+    assert [endpoint.address for endpoint in cluster.endpoints] == [listeners.addresses["SASL"]]
 
 
 @pytest.mark.usefixtures("leftovers")

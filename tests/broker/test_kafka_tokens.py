@@ -102,5 +102,5 @@ def test_a_login_is_renewed(listeners: Listeners) -> None:
         for _ in range(2):
             time.sleep(0.7)
             cleared = Alteration(Entity.of({"user": "nobody"}), (("producer_byte_rate", None),))
-            assert [one.code for one in cluster.apply([cleared])] == [0]
+            assert [response.code for response in cluster.apply([cleared])] == [0]
         assert len(listeners.tokens.asked) == asked

@@ -105,7 +105,7 @@ def test_metrics_follow_the_newest_run(lab: Lab) -> None:
     file.write_text("old")
     assert lab.call("metrics", "--out", str(file)).returncode == 0
     assert file.read_text() == lab.call("metrics").stdout
-    assert [one.name for one in lab.root.glob("quota_ops.prom*")] == [file.name]
+    assert [path.name for path in lab.root.glob("quota_ops.prom*")] == [file.name]
 
 
 @pytest.mark.parametrize("name", ['a"} 1\nb', "\\", "\ud800\x1b[31m\u202e", "a" * 300])

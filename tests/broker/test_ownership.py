@@ -175,7 +175,9 @@ def test_everybody_at_once(lab: Lab) -> None:
     with ThreadPoolExecutor(len(commands)) as at_once:
         ended = list(at_once.map(lambda command: lab.cli(*command), commands))
 
-    assert [one.returncode for one in ended] == [0] * len(commands), [one.stderr for one in ended]
+    assert [completed.returncode for completed in ended] == [0] * len(commands), [
+        completed.stderr for completed in ended
+    ]
     assert lab.known() == {user: {KEY: 1.0} for user in (*users, "user=old2")}
 
 

@@ -42,10 +42,11 @@ def check(
     write(cluster, limits)
     stored = Limits(cluster.describe())
     found = [
-        stored.resolve(one.key, user=one.user, client_id=one.client_id or None) for one in clients
+        stored.resolve(client.key, user=client.user, client_id=client.client_id or None)
+        for client in clients
     ]
     assert [one.applied and one.applied.level.name for one in found] == [
-        one.level for one in clients
+        client.level for client in clients
     ]
 
     with ThreadPoolExecutor(len(clients)) as threads:

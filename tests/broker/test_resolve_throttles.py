@@ -45,7 +45,7 @@ def check(quick: RunningBroker, limits: Limits, clients: Clients) -> None:
             limits.resolve(key, user=who[0], client_id=who[1]).applied
             for key in (REQUESTS, MUTATIONS)
         )
-        assert [one and one.level.name for one in (requests, mutations)] == levels, who
+        assert [rung and rung.level.name for rung in (requests, mutations)] == levels, who
         rate = mutations and pytest.approx(mutations.value, rel=TOLERANCE)
         assert mutation_rate(quick, *who) == rate, who
         assert is_throttled(quick, *who) == (requests is not None and requests.value == TIGHT), who
@@ -118,10 +118,10 @@ def test_addresses(quick: RunningBroker, cluster: Cluster) -> None:
     limits = store(cluster, {entity: {CONNECTIONS: rate} for entity, rate in stored.items()})
     addresses = [f"127.0.0.{number}" for number in range(2, 7)]
 
-    found = [limits.resolve_address(CONNECTIONS, ip=one).applied for one in addresses]
+    found = [limits.resolve_address(CONNECTIONS, ip=address).applied for address in addresses]
 
     named = [5, 10, 5, 10, 20]
-    assert [one and one.value for one in found] == named
+    assert [rung and rung.value for rung in found] == named
     assert rates(quick, addresses) == pytest.approx(named, rel=AT_ONCE)
 
 

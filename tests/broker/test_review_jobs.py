@@ -93,7 +93,7 @@ def test_the_action_reviews_a_pull_request(lab: Lab) -> None:
     )
     assert (first[-13:], second[-13:]) == ("[exit code 1]", "[exit code 0]")
     results = json.loads(Path(outputs["sarif"]).read_text())["runs"][0]["results"]
-    assert [(one["ruleId"], one["level"]) for one in results] == [("cut", "warning")]
+    assert [(result["ruleId"], result["level"]) for result in results] == [("cut", "warning")]
 
 
 def run_script(script: str, lab: Lab, *shell: str, **variables: str) -> str:

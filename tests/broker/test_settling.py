@@ -39,7 +39,7 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
         f"1 B/s -> 10 B/s; 10 B/s found by {by}" in lab.call("history", "demo", "--changes").stdout
     )
 
-    found = {(one.status, one.message) for one in run.folder.outcomes(APPLIED)}
+    found = {(outcome.status, outcome.message) for outcome in run.folder.outcomes(APPLIED)}
     assert found == {(Status.ACCEPTED, f"found by run {by}")}
     assert run.folder.stage_result("apply").message == (
         f"interrupted by a signal\nRun {by} looked for the unknown rows."

@@ -66,9 +66,11 @@ def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
     written = [len(outcomes(one)) for one in (*attempts, run)]
     assert written == [2, 0, 1]
     assert run.read(CLIENT_COUNTS).total.clients == 1
-    assert all(one.has(PLAN) and one.has("report.html") for one in attempts)
-    assert [on_disk(one).stat().st_mode & 0o777 for one in attempts] == [0o700, 0o700]
-    assert [one.has("policy.json") for one in attempts] == [True, False], "describe needs it"
+    assert all(attempt.has(PLAN) and attempt.has("report.html") for attempt in attempts)
+    assert [on_disk(attempt).stat().st_mode & 0o777 for attempt in attempts] == [0o700, 0o700]
+    assert [attempt.has("policy.json") for attempt in attempts] == [True, False], (
+        "describe needs it"
+    )
     assert not (run.place / "attempt-0003").exists()
 
 

@@ -123,9 +123,9 @@ def test_an_entity_that_the_broker_refuses_at_last(lab: Lab) -> None:
     run_stages(run, ("describe", "diff", "plan"))
     refused = error_of(run, ("validate",))
     accepted = [
-        one
+        outcome
         for number, rows in run.folder.batches().items()
-        for one in build_outcomes(number, rows, Status.ACCEPTED, None)
+        for outcome in build_outcomes(number, rows, Status.ACCEPTED, None)
     ]
     run.folder.leave_outcomes(VALIDATED, tuple(accepted))
 

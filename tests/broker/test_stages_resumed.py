@@ -37,7 +37,7 @@ def test_what_was_left_unknown_is_settled_by_resuming(lab: Lab) -> None:
     run_stages(run, RESUMED)
 
     assert outcomes(run.folder) == dict.fromkeys(TEN, Status.ACCEPTED)
-    settled = {one.entity for one in run.folder.outcomes(APPLIED) if one.message}
+    settled = {outcome.entity for outcome in run.folder.outcomes(APPLIED) if outcome.message}
     assert settled == set(HALF)
     write(lab, plan_back(lab, run.folder))
     assert lab.stored() == lab.known() == {"user=u0": {KEY: 1.0}}
@@ -56,11 +56,11 @@ def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab)
     )
 
     error = error_of(stopped, ("apply",))
-    first = {one for one in run.folder.outcomes(APPLIED) if one.entity in HALF}
+    first = {outcome for outcome in run.folder.outcomes(APPLIED) if outcome.entity in HALF}
     hold.delete()
     run_stages(run, RESUMED)
 
     assert isinstance(error, Refused)
     assert "of 10 entities d" in error.message  # done, or: did not end as planned
-    assert {one.status for one in first} == {Status.ACCEPTED, status}
+    assert {outcome.status for outcome in first} == {Status.ACCEPTED, status}
     assert outcomes(run.folder) == dict.fromkeys(TEN, Status.ACCEPTED)

@@ -94,7 +94,7 @@ def test_every_broker_is_asked(lab: Lab) -> None:
 
     folder = lab.run("reconcile", progress=heard)
 
-    assert [(one.broker, one.behind, one.error) for one in brokers_of(folder)] == [
+    assert [(broker.broker, broker.behind, broker.error) for broker in brokers_of(folder)] == [
         (1, 0, None),
         (2, 0, None),
         (3, 0, None),
@@ -129,7 +129,7 @@ def test_the_bootstrap_address_stands_for_the_cluster(
 
 def behind(folder: RunFolder) -> dict[int, int | None]:
     """Return how many rows differ on each broker; None if it did not respond."""
-    return {one.broker: one.behind for one in brokers_of(folder)}
+    return {broker.broker: broker.behind for broker in brokers_of(folder)}
 
 
 def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningNode) -> None:

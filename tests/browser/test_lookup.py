@@ -46,12 +46,14 @@ def stored_quotas() -> list[StoredQuota]:
 
 def cells_of(found: Resolution) -> list[str]:
     """Return what the page shows for each level of one key."""
-    fates = {one.level: "overridden" for one in found.overridden}
-    fates |= {one.level: "sends no client id" for one in found.escaped}
+    fates = {rung.level: "overridden" for rung in found.overridden}
+    fates |= {rung.level: "sends no client id" for rung in found.escaped}
     fates |= {found.applied.level: "applies"} if found.applied else {}
     return [
-        "none" if one.value is None else f"{format_limit(found.key, one.value)} {fates[one.level]}"
-        for one in found.rungs
+        "none"
+        if rung.value is None
+        else f"{format_limit(found.key, rung.value)} {fates[rung.level]}"
+        for rung in found.rungs
     ]
 
 
@@ -72,7 +74,8 @@ def test_the_page_agrees_with_the_resolver(
     """
     stored, path = stored_quotas(), tmp_path / "report.html"
     path.write_text(
-        as_html(PLANNED, [(one.text, key, value) for one, key, value in stored]), encoding="utf-8"
+        as_html(PLANNED, [(entity.text, key, value) for entity, key, value in stored]),
+        encoding="utf-8",
     )
     limits, tab = Limits(stored), listened(browser.new_context(), heard)
     tab.goto(path.as_uri())
@@ -111,9 +114,9 @@ def test_addresses_agree_with_the_resolver(browser: Browser, tmp_path: Path) -> 
     """An address has its own limit, in any spelling, or else that of any address, as in resolve."""
     (key,) = IP_KEYS
     names = ("10.0.0.7", "0010.0.0.7", "2001:db8::1", "::ffff:10.0.0.9", "kafka.example", None)
-    stored = [StoredQuota(Entity.of({"ip": one}), key, at + 1.0) for at, one in enumerate(names)]
+    stored = [StoredQuota(Entity.of({"ip": name}), key, at + 1.0) for at, name in enumerate(names)]
     path = tmp_path / "report.html"
-    path.write_text(as_html(PLANNED, [(one.text, key, value) for one, _, value in stored]))
+    path.write_text(as_html(PLANNED, [(entity.text, key, value) for entity, _, value in stored]))
     limits, tab = Limits(stored), browser.new_page()
     tab.goto(path.as_uri())
     for ip in ("10.0.0.7", "2001:DB8:0::1", "10.0.0.9", "::ffff:a00:9", "192.0.2.1"):
@@ -121,7 +124,7 @@ def test_addresses_agree_with_the_resolver(browser: Browser, tmp_path: Path) -> 
         tab.get_by_role("button", name="Look up").click()
         tab.get_by_text(f"Address {normalize_address(ip)}:").wait_for()
         found = limits.resolve_address(key, ip=ip)
-        own = [format_limit(key, one.value) for one in found.rungs[:-1] if one.value is not None]
+        own = [format_limit(key, rung.value) for rung in found.rungs[:-1] if rung.value is not None]
         fate = "one of these applies: they are spellings of one address" if own[1:] else "applies"
 
         shown = tab.locator("#levels td").all_text_contents()

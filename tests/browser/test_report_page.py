@@ -172,11 +172,11 @@ def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path, heard: list[
 
 def test_the_pictures_of_the_documentation_can_be_taken(browser: Browser, tmp_path: Path) -> None:
     """Each picture is a small PNG, and a new one has the size of the committed one."""
-    assert {one.stem for one in PICTURES.iterdir()} == HEIGHTS.keys()
+    assert {path.stem for path in PICTURES.iterdir()} == HEIGHTS.keys()
     for name, html in make_pages().items():
         (tmp_path / f"{name}.html").write_text(html, encoding="utf-8")
         take(browser, tmp_path / f"{name}.html", tmp_path / f"{name}.png", HEIGHTS[name])
 
-        taken, kept = (one / f"{name}.png" for one in (tmp_path, PICTURES))
+        taken, kept = (path / f"{name}.png" for path in (tmp_path, PICTURES))
         assert taken.read_bytes()[:24] == kept.read_bytes()[:24]
         assert kept.stat().st_size < 200_000

@@ -36,7 +36,7 @@ def test_a_hostile_comment_does_nothing(browser: Browser, heard: list[str]) -> N
     words = page.evaluate(OUTSIDE_CODE)
     page.close()
     assert heard == []
-    assert [one for one in links if not one.startswith(f"{CODE_HOST}/")] == []
+    assert [link for link in links if not link.startswith(f"{CODE_HOST}/")] == []
     assert {*elements} <= {
         *("p", "strong", "code", "a", "br", "h3", "ul", "li", "details", "summary"),
         *("table", "thead", "tbody", "tr", "th", "td"),

@@ -29,7 +29,7 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 def last_run(lab: Lab) -> RunFolder:
     """Return the folder of the last run."""
     runs = on_disk(lab.store.root / "runs" / "demo").iterdir()
-    return RunFolder(open_place(max(runs, key=lambda one: one.stat().st_mtime)))
+    return RunFolder(open_place(max(runs, key=lambda path: path.stat().st_mtime)))
 
 
 def last_decisions(lab: Lab) -> tuple[Decision, ...]:
@@ -154,7 +154,7 @@ def test_an_approval_that_names_guards(lab: Lab) -> None:
         refused = lab.call("reconcile", *command, *options, *one)
         assert refused.returncode == 1
         assert "To override: --allow takeover --reason TEXT" in refused.stderr
-        overrides = {one.guards for one in last_decisions(lab)}
+        overrides = {decision.guards for decision in last_decisions(lab)}
         assert (lab.stored(), overrides) == (before, {("default_touched",)})
 
     said(lab, "reconcile", "--run", str(on_disk(run)), *options, *one, *other)

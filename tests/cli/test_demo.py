@@ -121,7 +121,7 @@ def test_a_folder_to_keep_is_a_new_one(tmp_path: Path) -> None:
     )
     assert ended.returncode == 2
     assert ended.stderr == f"{tmp_path} is not empty\n  Pass a new folder to --keep.\n"
-    assert [one.name for one in tmp_path.iterdir()] == ["mine.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 @pytest.fixture

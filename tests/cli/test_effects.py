@@ -50,7 +50,7 @@ def test_a_table_for_people(folder: Path) -> None:
 
     heading, *lines = shown.splitlines(keepends=True)
     assert (code, heading[:30]) == (0, "demo (MkU3OEVBNTcwNTJENDM2Qg) ")
-    assert [" ".join(one.split()) for one in lines[:-1]] == [
+    assert [" ".join(line.split()) for line in lines[:-1]] == [
         "",
         "verdict user client id key current desired use owner",
         f"cut alice app producer_byte_rate 2 {OF_ALICE} 1 {OF_ALICE} {USE} pay",

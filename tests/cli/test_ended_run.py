@@ -94,7 +94,7 @@ def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> N
     listed, shown = told(lab, run)
     assert listed == shown
     assert listed.startswith("1 quota on demo does not have the desired value on every broker; ")
-    assert [one.name for one in sorted(on_disk(run).glob("end-*"))] == [
+    assert [path.name for path in sorted(on_disk(run).glob("end-*"))] == [
         "end-0001.json",
         "end-0002.json",
     ]

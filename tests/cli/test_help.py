@@ -56,7 +56,7 @@ def test_a_command_shows_examples(name: str) -> None:
     group = name.partition(" ")[0]
     examples = help_of(EVERY[group], group)
     assert re.search(rf"^ +quota-ops {name}\b", examples, re.MULTILINE)
-    assert all(one.help for one in EVERY[name].params if isinstance(one, click.Option))
+    assert all(param.help for param in EVERY[name].params if isinstance(param, click.Option))
     assert all(len(line) <= WIDE for line in shown.splitlines())
 
 
@@ -71,8 +71,8 @@ def test_every_example_parses() -> None:
             option
             for full, command in EVERY.items()
             if full.split(" ")[0] == name
-            for one in command.params
-            for option in one.opts
+            for param in command.params
+            for option in param.opts
         }
         assert {word for word in words if word.startswith("--")} <= known
 

@@ -83,7 +83,7 @@ class Tags(HTMLParser):
         self._in_script = tag == "script" and ("type", "application/json") not in attrs
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
         addresses = (str(value) for name, value in attrs if name != "aria-label")
-        self.handlers += [one for one in addresses if "javascript:" in one]
+        self.handlers += [address for address in addresses if "javascript:" in address]
 
     def handle_data(self, data: str) -> None:
         """Record the text, and the scripts; data that the page's script reads is text too."""

@@ -192,4 +192,4 @@ class Quotas:
     def stored(self) -> dict[str, float]:
         """Return all quotas that the broker stores."""
         with open_cluster(self._connection, cluster_id=None) as cluster:
-            return {f"{one.entity} {one.key}": one.value for one in cluster.describe()}
+            return {f"{quota.entity} {quota.key}": quota.value for quota in cluster.describe()}

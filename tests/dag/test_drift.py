@@ -29,7 +29,7 @@ KEY = "producer_byte_rate"
 def overview(run: DagRun) -> str:
     """Return the text of the overview of all clusters; check that its pages exist."""
     (folder,) = (run.store / "fleet").iterdir()
-    assert sorted(one.name for one in folder.iterdir()) == [
+    assert sorted(path.name for path in folder.iterdir()) == [
         "report.html",
         "report.txt",
         "run.json",
@@ -102,8 +102,10 @@ def test_some_clusters_cannot_be_looked_at(
     found = read_history(RunStore(open_place(demo.store)), "demo")
     assert (found.quotas[0].drifts, len(found.days), found.troubles) == (1, 2, ())
     assert "spark.sql.shuffle.partitions=1" in command.read_text().splitlines()
-    messages = [one.getMessage() for one in caplog.records if one.name == "quota_ops.airflow.spark"]
-    assert [one.partition(": failed to connect")[0] for one in messages] == [
+    messages = [
+        record.getMessage() for record in caplog.records if record.name == "quota_ops.airflow.spark"
+    ]
+    assert [message.partition(": failed to connect")[0] for message in messages] == [
         "the Spark Connect server sc://localhost:1 does not respond",
         "the job runs by spark-submit instead, with the connection cold",
         "2 clusters compared, 3 differences: demo 2, second 1.",
@@ -179,7 +181,7 @@ def test_who_may_only_describe_reports_drift(
     facts = folder.find(FACTS)
     assert facts is not None
     assert (facts.scram_users, facts.acl_principals) == (None, None)
-    assert [one.io_threads for one in facts.brokers] == [8]
+    assert [broker.io_threads for broker in facts.brokers] == [8]
 
 
 @pytest.mark.usefixtures("embedded")

@@ -33,7 +33,7 @@ def test_a_commit_that_changes_no_dag_makes_no_version(tmp_path: Path) -> None:
     (other / "desired_state" / "demo" / "payments.yaml").write_text(ALICE.replace("1000", "2000"))
     (other / "README.md").write_text("An unrelated commit\n")
 
-    hashes, others = (_hash_dags(one / "desired_state") for one in (tmp_path, other))
+    hashes, others = (_hash_dags(path / "desired_state") for path in (tmp_path, other))
 
     assert hashes == others
     assert len(hashes) == 4

@@ -141,7 +141,7 @@ def read_results(dag_id: str) -> dict[str, Any]:
         run_id = f"manual__{AT.isoformat()}"
         found = XComModel.get_many(key="return_value", dag_ids=dag_id, run_id=run_id)
         rows: Any = session.scalars(found)
-        return {one.task_id: one.value for one in rows}
+        return {row.task_id: row.value for row in rows}
 
 
 def test_drift(

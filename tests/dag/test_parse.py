@@ -63,13 +63,13 @@ def test_a_run_starts_when_a_temporary_limit_starts_or_ends(repository: Reposito
 
     schedule: Any = repository.dags()["reconcile_demo"].schedule
 
-    assert [one.expression for one in schedule.timetables] == [
+    assert [timetable.expression for timetable in schedule.timetables] == [
         "*/30 * * * *",
         "31 8 27 11 *",
         "0 18 1 12 *",
     ]
     core = MultipleCronTriggerTimetable(
-        *(one.expression for one in schedule.timetables[1:]), timezone="UTC"
+        *(timetable.expression for timetable in schedule.timetables[1:]), timezone="UTC"
     )
     window = TimeRestriction(timezone.parse("2998-11-27T08:30:00Z"), None, catchup=True)
     following = core.next_dagrun_info(last_automated_data_interval=None, restriction=window)

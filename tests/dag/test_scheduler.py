@@ -177,7 +177,7 @@ def test_a_host_that_dies_in_the_middle_of_apply(
     tries = {one["task_id"]: one["try_number"] for one in api.list_tasks(RECONCILE, run_id)}
     assert {task for task, number in tries.items() if number > 1} == {"apply"}
     run = company.newest_run()
-    assert [one.status for one in run.outcomes(APPLIED)] == [Status.ACCEPTED]
+    assert [outcome.status for outcome in run.outcomes(APPLIED)] == [Status.ACCEPTED]
     assert run.read_json("verification.json")["verified"] == 1
     assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
     (follower,) = api.wait_for_runs(FOLLOW)

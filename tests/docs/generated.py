@@ -135,11 +135,11 @@ def _finding_codes() -> str:
 
 def _findings() -> str:
     parts = (
-        f"## {one.code}\n\n**{_md(one.title[:1].upper() + one.title[1:])}** ({one.severity}).\n"
-        f"{_md(one.means)}\n{one.hurts}\n{_md(one.remedy)}\n\n"
-        f"{_example(one.example)}"
-        f"Decided by {one.decided_by}.\n\n"
-        for one in CODES.values()
+        f"## {code.code}\n\n**{_md(code.title[:1].upper() + code.title[1:])}** ({code.severity}).\n"
+        f"{_md(code.means)}\n{code.hurts}\n{_md(code.remedy)}\n\n"
+        f"{_example(code.example)}"
+        f"Decided by {code.decided_by}.\n\n"
+        for code in CODES.values()
     )
     return "\n" + "".join(parts)
 
@@ -240,7 +240,9 @@ def _kafka_versions() -> str:
 def _packages() -> str:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
-    (layers,) = (one["layers"] for one in contracts if one.get("containers") == ["quota_ops"])
+    (layers,) = (
+        contract["layers"] for contract in contracts if contract.get("containers") == ["quota_ops"]
+    )
     return table(
         ("layer", "package", "what is in it"),
         (

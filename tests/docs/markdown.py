@@ -70,7 +70,7 @@ class Page:
             for number, token in enumerate(tokens)
             if token.type == "heading_open"
         )
-        return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+        return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
     def replace_blocks(self, texts: dict[Block, str]) -> None:
         """Replace the texts of blocks."""

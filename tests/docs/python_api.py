@@ -61,7 +61,7 @@ def _callable(definition: ast.FunctionDef | ast.ClassDef) -> ast.FunctionDef | N
     if isinstance(definition, ast.FunctionDef):
         return definition
     functions = [one for one in definition.body if isinstance(one, ast.FunctionDef)]
-    return next((one for one in functions if one.name == "__init__"), None)
+    return next((function for function in functions if function.name == "__init__"), None)
 
 
 def _fields(definition: ast.ClassDef) -> Iterator[tuple[str, str]]:

@@ -43,7 +43,7 @@ def test_every_command_is_told_about(command: str) -> None:
     """Each command is used on a written page, not only in the reference."""
     pages = [Page(path).text for path in PAGES if path.name not in {"cli.md", "CHANGELOG.md"}]
     makes = {"demo", "up", "down"}
-    called = {command} | {f"make {one}" for one in makes if command == f"quota-ops {one}"}
+    called = {command} | {f"make {make}" for make in makes if command == f"quota-ops {make}"}
     assert any(one in text for text in pages for one in called)
 
 

@@ -76,7 +76,7 @@ def check_platform(document: Any) -> None:
     else:
         (repository,) = document["repos"]
         hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-        assert [one["id"] for one in repository["hooks"]] == [one["id"] for one in hooks]
+        assert [one["id"] for one in repository["hooks"]] == [hook["id"] for hook in hooks]
 
 
 @pytest.mark.parametrize(("page", "block"), blocks("yaml"))
@@ -167,8 +167,10 @@ def test_every_page_can_be_found() -> None:
     found, new = set[Path](), {ROOT / "README.md"}
     while new:
         found |= new
-        links = {one.parent / link.partition("#")[0] for one in new for link in Page(one).links()}
+        links = {
+            path.parent / link.partition("#")[0] for path in new for link in Page(path).links()
+        }
         inside = {(one / "README.md" if one.is_dir() else one).resolve() for one in links}
-        new = {one for one in inside if one in PAGES} - found
+        new = {path for path in inside if path in PAGES} - found
     adrs = set((ROOT / "docs/adr").glob("*.md"))
     assert set(PAGES) - found - adrs == set()

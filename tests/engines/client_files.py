@@ -17,7 +17,9 @@ Client = tuple[str | None, str | None]
 def write_csv(place: Path, clients: Sequence[Client]) -> None:
     """Write clients as a CSV file; a missing name is an empty cell."""
     with place.open("w", encoding="utf-8", newline="") as out:
-        csv.writer(out).writerows([("team", USER, CLIENT_ID), *(("x", *one) for one in clients)])
+        csv.writer(out).writerows(
+            [("team", USER, CLIENT_ID), *(("x", *client) for client in clients)]
+        )
 
 
 def write_jsonl(place: Path, clients: Sequence[Client]) -> None:

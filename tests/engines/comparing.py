@@ -25,7 +25,7 @@ def compare(
     to = open_place(inventory.parent / f"{inventory.name}-effects")
     found = find_inventory(open_place(inventory))
     owners = engine.compare_limits(found, limits_table(before), limits_table(after), to)
-    paths = [one.path for one in to.walk() if one.path.startswith("part-")]
+    paths = [leaf.path for leaf in to.walk() if leaf.path.startswith("part-")]
     tables = [pq.read_table(str(to / path)) for path in paths]
     rows = parquet.conform(CLIENT_EFFECTS, pa.concat_tables(tables))
     return sorted(parquet.read_rows(CLIENT_EFFECTS, rows), key=by_client), InventoryEffects(

@@ -23,16 +23,18 @@ def find_expected(
         for one in (before, after)
     ]
     found = {
-        (one, key): [side.resolve(key, user=one.user, client_id=one.client_id) for side in sides]
-        for one in clients
+        (client, key): [
+            side.resolve(key, user=client.user, client_id=client.client_id) for side in sides
+        ]
+        for client in clients
         for key in CLIENT_KEYS
     }
     used: dict[tuple[str, ...], float] = {}
-    for (one, key), (_, last) in found.items():
-        if (rate := getattr(one, key)) is not None:
+    for (row, key), (_, last) in found.items():
+        if (rate := getattr(row, key)) is not None:
             shared = (key, *last.shared_by.values())
             used[shared] = used.get(shared, 0.0) + rate
-    for (one, key), (first, last) in found.items():
+    for (row, key), (first, last) in found.items():
         old, new = (_limit(key, side.applied) for side in (first, last))
         verdict = ClassEffect(_decided(first.applied), _decided(last.applied)).change(key)
         if verdict is not LimitChange.SAME:
@@ -41,14 +43,14 @@ def find_expected(
             yield ClientEffectRow(
                 last.names[USER],
                 last.names[CLIENT_ID],
-                one.owner,
+                row.owner,
                 key,
                 verdict,
                 old,
                 *_decides(first.applied),
                 new,
                 *_decides(last.applied),
-                getattr(one, key),
+                getattr(row, key),
                 use,
                 left,
                 left is not None and left < 0,
@@ -76,22 +78,22 @@ def count_expected(
 ) -> Iterator[OwnerEffects]:
     """Yield the numbers of each owner, by sets of clients."""
     losing, shared = {"newly limited", "cut"}, LimitChange.SHARED_DIFFERENTLY
-    for owner in {one.owner for one in clients}:
-        own = [one for one in rows if one.owner == owner]
+    for owner in {client.owner for client in clients}:
+        own = [row for row in rows if row.owner == owner]
         by_verdict = {
-            verdict: {one[:2] for one in own if one.verdict == verdict} for verdict in LimitChange
+            verdict: {row[:2] for row in own if row.verdict == verdict} for verdict in LimitChange
         }
         yield OwnerEffects(
             owner,
-            clients=sum(one.owner == owner for one in clients),
+            clients=sum(client.owner == owner for client in clients),
             keys=len(own),
             newly_limited=len(by_verdict[LimitChange.NEWLY_LIMITED]),
             cut=len(by_verdict[LimitChange.CUT]),
             raised=len(by_verdict[LimitChange.RAISED]),
             no_longer_limited=len(by_verdict[LimitChange.NO_LONGER_LIMITED]),
-            losing=len({one[:2] for one in own if one.verdict in losing}),
+            losing=len({row[:2] for row in own if row.verdict in losing}),
             throttled=len(
-                {one[:2] for one in own if one.throttled and one.verdict in {*losing, shared}}
+                {row[:2] for row in own if row.throttled and row.verdict in {*losing, shared}}
             ),
             shared_differently=len(by_verdict[shared]),
         )

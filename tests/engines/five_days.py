@@ -45,10 +45,12 @@ def summarize(store: RunStore, now: datetime = NOW) -> tuple[str | None, tuple[s
 def files(store: RunStore) -> dict[str, bytes]:
     """Return the bytes of each file of the history."""
     walked = store.history.walk()
-    return {one.path: store.history.below(one.path).read() for one in walked if not one.is_folder}
+    return {
+        leaf.path: store.history.below(leaf.path).read() for leaf in walked if not leaf.is_folder
+    }
 
 
 def first_quota(found: History) -> tuple[Any, ...]:
     """Return how often the first quota drifted, in how many looks, when first, and since when."""
-    one = found.quotas[0]
-    return one.drifts, one.times_seen, one.first_seen, one.drifted_since, one.repaired
+    quota = found.quotas[0]
+    return quota.drifts, quota.times_seen, quota.first_seen, quota.drifted_since, quota.repaired

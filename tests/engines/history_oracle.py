@@ -93,7 +93,9 @@ def _list_days(ends: list[list[HistoryRow]], seconds: dict[str, list[float]]) ->
         looks = [row for row in runs if row.ended[:10] == date and _is_look(row)]
         last = max(looks, key=lambda row: (row.ended, row.sequence or 0, row.run), default=None)
         repairs = seconds.get(date, [])
-        lengths = [one for one in repairs if one]  # not those found and repaired by one run
+        lengths = [
+            repair for repair in repairs if repair
+        ]  # not those found and repaired by one run
         refused = sum(row.stopped == "refused" and row.stopped_at != "plan" for row in of_day)
         days.append(
             DayHistory(

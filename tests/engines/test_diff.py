@@ -114,7 +114,7 @@ def test_one_cluster_twice(embedded: EmbeddedEngine, tmp_path: Path) -> None:
         diff_runs(embedded, folders)
 
     assert str(error.value).count("one and two have the same cluster_id c") == 2
-    assert [(one / DIFFERENCES.file).exists() for one in folders] == [False, False, True]
+    assert [(folder / DIFFERENCES.file).exists() for folder in folders] == [False, False, True]
 
 
 def test_differences_are_in_a_stable_order(engine: Engine, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def write_inventory(place: Path, clients: Sequence[InventoryRow]) -> None:
         }
         pq.write_table(pa.table(arrays), place)
     elif place.suffix == ".jsonl":
-        lines = [json.dumps(dict(zip(INVENTORY.names, one, strict=True))) for one in clients]
+        lines = [json.dumps(dict(zip(INVENTORY.names, client, strict=True))) for client in clients]
         place.write_text("\n".join(lines), "utf-8")
     else:
         with place.open("w", encoding="utf-8", newline="") as out:
@@ -150,8 +150,8 @@ def test_every_level_on_both_engines(comparing: EffectsEngine, tmp_path: Path) -
     names = [one for one in (None, *NAMES) if one is None or "\n" not in one]
     shapes = [
         *(Entity.of({USER: user}).text for user in names),
-        *(Entity.of({CLIENT_ID: one}).text for one in names),
-        *(Entity.of({USER: user, CLIENT_ID: one}).text for user in names for one in names),
+        *(Entity.of({CLIENT_ID: name}).text for name in names),
+        *(Entity.of({USER: user, CLIENT_ID: name}).text for user in names for name in names),
     ]
     before, after = (
         {
@@ -175,5 +175,5 @@ def test_every_level_on_both_engines(comparing: EffectsEngine, tmp_path: Path) -
     rows, effects = compare(comparing, folder, before, after)
 
     assert rows == sorted(find_expected(clients, before, after), key=by_client)
-    assert {one.verdict for one in rows} > {LimitChange.CUT, LimitChange.RAISED}
+    assert {row.verdict for row in rows} > {LimitChange.CUT, LimitChange.RAISED}
     assert Counter(effects.owners) == Counter(count_expected(clients, rows))

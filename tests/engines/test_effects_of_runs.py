@@ -52,7 +52,7 @@ def put_run(path: Path, inventory: str | None = "clients.csv") -> RunFolder:
 
 def files(folder: RunFolder) -> dict[str, bytes]:
     """Return the files that the effects of a run have, by path."""
-    leaves = [one.path for one in folder.place.walk() if one.path.startswith("client_effects")]
+    leaves = [leaf.path for leaf in folder.place.walk() if leaf.path.startswith("client_effects")]
     return {path: folder.place.below(path).read() for path in leaves}
 
 
@@ -142,7 +142,7 @@ def test_what_spark_submit_runs(tmp_path: Path) -> None:
         before = now
 
     found: list[InventoryEffects] = [run.read(CLIENT_COUNTS) for run in runs]
-    assert [one.owners for one in found] == [(CUT,), (CUT,)]
+    assert [effects.owners for effects in found] == [(CUT,), (CUT,)]
 
 
 @pytest.mark.matrix

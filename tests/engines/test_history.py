@@ -127,7 +127,7 @@ def expected(histories: Sequence[Sequence[HistoryRow]]) -> tuple[list[Any], list
 def comparable(found: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
     """Return the rows with numbers rounded, because engines interpolate in different orders."""
     days = [one._replace(repair_median=_round(one.repair_median)) for one in found[1]]
-    return found[0], [one._replace(repair_p95=_round(one.repair_p95)) for one in days]
+    return found[0], [day._replace(repair_p95=_round(day.repair_p95)) for day in days]
 
 
 def _round(seconds: float | None) -> float | None:

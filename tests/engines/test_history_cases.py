@@ -47,11 +47,11 @@ def test_the_history_of_a_quota(case: Any) -> None:
     ]
 
     found = fold_history(parquet.from_rows(HISTORY, rows), parquet.from_rows(QUOTAS, []))
-    quotas = [one._asdict() for one in parquet.read_rows(QUOTAS, found["quotas"])]
+    quotas = [quota._asdict() for quota in parquet.read_rows(QUOTAS, found["quotas"])]
 
     expected = case["says"] and {
         name: moment(value) if isinstance(value, str) and value[0].isdigit() else value
         for name, value in case["says"].items()
     }
-    said = [{name: one[name] for name in expected or {}} for one in quotas]
+    said = [{name: quota[name] for name in expected or {}} for quota in quotas]
     assert said == ([expected] if expected else [])

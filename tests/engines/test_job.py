@@ -78,7 +78,7 @@ def test_results_are_held_against_their_table(tmp_path: Path) -> None:
 def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> None:
     """A run folder without a cluster, or of two, is rejected."""
     folder = RunFolder(open_place(put(tmp_path, "c")))
-    folder.write_table(CLUSTERS, [(one, "repair", False) for one in clusters])
+    folder.write_table(CLUSTERS, [(cluster, "repair", False) for cluster in clusters])
 
     with pytest.raises(InvalidInput) as refused:
         diff_runs(EmbeddedEngine(), [folder.place])
@@ -135,8 +135,8 @@ def test_damaged_input_costs_its_run_alone(engine: Engine, tmp_path: Path) -> No
     ]
     assert f"\n  pages: {pages}/desired.parquet is not a Parquet file" in refused.value.message
     assert [row.entity for row in differences(whole)] == ["user=a"]
-    assert not any((one / DIFFERENCES.file).exists() for one in (missing, types, pages))
-    assert [one.name for one in whole.iterdir() if one.is_dir()] == []
+    assert not any((path / DIFFERENCES.file).exists() for path in (missing, types, pages))
+    assert [path.name for path in whole.iterdir() if path.is_dir()] == []
 
 
 def test_an_attempt_that_ended_later_is_no_result(tmp_path: Path) -> None:

@@ -66,10 +66,10 @@ def test_a_late_end_of_a_deleted_day_is_named(store: RunStore) -> None:
 def test_a_damaged_end_is_named_and_left_out(store: RunStore) -> None:
     """Every reader and every summary names it; nothing else is missing."""
     (place,) = [
-        one.folder / name
-        for one in history.list_days(store)
-        for name in one.ends
-        if one.date == "2026-11-03" and name.startswith("demo@")
+        day.folder / name
+        for day in history.list_days(store)
+        for name in day.ends
+        if day.date == "2026-11-03" and name.startswith("demo@")
     ]
     on_disk(place).write_bytes(on_disk(place).read_bytes()[:-20])
 

@@ -148,12 +148,12 @@ def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
     """Return the reference's result; so few writes are one batch."""
     differences = [
         row
-        for name, one in sorted(fleet.items())
+        for name, cluster in sorted(fleet.items())
         for row in decide(
-            *one.sides(name),
-            holds=one.held,
-            drift=one.drift,
-            clear_unmanaged=one.clear_unmanaged,
+            *cluster.sides(name),
+            holds=cluster.held,
+            drift=cluster.drift,
+            clear_unmanaged=cluster.clear_unmanaged,
         )
     ]
     return differences, [
@@ -200,7 +200,9 @@ def test_there_and_back(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> No
         {
             (row.cluster, row.entity, row.key): (exact(row.before), exact(row.target))
             for row in by_engine(
-                engine, tmp_path, {name: moved(one, back=back) for name, one in fleet.items()}
+                engine,
+                tmp_path,
+                {name: moved(cluster, back=back) for name, cluster in fleet.items()},
             )[0]
         }
         for back in (False, True)
@@ -213,7 +215,7 @@ def test_there_and_back(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> No
 @SPARK_IN_MATRIX
 def test_a_run_leaves_nothing_to_do(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> None:
     """Once the writes are done and read back, only rows that are left alone are reported."""
-    ended = {name: one._replace(rows=dict(one.rows)) for name, one in fleet.items()}
+    ended = {name: cluster._replace(rows=dict(cluster.rows)) for name, cluster in fleet.items()}
     for row in by_engine(engine, tmp_path, fleet)[0]:
         want, have, known, memory = ended[row.cluster].rows[row.entity, row.key]
         if row.action not in LEFT_ALONE:

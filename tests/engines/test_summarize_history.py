@@ -82,7 +82,7 @@ def test_quotas_without_drift_are_read_on_demand(store: RunStore) -> None:
 
     def read(*entities: str) -> list[tuple[str, int, str | None]]:
         quotas = read_history(store, "demo", entities).quotas
-        return [(one.entity, one.drifts, one.set_run) for one in quotas]
+        return [(quota.entity, quota.drifts, quota.set_run) for quota in quotas]
 
     for _ in range(2):
         assert read() == [("user=a", 1, "apply")]
@@ -103,9 +103,9 @@ def test_a_damaged_day_is_named_and_left_out(engine: "AnyEngine", store: RunStor
 
     until, troubles = summarize_history(engine, store, NOW)
 
-    assert (until, [str(place) in one for one in troubles]) == ("2026-11-05", [True])
+    assert (until, [str(place) in trouble for trouble in troubles]) == ("2026-11-05", [True])
     found = read_history(store, "demo")
-    assert [str(place) in one for one in found.troubles] == [True]
+    assert [str(place) in trouble for trouble in found.troubles] == [True]
     assert first_quota(found) == (1, 1, at(3), None, at(4))
 
 

@@ -42,7 +42,7 @@ def fenced_before(scene: Scene) -> Seen:
     scene.machine.freeze(frozen)
     facts = scene.lab.cluster.start_facts_query()()
     assert (facts.late, facts.late_users) == ((frozen,), False)
-    assert [one.id for one in facts.brokers if one.version is None] == [frozen]
+    assert [broker.id for broker in facts.brokers if broker.version is None] == [frozen]
     time.sleep(FENCING)
     said = reconciled(scene)
     holds = scene.holds()

@@ -31,4 +31,4 @@ PLAYS = (
     runs_at_once,
     late_writes,
 )
-EVERY: tuple[Fault, ...] = tuple(sorted(FAULTS, key=lambda one: STAGES.index(one.stage)))
+EVERY: tuple[Fault, ...] = tuple(sorted(FAULTS, key=lambda fault: STAGES.index(fault.stage)))

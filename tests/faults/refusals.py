@@ -18,9 +18,10 @@ class Gateway(Cluster):
 
     def apply(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         """Reject, or forward."""
-        if any(one.entity.text == POISONED for one in alterations):
+        if any(alteration.entity.text == POISONED for alteration in alterations):
             return tuple(
-                EntityResponse(one.entity, 44, "POLICY_VIOLATION", None) for one in alterations
+                EntityResponse(alteration.entity, 44, "POLICY_VIOLATION", None)
+                for alteration in alterations
             )
         return super().apply(alterations)
 

@@ -154,7 +154,7 @@ def paused_on_another_host(scene: Scene) -> Seen:
     assert re.match(rf"this process was paused, and process \d+ {taken}", error.message)
     said = f"exit {error.exit_code}: this process was paused, and another one has applied the run"
     run_stages(scene.lab.resume(run.folder), ("verify", "report"))
-    assert {one.status for one in run.folder.outcomes(APPLIED)} <= DONE
+    assert {outcome.status for outcome in run.folder.outcomes(APPLIED)} <= DONE
     assert not scene.lab.known(INTENDED)
     return Seen(scene.holds(), f"the first: {said}; the second: {ends[0]}", scene.next_run())
 
@@ -196,21 +196,21 @@ def two_dag_runs(scene: Scene) -> Seen:
     """Each finds what the other wrote; together they report every change."""
     with ExitStack() as stack:
         both = [stack.enter_context(dag_process(scene)) for _ in range(2)]
-        for one in both:
-            assert "ready\n" in one.stdout
-        for one in both:
-            one.stdin.write("go\n")
-            one.stdin.flush()
-        ends = [one.stdout.read().split()[-1] for one in both]
+        for process in both:
+            assert "ready\n" in process.stdout
+        for process in both:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        ends = [process.stdout.read().split()[-1] for process in both]
     folders = [RunFolder(path) for path in scene.lab.store.runs("demo")]
     began, ended = (
         [(on_disk(folder) / name).stat().st_mtime for folder in folders]
         for name in ("run.json", "report.html")
     )
     assert max(began) < min(ended)
-    outcomes = [one for folder in folders for one in folder.outcomes(APPLIED)]
-    assert {one.entity for one in outcomes} == set(CHANGED)
-    assert {one.status for one in outcomes} <= DONE
+    outcomes = [outcome for folder in folders for outcome in folder.outcomes(APPLIED)]
+    assert {outcome.entity for outcome in outcomes} == set(CHANGED)
+    assert {outcome.status for outcome in outcomes} <= DONE
     return Seen(scene.holds(), f"one {ends[0]}, one {ends[1]}", scene.next_run())
 
 

@@ -88,11 +88,16 @@ class Scene:
         """Return the exit code, the first line of the error, and the entities by result."""
         outcomes = folder.outcomes(APPLIED)
         report = (folder.place / "report.txt").read().decode()
-        unnamed = [one for one in outcomes if one.status not in DONE if one.entity not in report]
+        unnamed = [
+            outcome
+            for outcome in outcomes
+            if outcome.status not in DONE
+            if outcome.entity not in report
+        ]
         assert unnamed == []
         if error is None:
             return "exit 0"
-        counts = Counter(one.status.value.replace("_", " ") for one in outcomes)
+        counts = Counter(outcome.status.value.replace("_", " ") for outcome in outcomes)
         ends = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
         first = self.masked(error.message.partition("\n")[0].rstrip(":."))
         return f"exit {error.exit_code}: {first}" + (f" ({ends})" if ends else "")
@@ -130,7 +135,7 @@ class Scene:
         assert self.lab.stored() == self.lab.known() == AFTER
         assert self.lab.known(INTENDED) == {}
         sent = folder.outcomes(APPLIED)
-        assert {one.status for one in sent} <= DONE
+        assert {outcome.status for outcome in sent} <= DONE
         found = sum(row.action not in WRITES for row in folder.differences())
         late = sum(row.kind is Kind.LATE_WRITE for row in folder.differences())
         words = f"sent {len(sent)}" + (f", recognized {found}" if found else "")

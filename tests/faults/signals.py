@@ -29,9 +29,9 @@ def ended(scene: Scene, number: int) -> Seen:
     assert found.exit_code == 128 + number
     said = f"exit {found.exit_code}: {scene.masked(found.stderr.strip())}"
     [run] = map(RunFolder, scene.lab.store.runs("demo"))
-    assert [one.status for one in run.outcomes(APPLIED)].count(Status.UNKNOWN) == 2
+    assert [outcome.status for outcome in run.outcomes(APPLIED)].count(Status.UNKNOWN) == 2
     holds, then = scene.holds(), scene.next_run()
-    assert [one.status for one in run.outcomes(APPLIED)].count(Status.ACCEPTED) == 4
+    assert [outcome.status for outcome in run.outcomes(APPLIED)].count(Status.ACCEPTED) == 4
     return Seen(holds, said, f"{then}; settled the first run's unknown rows")
 
 

@@ -104,7 +104,7 @@ def two_at_once(scene: Scene) -> Seen:
         )
         for _ in range(2)
     ]
-    said = sorted(f"exit {one.returncode}" for one in both if one.communicate()[0])
+    said = sorted(f"exit {process.returncode}" for process in both if process.communicate()[0])
     return Seen(scene.holds(), f"one {said[0]}, one {said[1]}", scene.next_run())
 
 

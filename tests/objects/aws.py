@@ -23,10 +23,10 @@ def sync(source: str, target: str) -> None:
                 store.put(file.relative_to(source).as_posix(), file.read_bytes())
         return
     for some in store.list():
-        for one in some:
-            file = Path(target, one["path"])
+        for meta in some:
+            file = Path(target, meta["path"])
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(bytes(store.get(one["path"]).bytes()))
+            file.write_bytes(bytes(store.get(meta["path"]).bytes()))
 
 
 if __name__ == "__main__":

@@ -28,11 +28,11 @@ def test_a_history_in_a_bucket(address: str, tmp_path: Path) -> None:
         summarize_daily(store, datetime(2026, 11, 5, tzinfo=UTC))
         assert read_history(store, "demo") == late
         found.append(late)
-        assert [one.until for one in read_summaries(store)] == ["2026-11-04", "2026-11-03"]
+        assert [summary.until for summary in read_summaries(store)] == ["2026-11-04", "2026-11-03"]
         ends = [name for one in history.list_days(store) for name in one.ends]
         assert len(ends) == 3  # those of earlier days are in the compacted files
 
     assert found[0] == found[1]
-    assert [(one.drifts, one.times_seen, one.repaired) for one in found[0].quotas] == [
+    assert [(quota.drifts, quota.times_seen, quota.repaired) for quota in found[0].quotas] == [
         (2, 2, at(4))
     ]

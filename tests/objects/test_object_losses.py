@@ -37,8 +37,12 @@ def play(lab: Lab) -> Counter[str]:
         assert lab.stored() == lab.known() == state
         assert folder.about().sequence == number
         outcomes = folder.outcomes(APPLIED)
-        assert {one.status for one in outcomes} <= DONE
-        assert len({one.entity for one in outcomes}) == len(outcomes) == (3 if number == 1 else 4)
+        assert {outcome.status for outcome in outcomes} <= DONE
+        assert (
+            len({outcome.entity for outcome in outcomes})
+            == len(outcomes)
+            == (3 if number == 1 else 4)
+        )
         assert summarize_run(folder.place).came_to == "In sync"
     leaves = lab.store.root.walk()
     assert [leaf for leaf in leaves if leaf.path.startswith("at_work/")] == []

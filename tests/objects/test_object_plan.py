@@ -26,9 +26,9 @@ def test_the_page_names_a_store(s3: S3Server, login: Callable[[str], None], tmp_
     """The commands of the page about buckets work with its variables set, copies too."""
     login("writer")
     page = Page(ROOT / "docs" / "how-to" / "run-store.md")
-    blocks = [one for one in page.blocks() if "s3://runs/" in one.text]
-    scripts = [one.text for one in blocks if one.language == "sh"]
-    (shown,) = [one.text for one in blocks if one.language == "text"]
+    blocks = [block for block in page.blocks() if "s3://runs/" in block.text]
+    scripts = [block.text for block in blocks if block.language == "sh"]
+    (shown,) = [block.text for block in blocks if block.language == "text"]
     named = set(re.findall(r"`(AWS_\w+)(?:=true)?`", page.text))
     given = {name: value for name, value in s3.environment().items() if name in named}
     aws = tmp_path / "aws"
@@ -54,10 +54,10 @@ def test_the_page_names_a_store(s3: S3Server, login: Callable[[str], None], tmp_
     assert without_moment(ran.stdout).startswith(without_moment(shown))
     assert ran.stdout.count(old.place.name) == 2
     copies = [one for one in (tmp_path / "back").rglob("*") if one.is_file()]
-    assert sorted(one.relative_to(tmp_path / "back").as_posix() for one in copies) == [
-        one.path for one in open_place(tmp_path / "old").walk()
+    assert sorted(copy.relative_to(tmp_path / "back").as_posix() for copy in copies) == [
+        leaf.path for leaf in open_place(tmp_path / "old").walk()
     ]
-    assert {one.stat().st_mode & 0o077 for one in copies} == {0}
+    assert {copy.stat().st_mode & 0o077 for copy in copies} == {0}
 
 
 @pytest.mark.each_bucket
@@ -86,8 +86,10 @@ def test_a_plan_lives_in_a_bucket(
     run("hold", "demo", *HOLD)
     second = run("plan", "demo", "--actual", "actual.jsonl")
 
-    runs = sorted(store.runs("demo"), key=lambda one: RunFolder(one).about().sequence or 0)
-    assert [f"run: {one}" in shown for one, shown in zip(runs, (first, second), strict=True)] == [
+    runs = sorted(store.runs("demo"), key=lambda place: RunFolder(place).about().sequence or 0)
+    assert [
+        f"run: {place}" in shown for place, shown in zip(runs, (first, second), strict=True)
+    ] == [
         True,
         True,
     ]
@@ -96,7 +98,7 @@ def test_a_plan_lives_in_a_bucket(
     assert "user=bob" in run("show", "last")
     assert RunFolder(runs[0]).read_json(PLAN)["desired"] == 1
     assert run("prune", "--keep", "1d").startswith(f"Nothing to remove from {address}")
-    assert {one.name for one in tmp_path.iterdir()} <= {
+    assert {path.name for path in tmp_path.iterdir()} <= {
         "desired_state",
         "actual.jsonl",
         "cache",

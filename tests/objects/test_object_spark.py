@@ -61,7 +61,7 @@ def test_spark_and_a_bucket(master: str, address: str, tmp_path: Path) -> None:
     (broken / "actual.parquet").replace(b"broken")
     settings = list_settings([store], {})
 
-    job = submit(master, *(one.uri for one in (*folders, broken)), settings=settings)
+    job = submit(master, *(place.uri for place in (*folders, broken)), settings=settings)
     refusal, complaint = job.communicate()
 
     assert (job.returncode, refusal.splitlines()[:1]) == (
@@ -72,7 +72,7 @@ def test_spark_and_a_bucket(master: str, address: str, tmp_path: Path) -> None:
         for table in RESULTS:
             assert _read(there / table.file, table).equals(_read(here / table.file, table))
         assert RunFolder(there).stage_result("diff").status is StageStatus.DONE
-        assert [one.name for one in there.entries() if one.is_folder] == []
+        assert [entry.name for entry in there.entries() if entry.is_folder] == []
         assert [leaf.path for leaf in there.walk() if not find_pruned(leaf.path)] == []
 
     _check_resolve(master, store, settings)

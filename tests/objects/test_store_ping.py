@@ -70,7 +70,7 @@ def test_a_store_with_runs_is_not_called_empty(tmp_path: Path) -> None:
         ended = ping("--run-store", str(store))
         assert ended.exit_code == 0
         assert ("This store is empty or does not exist" in ended.stdout) is (content == ())
-        assert {one.name for one in store.iterdir()} == {*content}
+        assert {path.name for path in store.iterdir()} == {*content}
 
 
 def test_a_missing_store_is_not_taken_for_one_without_holds(

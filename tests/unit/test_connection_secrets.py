@@ -55,6 +55,6 @@ def test_a_run_stores_no_part_of_a_connection(form: str, tmp_path: Path) -> None
         )
         assert (ended.exit_code, SECRET in ended.output) == (2, False)
         assert f"{file}:2" in ended.output
-    stored = [one for one in store.rglob("*") if one.is_file()]
-    assert "stage-describe.json" in {one.name for one in stored}
-    assert [one for one in stored if SECRET.encode() in one.read_bytes()] == []
+    stored = [path for path in store.rglob("*") if path.is_file()]
+    assert "stage-describe.json" in {path.name for path in stored}
+    assert [path for path in stored if SECRET.encode() in path.read_bytes()] == []

@@ -38,7 +38,7 @@ def test_the_model_stands_on_little() -> None:
         for path in (ROOT / "quota_ops" / "model").glob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
     ]
-    modules = [one.name for node in nodes if isinstance(node, ast.Import) for one in node.names]
+    modules = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
     modules += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
 
     packages = {module.partition(".")[0] for module in modules}

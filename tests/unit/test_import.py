@@ -110,14 +110,14 @@ def test_every_row_is_asked_for_protected_or_nobodys_to_alter(
         protected = any_accepts(desired.policy.protect, row.entity)
         untouched = explain_unalterable(row.entity.types, row.key) is not None
         named_any = "any" in row.entity.as_dict().values() and row.entity in {
-            one.entity for one in imported.left_out
+            quota.entity for quota in imported.left_out
         }
         assert (asked.pop((row.entity.text, row.key), None) == row.value) != (
             protected or untouched or named_any
         )
     assert asked == {}
     assert len(desired.policy.protect) == len(
-        {one.entity for one in imported.left_out if one.protect}
+        {quota.entity for quota in imported.left_out if quota.protect}
     )
 
 

@@ -103,17 +103,17 @@ class Killed(RuleBasedStateMachine):
     def _apply(self, plan: list[Write], *, sends: int) -> None:
         stored = {Key(entity, KEY): value for entity, value in self.cluster.items()}
         now = [
-            one
-            for one in plan
-            if is_as_planned(one.before, one.after, self.cluster.get(one.entity))
+            write
+            for write in plan
+            if is_as_planned(write.before, write.after, self.cluster.get(write.entity))
         ]
         self.number = next(NUMBERS)
         ledger_edits.intend(
-            self.ledger, [self._row(one.entity, one.after, "intended") for one in now], stored
+            self.ledger, [self._row(write.entity, write.after, "intended") for write in now], stored
         )
-        for one in now[:sends]:
-            set_value(self.cluster, one.entity, one.after)
-            self.last[one.entity] = US
+        for write in now[:sends]:
+            set_value(self.cluster, write.entity, write.after)
+            self.last[write.entity] = US
 
     def _verify(self) -> None:
         """Read back every row that differs, except those that the plan only reports."""
@@ -165,10 +165,10 @@ class KilledAndLate(KilledAlone):
         super()._apply(plan, sends=sends)
 
     def _verify(self) -> None:
-        clears = [one for one in self._plan_before if one.after is None]
+        clears = [write for write in self._plan_before if write.after is None]
         super()._verify()
         remember_cleared(
-            self.ledger, [self._row(one.entity, one.before, "cleared") for one in clears]
+            self.ledger, [self._row(clear.entity, clear.before, "cleared") for clear in clears]
         )
 
     def _plan(self) -> list[Write]:

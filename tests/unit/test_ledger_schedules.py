@@ -169,9 +169,9 @@ class Schedule:
         ledger_edits.intend(
             self.ledger,
             [
-                run.row(one.entity, one.after, INTENDED)
-                for one in run.writes
-                if is_as_planned(one.before, one.after, self.cluster.get(one.entity))
+                run.row(write.entity, write.after, INTENDED)
+                for write in run.writes
+                if is_as_planned(write.before, write.after, self.cluster.get(write.entity))
             ],
             stored,
         )

@@ -112,7 +112,7 @@ def test_which_findings_a_person_has_seen(
 def test_the_last_decision_says_why() -> None:
     """If several decisions override a guard, the last one's reason is shown."""
     decisions = [OLGA, replace(OLGA, reason="agreed again")]
-    assert [one.allowed for one in mark_overridden([CUT], decisions)] == ["agreed again"]
+    assert [guard.allowed for guard in mark_overridden([CUT], decisions)] == ["agreed again"]
 
 
 APPLIED = replace(OLGA, said=DecisionKind.APPLIED, shown=(), by=None, login=None, reason="")
@@ -146,7 +146,7 @@ def test_what_counts_of_a_record(record: list[Decision], counts: list[Decision])
     found = select_valid_decisions(record, "run-1", now, ApprovalPolicy.ON_BREACH, WEEK)
     assert list(found) == counts
     never = select_valid_decisions(record, "run-1", now, ApprovalPolicy.NEVER, WEEK)
-    assert list(never) == [one for one in counts if one.said is DecisionKind.OVERRIDDEN]
+    assert list(never) == [count for count in counts if count.said is DecisionKind.OVERRIDDEN]
 
 
 findings = st.builds(

@@ -45,7 +45,7 @@ ENDS = [
 
 def test_plans_of_the_same_writes_are_one() -> None:
     """A plan counts once, however many runs found it; runs without writes do not count."""
-    assert [(one.first.run, one.runs, len(one.writes)) for one in list_plans(ENDS)] == [
+    assert [(plan.first.run, plan.runs, len(plan.writes)) for plan in list_plans(ENDS)] == [
         ("2026-11-01", 2, 8),
         ("2026-11-03", 1, 2),
     ]
@@ -57,7 +57,7 @@ def test_the_numbers_of_the_policy_decide() -> None:
     found = judge_plans(plans, POLICY)
 
     assert [
-        (one.finding.guard, one.finding.rows, one.finding.share, one.owners) for one in found
+        (row.finding.guard, row.finding.rows, row.finding.share, row.owners) for row in found
     ] == [
         ("removals", 8, 16.0, (("etl", 8),)),
         ("raise", 1, None, (("team", 1),)),
@@ -95,7 +95,7 @@ def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:
     new = {"entity": "user=a", "desired": 1e6, "owned": 20, "cut": 60.0}
     lifted = new | {"cut": 0.0, "rise": 11.0, "unlimited": True, "foreign": "search"}
     found = judge_plans(list_plans(end("2026-11-01", lifted)), POLICY)
-    assert [one.finding.guard for one in found] == ["raise", "unlimited", "foreign_owner"]
+    assert [row.finding.guard for row in found] == ["raise", "unlimited", "foreign_owner"]
     old = {"entity": "user=b", "desired": 1e6, "owned": 20}
     plans = list_plans(
         [
@@ -108,7 +108,7 @@ def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:
     many = GuardThresholds(cut_share=50, blast_radius=200, blast_radius_share=100)
     found = judge_plans(plans, replace(POLICY, guards=many))
 
-    assert [(one.plan.runs, one.finding.guard, one.owners) for one in found] == [
+    assert [(row.plan.runs, row.finding.guard, row.owners) for row in found] == [
         (3, "cut", (("team", 1),)),
         (3, "blast_radius", ()),
     ]
@@ -118,4 +118,4 @@ def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:
     few = GuardThresholds(cut_share=60, blast_radius=300, blast_radius_share=30)
     assert judge_plans(plans, replace(POLICY, guards=few)) == ()
     share = judge_plans(plans, replace(POLICY, guards=replace(few, blast_radius_share=29)))
-    assert [(one.finding.guard, one.finding.share) for one in share] == [("blast_radius", 30.0)]
+    assert [(row.finding.guard, row.finding.share) for row in share] == [("blast_radius", 30.0)]

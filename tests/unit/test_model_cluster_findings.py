@@ -35,7 +35,7 @@ def facts(case: Mapping[str, Any]) -> ClusterFacts | None:
         for at, (network, io) in enumerate(case.get("brokers", ()), start=1)
     )
     names = ("scram", "acls")
-    scram, acls = (None if case.get(one) is None else frozenset(case[one]) for one in names)
+    scram, acls = (None if case.get(name) is None else frozenset(case[name]) for name in names)
     principal, client_id = case.get("principal", "User:ours"), case.get("client_id", "quota-ops")
     lacks = case.get("lacks_describe", False)
     return ClusterFacts(tuple(brokers), principal, scram, acls, client_id, lacks)

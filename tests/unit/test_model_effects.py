@@ -110,7 +110,7 @@ def test_a_user_is_compared_with_the_largest_groups_of_defaults() -> None:
 def test_a_stored_infinity_is_kept() -> None:
     """A limit that JSON has no number for is read as it was written."""
     found = find_effects([], {Key("user=alice", KEY): Change(inf, 5.0)})
-    written = [effect_json(*one, effect) for one, effect in found.items()]
+    written = [effect_json(*key, effect) for key, effect in found.items()]
 
     assert parse_effects(json.loads(json.dumps(written, allow_nan=False))) == found
 
@@ -140,8 +140,12 @@ def test_an_effect_is_what_the_lookup_of_each_client_shows(
     }
     limits = [limits_of(changes, side) for side in (0, 1)]
     found = find_effects(
-        [(entity.text, KEY, one.before) for entity, one in changes.items() if one.before],
-        {Key(entity.text, KEY): one for entity, one in changes.items() if len(set(one)) > 1},
+        [(entity.text, KEY, change.before) for entity, change in changes.items() if change.before],
+        {
+            Key(entity.text, KEY): change
+            for entity, change in changes.items()
+            if len(set(change)) > 1
+        },
     )
 
     assert {
@@ -150,15 +154,17 @@ def test_an_effect_is_what_the_lookup_of_each_client_shows(
         if (key := Key(entity.text, KEY)) in found
     } == {
         entity: look_up_all(limits, entity, changes)
-        for entity, one in changes.items()
-        if len(set(one)) > 1
+        for entity, change in changes.items()
+        if len(set(change)) > 1
     }
 
 
 def limits_of(changes: dict[Entity, Change], side: int) -> Limits:
     """Return the quotas before or after, as one client's limits are looked up in them."""
     return Limits(
-        StoredQuota(entity, KEY, value) for entity, one in changes.items() if (value := one[side])
+        StoredQuota(entity, KEY, value)
+        for entity, change in changes.items()
+        if (value := change[side])
     )
 
 
@@ -171,11 +177,11 @@ def look_up_all(limits: list[Limits], entity: Entity, changes: dict[Entity, Chan
 
     def look_up(client_id: str) -> tuple[Side, Side] | None:
         rungs = [
-            one.resolve(KEY, user=user or OTHER, client_id=client_id).applied for one in limits
+            limit.resolve(KEY, user=user or OTHER, client_id=client_id).applied for limit in limits
         ]
         sides = [
-            None if one is None or one.value is None else (one.value, one.entity == entity)
-            for one in rungs
+            None if rung is None or rung.value is None else (rung.value, rung.entity == entity)
+            for rung in rungs
         ]
         return (sides[0], sides[1]) if any(one and one[1] for one in sides) else None
 
@@ -208,15 +214,15 @@ def count_seen(effect: Effect, entity: Entity) -> Seen:
         return before, after
 
     unnamed = {
-        sends: sides(one)
-        for one in effect.classes
-        if one.client_id is None
+        sends: sides(client_class)
+        for client_class in effect.classes
+        if client_class.client_id is None
         for sends in (True, False)
-        if one.sends_client_id in {sends, None}
+        if client_class.sends_client_id in {sends, None}
     }
-    listed = Counter({sides(one): 0 for one in effect.classes})
-    for one in effect.classes:
-        listed[sides(one)] += one.client_ids
+    listed = Counter({sides(client_class): 0 for client_class in effect.classes})
+    for client_class in effect.classes:
+        listed[sides(client_class)] += client_class.client_ids
     names = entity.as_dict()
     if names.get(CLIENT_ID) is None and True in unnamed:
         listed[unnamed[True]] += len(CLIENT_IDS) - listed.total() - effect.own_client_ids

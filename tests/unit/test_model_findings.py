@@ -63,4 +63,4 @@ def test_an_example_gives_rise_to_its_finding(code: Any, tmp_path: Path) -> None
 
     findings = found(tmp_path, files)
 
-    assert [(one.code, one.silenced) for one in findings] == [(code.code, None)]
+    assert [(finding.code, finding.silenced) for finding in findings] == [(code.code, None)]

@@ -185,7 +185,7 @@ def test_a_one_off_change_is_judged_by_its_values() -> None:
     raised = difference(row | {"who": "bob", "before": 1, "after": 1_000_000})
     policy = policy_of({"guards": {"small_byte_rate": 10.0}})
 
-    found = [one.guard for one in judge_alteration((small, raised), policy, {})]
+    found = [guard.guard for guard in judge_alteration((small, raised), policy, {})]
 
     assert found == [Guard.RAISE, Guard.SMALL_LIMIT]
 
@@ -200,7 +200,7 @@ def test_quotas_that_get_another_owner_need_approval() -> None:
 
     def find(policy: Policy) -> list[tuple[str, str]]:
         found = judge((), policy=policy, commit=None, desired=3, earlier=earlier, risks={})
-        return [(one.guard, one.message) for one in found]
+        return [(guard.guard, guard.message) for guard in found]
 
     plain = Policy("demo", "id", "demo")
     words = "user=a, user=b get another owner: pay -> web"

@@ -195,7 +195,7 @@ def test_an_intent_that_a_later_run_did_not_find_is_late() -> None:
     """
     intents = [row(f"user={name}", 2.0, INTENDED) for name in "abcd"]
     known = rows(row("user=a", 1.0), *intents)
-    found = {one.id: 5.0 for one in intents[:2]} | {intents[2].id: 2.0}
+    found = {intent.id: 5.0 for intent in intents[:2]} | {intents[2].id: 2.0}
 
     ledger_edits.outlive(known, found, 2)
     assert known == rows(row("user=a", 1.0), *intents)
@@ -203,7 +203,7 @@ def test_an_intent_that_a_later_run_did_not_find_is_late() -> None:
     ledger_edits.outlive(known, found, 3)
     absent = row("user=b", None, sequence=3)
     assert known == rows(row("user=a", 1.0, sequence=3), absent, *intents)
-    assert [*ledger_edits.find_current(known.values())] == [one.id for one in intents[2:]]
+    assert [*ledger_edits.find_current(known.values())] == [intent.id for intent in intents[2:]]
 
 
 def test_the_last_of_equal_cleared_values_is_remembered() -> None:
@@ -302,4 +302,8 @@ def test_a_run_cleared_a_row() -> None:
     """A row was cleared if it differs for that reason, or if the ledger remembers that."""
     cleared = ALICE_RAISED._replace(kind=Kind.CLEARED)
     returned = ALICE_RAISED._replace(memory=CLEARED)
-    assert [was_cleared(one) for one in (cleared, returned, ALICE_RAISED)] == [True, True, False]
+    assert [was_cleared(difference) for difference in (cleared, returned, ALICE_RAISED)] == [
+        True,
+        True,
+        False,
+    ]

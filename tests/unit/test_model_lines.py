@@ -36,7 +36,7 @@ def test_a_snapshot_keeps_every_row(rows: list[StoredQuota]) -> None:
     found = read_snapshot(["\n", *lines], "snapshot.jsonl")
 
     assert [row[:2] for row in found] == [row[:2] for row in rows]
-    assert all(same(one.value, other.value) for one, other in zip(found, rows, strict=True))
+    assert all(same(quota.value, other.value) for quota, other in zip(found, rows, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -23,4 +23,4 @@ def test_an_image_is_old_when_its_broker_does_not_follow() -> None:
 
 def test_a_retired_broker_is_not_missed() -> None:
     """A broker under `retired_brokers` is absent, and no run waits for it."""
-    assert [one.id for one in TOLD.missed] == [3]
+    assert [broker.id for broker in TOLD.missed] == [3]

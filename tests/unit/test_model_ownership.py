@@ -47,7 +47,9 @@ def test_what_may_be_adopted(
     """Without names, the rows that Git declares; with names, every row that a plan could write."""
     found = find_adoptions(STORED, [BOB, CAROL], POLICY, wanted)
 
-    assert {(one.entity, one.key): (one.declared, one.refusal) for one in found} == expected
+    assert {
+        (adoption.entity, adoption.key): (adoption.declared, adoption.refusal) for adoption in found
+    } == expected
 
 
 def test_what_was_ours_is_not_adopted_again() -> None:

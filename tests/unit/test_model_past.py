@@ -26,8 +26,8 @@ def known(**fields: object) -> QuotaHistory:
 
 def past(*days: DayHistory, trouble: str | None = None, **fields: Any) -> Past:
     """Return a past in which alice's rate has a history."""
-    one = known(**fields)
-    return Past({Key(one.entity, one.key): one}, days, trouble)
+    quota = known(**fields)
+    return Past({Key(quota.entity, quota.key): quota}, days, trouble)
 
 
 @pytest.mark.parametrize(

@@ -71,9 +71,9 @@ def test_what_travels_beside_is_not_in_the_digest(
 ) -> None:
     """Commit, folder name, owner, reason, line and counts may differ in the approved plan."""
     travelled = [
-        one._replace(owner=text, reason=text, file=text, commit=text, run=text, since=text)
-        for one in differences
-        if one.action in WRITES
+        difference._replace(owner=text, reason=text, file=text, commit=text, run=text, since=text)
+        for difference in differences
+        if difference.action in WRITES
     ]
     other = plan(travelled, commit=text, policy=replace(POLICY, cluster="x"), desired=3, ledger="1")
 
@@ -83,7 +83,7 @@ def test_what_travels_beside_is_not_in_the_digest(
 @given(st.lists(rows, max_size=4), st.data())
 def test_every_value_is_in_the_digest(differences: list[Difference], data: st.DataObject) -> None:
     """Another entity, key or value, or one row more or less, is another plan."""
-    one = row("user=a", Action.SET, 10.0, 20.0)
+    difference = row("user=a", Action.SET, 10.0, 20.0)
     change: dict[str, Any] = data.draw(
         st.sampled_from(
             [
@@ -99,9 +99,12 @@ def test_every_value_is_in_the_digest(differences: list[Difference], data: st.Da
         )
     )
 
-    changed = one._replace(**change)
-    assert plan([*differences, changed]).digest != plan([*differences, one]).digest
-    assert plan([*differences, one, one]).digest != plan([*differences, one]).digest
+    changed = difference._replace(**change)
+    assert plan([*differences, changed]).digest != plan([*differences, difference]).digest
+    assert (
+        plan([*differences, difference, difference]).digest
+        != plan([*differences, difference]).digest
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,9 @@ def test_people_read_first_what_can_hurt_most() -> None:
     }
     shuffled = ordered[::-1]
 
-    found = sorted(shuffled, key=lambda one: rank_by_risk(one, effects.get(one.entity)))
+    found = sorted(
+        shuffled, key=lambda difference: rank_by_risk(difference, effects.get(difference.entity))
+    )
     assert found == ordered
 
 
@@ -219,7 +224,7 @@ def test_what_a_plan_counts() -> None:
         ]
     )
 
-    assert (made.in_sync, made.differs, [one.entity for one in made.writes]) == (
+    assert (made.in_sync, made.differs, [write.entity for write in made.writes]) == (
         8,
         True,
         ["user=a", "user=d"],

@@ -68,7 +68,7 @@ def test_the_exit_code_is_that_of_the_worst_cluster() -> None:
     assert unjudged.exit_code() == unjudged.exit_code(fail_on_guards=False) == 6
     assert replace(unjudged, error=UNREACHABLE.error).exit_code() == far
     assert Review((unjudged, UNREACHABLE), "b2").exit_code() == 6
-    assert [one.exit_code() for one in (REMOVED, BLOCKED, UNREACHABLE)] == [1, 1, far]
+    assert [cluster.exit_code() for cluster in (REMOVED, BLOCKED, UNREACHABLE)] == [1, 1, far]
     assert BLOCKED.exit_code(fail_on_guards=False) == 0
     assert Review((REMOVED,), "b2").exit_code(fail_on_guards=False) == 0
     assert Review((REMOVED, BLOCKED), "b2").exit_code(fail_on_guards=False) == 0
@@ -83,6 +83,6 @@ def test_a_renamed_folder_has_its_earlier_name() -> None:
 
     assert renamed.earlier_name == PLAN.policy.cluster
     kept = replace(renamed, cluster=PLAN.policy.cluster)
-    assert [one.earlier_name for one in (kept, replace(renamed, is_removed=True), REMOVED)] == [
-        None
-    ] * 3
+    assert [
+        cluster.earlier_name for cluster in (kept, replace(renamed, is_removed=True), REMOVED)
+    ] == [None] * 3

@@ -89,12 +89,12 @@ def list_classes(rows: Mapping[Entity, Row]) -> Iterator[ClassEffect]:
     limits = [values_of(rows, side) for side in (0, 1)]
     for user in (*USERS, OTHER):
         for client_id in (*CLIENT_IDS, OTHER, ""):
-            found = [one.resolve(KEY, user=user, client_id=client_id).applied for one in limits]
+            found = [limit.resolve(KEY, user=user, client_id=client_id).applied for limit in limits]
             before, after = (
                 None
-                if one is None or one.value is None
-                else Limit(one.value, one.entity.text, one.entity.types)
-                for one in found
+                if rung is None or rung.value is None
+                else Limit(rung.value, rung.entity.text, rung.entity.types)
+                for rung in found
             )
             who = None if user == OTHER else text_of(((USER, user),))
             yield ClassEffect(before, after, who, client_id)
@@ -141,8 +141,8 @@ def test_no_client_is_raised_cut_or_unlimited_beyond_the_risks(rows: dict[Entity
     found, worst = NO_RISK, NO_RISK
     for risk in find_risks(rows).values():
         found = found.combine(risk)
-    for one in list_classes(rows):
-        worst = worst.combine(one.judge(KEY))
+    for effect in list_classes(rows):
+        worst = worst.combine(effect.judge(KEY))
 
     assert found._replace(foreign=None) == worst
 
@@ -154,17 +154,17 @@ def test_no_client_of_another_owner_is_cut_unseen(rows: dict[Entity, Row]) -> No
     rows = {entity: row._replace(restores=False) for entity, row in rows.items()}
     foreign = {risk.foreign for risk in find_risks(rows).values()} - {None}
     cut, changed = set(), set()
-    for one in list_classes(rows):
-        if one.before is None or one.change(KEY) is LimitChange.SAME:
+    for effect in list_classes(rows):
+        if effect.before is None or effect.change(KEY) is LimitChange.SAME:
             continue
-        decided = Entity.parse(one.before.entity)
+        decided = Entity.parse(effect.before.entity)
         owner = rows[decided].owner
         if owner is None or all(name is None for _, name in decided.parts):
             continue
         changed.add(owner)
-        changer = one.after and rows[Entity.parse(one.after.entity)].changer
-        is_lower = number_of(KEY, one.after) < number_of(KEY, one.before)
-        if is_lower and is_kept(rows, one.before) and changer != owner:
+        changer = effect.after and rows[Entity.parse(effect.after.entity)].changer
+        is_lower = number_of(KEY, effect.after) < number_of(KEY, effect.before)
+        if is_lower and is_kept(rows, effect.before) and changer != owner:
             cut.add(owner)
 
     assert foreign <= changed
@@ -200,6 +200,6 @@ def test_the_owners_of_addresses() -> None:
 
 def test_a_stored_zero_rises_by_no_factor() -> None:
     """Kafka before 3 stored 0; a new limit above it is no multiple of it."""
-    one = ClassEffect(Limit(0.0, "user=a", (USER,)), Limit(5.0, "user=a", (USER,)))
-    assert one.judge(KEY) == NO_RISK
+    effect = ClassEffect(Limit(0.0, "user=a", (USER,)), Limit(5.0, "user=a", (USER,)))
+    assert effect.judge(KEY) == NO_RISK
     assert number_of(KEY, None) == inf

@@ -9,7 +9,7 @@ WORKS, FAILS = Operation("create", (0.01,)), Operation("delete", error="denied")
 
 def test_an_operation_that_was_not_tried_is_unknown() -> None:
     """Only an operation with a time or an error shows what is authorized."""
-    found = [one.is_authorized for one in (WORKS, FAILS, Operation("list"))]
+    found = [operation.is_authorized for operation in (WORKS, FAILS, Operation("list"))]
 
     assert found == [True, False, None]
 

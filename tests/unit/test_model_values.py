@@ -194,7 +194,11 @@ def test_the_eight_stages_are_modules() -> None:
 def test_every_error_has_its_exit_code() -> None:
     """The table at the top of errors.py is correct."""
     classes = [one for _, one in inspect.getmembers(errors, inspect.isclass)]
-    codes = {one.__name__: one.exit_code for one in classes if issubclass(one, QuotaOpsError)}
+    codes = {
+        client_class.__name__: client_class.exit_code
+        for client_class in classes
+        if issubclass(client_class, QuotaOpsError)
+    }
 
     assert codes == {
         "QuotaOpsError": 1,

@@ -40,7 +40,7 @@ def test_a_link_that_was_made_and_reported_as_there_is_ours(
 
     assert open_place(tmp_path / "1.json").create(b"mine")
     assert next_of(tmp_path / "holds") == 1
-    assert [one.name for one in (tmp_path / "holds").iterdir()] == ["00000001.json"]
+    assert [path.name for path in (tmp_path / "holds").iterdir()] == ["00000001.json"]
 
 
 def test_a_store_without_hard_links_is_refused_before_anything_is_written(

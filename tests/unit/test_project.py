@@ -48,7 +48,7 @@ def test_a_workflow_calls_what_is_there(name: str) -> None:
 
     assert called
     assert called <= TARGETS
-    assert [one for one in actions if not PINNED.fullmatch(one)] == []
+    assert [action for action in actions if not PINNED.fullmatch(action)] == []
 
 
 def test_only_the_publishing_job_may_identify_itself() -> None:

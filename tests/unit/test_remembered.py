@@ -93,7 +93,7 @@ def test_files_are_still_compared(folder: Path, parsed: list[str]) -> None:
 
     assert parsed == ["a.yaml", "b.yaml", "c.yaml"] * 2  # a new file once, and all without memory
     assert read_problems == [error.value.problems] * 2
-    assert [one.place for one in error.value.problems] == [
+    assert [problem.place for problem in error.value.problems] == [
         f"{folder}/b.yaml:5:5",
         f"{folder}/c.yaml:3:5",
         f"{folder}/c.yaml:7:5",
@@ -117,7 +117,7 @@ def test_what_the_files_of_a_cluster_may_contain(
     monkeypatch.setattr(file_cache, "SizeBudget", lambda: SizeBudget(values=50))
     with pytest.raises(InvalidDesiredState, match="contain more than") as error:
         read(folder)
-    assert [one.file for one in error.value.problems] == [f"{folder}/b.yaml"]
+    assert [problem.file for problem in error.value.problems] == [f"{folder}/b.yaml"]
 
 
 def damage(path: Path) -> None:
@@ -221,7 +221,7 @@ def test_no_cache_neither_reads_nor_leaves_anything(folder: Path, parsed: list[s
     runs = [CliRunner().invoke(main, arguments) for _ in range(2)]
 
     assert parsed == ["a.yaml", "b.yaml"] * 2
-    assert [one.output for one in runs] == [plain.output] * 2
+    assert [run.output for run in runs] == [plain.output] * 2
     assert plain.exit_code == 0
 
 

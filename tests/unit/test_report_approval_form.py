@@ -32,8 +32,8 @@ def test_many_changes_stay_readable() -> None:
     assert report.plan is not None
     owners = ("payments", *(f"team-{at}|" for at in range(20)), None)
     changes = [
-        one._replace(owner=owners[at % 22], kind=Kind.TAKEOVER if at % 3 else Kind.PENDING)
-        for at, one in enumerate(report.plan.differences)
+        difference._replace(owner=owners[at % 22], kind=Kind.TAKEOVER if at % 3 else Kind.PENDING)
+        for at, difference in enumerate(report.plan.differences)
     ]
     plan = replace(report.plan, differences=tuple(changes))
     lines = format_body(replace(report, plan=plan), plan, UNTIL, PAGE).splitlines()

@@ -64,8 +64,8 @@ def test_a_large_run_goes_in_parts() -> None:
     assert len(sent) > 2
     assert max(map(len, sent)) < MAX_MESSAGE_BYTES
     parts = [json.loads(one) for one in sent]
-    assert [(one["part"], one["parts"]) for one in parts] == [
+    assert [(part["part"], part["parts"]) for part in parts] == [
         (at, len(sent)) for at in range(1, len(sent) + 1)
     ]
-    assert [change for one in parts for change in one["changes"]] == record["changes"]
+    assert [change for part in parts for change in part["changes"]] == record["changes"]
     assert PART_BYTES < MAX_MESSAGE_BYTES / 2

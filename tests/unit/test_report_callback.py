@@ -26,7 +26,10 @@ WORDS = (
 
 def facts(*classes: str | None) -> ClusterFacts:
     """Return the facts of a cluster whose brokers have these classes."""
-    brokers = (BrokerFacts(at, "b:1", "4.3", one) for at, one in enumerate(classes, start=1))
+    brokers = (
+        BrokerFacts(at, "b:1", "4.3", client_class)
+        for at, client_class in enumerate(classes, start=1)
+    )
     return ClusterFacts(tuple(brokers), "User:ANONYMOUS")
 
 

@@ -33,7 +33,11 @@ def test_a_chart_has_words_that_never_round_up() -> None:
 def test_the_axis_of_a_chart() -> None:
     """A percentage begins where a decline is visible, a count begins at 0, and days are named."""
     texts = [
-        [one.text for one in parts_of(draw_chart(numbers, "drifted")) if one.tag == "text"]
+        [
+            element.text
+            for element in parts_of(draw_chart(numbers, "drifted"))
+            if element.tag == "text"
+        ]
         for numbers in (SHARES, COUNTS)
     ]
 
@@ -47,9 +51,9 @@ def test_a_chart_has_no_style_script_or_colour_of_its_own() -> None:
     """The policy of a page permits all of a chart, and page.css alone colours it."""
     for drawn in (draw_chart(SHARES, "in-sync"), draw_sparkline(COUNTS, "drifted")):
         parts = parts_of(drawn)
-        assert {one.tag for one in parts} <= {"svg", "g", "rect", "line", "path", "text"}
-        assert {name for one in parts for name in one.attrib} <= ALLOWED
-        assert {one.get(name) for one in parts for name in ("fill", "stroke")} == {
+        assert {part.tag for part in parts} <= {"svg", "g", "rect", "line", "path", "text"}
+        assert {name for part in parts for name in part.attrib} <= ALLOWED
+        assert {part.get(name) for part in parts for name in ("fill", "stroke")} == {
             *(None, "none", "currentColor"),
         }
 

@@ -101,9 +101,9 @@ def test_a_plan_lists_as_many_rows_as_its_heading_counts(
     shown = ("change", "held", "reported", "gone", "overriding")
     assert sum(number[one] for one in shown) >= listed
     assert listed >= number["change"] + number["gone"] + number["overriding"]
-    removals = [one.message for one in plan.guards if one.guard == "removals"]
+    removals = [guard.message for guard in plan.guards if guard.guard == "removals"]
     clears = number["clear"] or (number["change"] if plan.writes else 0)
-    assert [int(one.split()[0].replace(",", "")) for one in removals] in ([], [clears])
+    assert [int(removal.split()[0].replace(",", "")) for removal in removals] in ([], [clears])
 
 
 @given(PLANS, STATUSES, st.sets(st.integers(0, 29)))
@@ -133,7 +133,7 @@ def test_the_numbers_of_a_report_add_up(
         r"^(?:Needs attention|Changed|Held|Everything else) \(([\d,]+)\)$", text, re.MULTILINE
     )
 
-    assert sum(int(one.replace(",", "")) for one in headings) == len(rows)
+    assert sum(int(heading.replace(",", "")) for heading in headings) == len(rows)
     assert len(rows) == sum(len([row for row in rows if row.section is one]) for one in Section)
     in_sync_rows = sum(row.status is RowStatus.IN_SYNC for row in rows)
     assert sum(count.values()) - count[RowStatus.IN_SYNC] + in_sync_rows == len(rows)
@@ -154,7 +154,7 @@ def test_what_a_run_did_not_look_at_is_not_counted() -> None:
     """Verify compares no more than Git declares, and counts no unmanaged quotas."""
     verified = replace(PLANNED, plan=None, validated=(), brokers=BROKERS, verified=24)
     nothing = replace(PLANNED, plan=None, validated=())
-    unknown = dict.fromkeys((one.name.lower() for one in RowStatus), None)
+    unknown = dict.fromkeys((status.name.lower() for status in RowStatus), None)
 
     assert json.loads(as_json(verified))["counts"] == unknown | {
         "in_sync": 24,
@@ -204,7 +204,7 @@ def test_a_row_that_is_only_reported_says_why() -> None:
     lines = plain(plan_screen(replace(PLANNED, plan=plan, validated=()))).splitlines()
 
     assert lines[0].endswith("0 to change of 24, 23 in sync, 1 only reported, 0 unmanaged")
-    assert [" ".join(one.split()) for one in lines[3:]] == [
+    assert [" ".join(line.split()) for line in lines[3:]] == [
         "drifted user=alice producer_byte_rate 5 B/s 7 B/s",
         "only reported: cluster.yaml sets drift: report",
         "",

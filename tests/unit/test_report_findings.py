@@ -56,8 +56,8 @@ def test_every_output_tells_what_nobody_silenced(output: Callable[[Report], str]
     """Code, place, text and remedy of each, those in files first; silenced ones are not shown."""
     said = " ".join(output(SOME).replace("`", "").split())
 
-    for one in (SHADOWED, STARVING, OURSELVES):
-        for part in (one.code, one.where, one.message.replace("`", ""), one.remedy):
+    for finding in (SHADOWED, STARVING, OURSELVES):
+        for part in (finding.code, finding.where, finding.message.replace("`", ""), finding.remedy):
             assert part in said
     assert said.index(SHADOWED.code) < said.index(OURSELVES.code)
     assert "QO104" not in output(SOME)

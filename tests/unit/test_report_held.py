@@ -79,7 +79,7 @@ def test_the_answer() -> None:
 
     assert summarize(HELD).sentence.startswith("1 quota on demo is held; 411 of 412 ")
     assert summarize(since).sentence.startswith("1 quota on demo is held; 411 of 412 ")
-    assert [count_statuses(one)[RowStatus.HELD] for one in (HELD, since)] == [1, 1]
+    assert [count_statuses(report)[RowStatus.HELD] for report in (HELD, since)] == [1, 1]
 
 
 def test_held_drift_is_drift() -> None:

@@ -95,7 +95,8 @@ def report_of(name: str) -> Report:
         provenance=Provenance(name, CommitSource.GIVEN, failure=name),
         started=name,
         stages=tuple(
-            one._replace(message=one_line(name)) for one in stages(apply="failed", verify="not run")
+            stage._replace(message=one_line(name))
+            for stage in stages(apply="failed", verify="not run")
         ),
         plan=replace(
             PLAN,

@@ -137,10 +137,10 @@ def test_a_code_span_holds_any_text(text: str) -> None:
     """Any text in a cell comes out of GitHub's Markdown as that text and nothing else."""
     document = f"|a|b|\n|-|-|\n|{cell(text)}|{code('b')}|\n"
 
-    inlines = [one.children or [] for one in GITHUB.parse(document) if one.type == "inline"]
+    inlines = [token.children or [] for token in GITHUB.parse(document) if token.type == "inline"]
 
     expected = [[("code_inline", escape_text(text))]] if text else [[]]
-    assert [[(one.type, one.content) for one in children] for children in inlines[2:]] == [
+    assert [[(token.type, token.content) for token in children] for children in inlines[2:]] == [
         *expected,
         [("code_inline", "b")],
     ]

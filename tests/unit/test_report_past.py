@@ -45,7 +45,7 @@ FOUND = "Known: first found 2026-11-18 10:00 UTC"
 
 def report_of(*quotas: QuotaHistory, **more: object) -> Report:
     """Return a drift report of RAISED and DELETED with a history."""
-    known = {Key(one.entity, one.key): one for one in quotas}
+    known = {Key(quota.entity, quota.key): quota for quota in quotas}
     past = replace(Past(known, (DAY,)), **more)  # type: ignore[arg-type]
     plan = replace(PLAN, differences=(RAISED, DELETED), desired=20, actual=19)
     return replace(PLANNED, plan=plan, validated=(), past=past)
@@ -84,7 +84,7 @@ def test_an_alter_without_a_reason() -> None:
     silent = ALTERED._replace(altered_reason=None)
     nameless = silent._replace(altered_by=None)
 
-    assert [words_of(report_of(one))[0][1] for one in (silent, nameless)] == [
+    assert [words_of(report_of(quota))[0][1] for quota in (silent, nameless)] == [
         "Changed by anna with alter on 2026-11-21 09:00 UTC (run r7).",
         "Changed with alter on 2026-11-21 09:00 UTC (run r7).",
     ]

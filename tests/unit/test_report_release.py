@@ -135,8 +135,8 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     differs = Adoption("user=alice", "producer_byte_rate", 5.0, ROW, None)
 
     assert [
-        format_adopted(one, why, holds)
-        for one, why, holds in (
+        format_adopted(adoption, why, holds)
+        for adoption, why, holds in (
             (differs, None, ()),
             (differs, PAUSED, ()),
             (differs, PAUSED, (held,)),
@@ -181,8 +181,8 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
 def test_only_managed_quotas_count_as_released(states: tuple[str, ...], released: str) -> None:
     """Values that the ledger only remembers are forgotten: no quota is given up with them."""
     rows = [
-        LedgerRow("id", "user=alice", "producer_byte_rate", 5.0, one, *(None,) * 3, "", "")
-        for one in states
+        LedgerRow("id", "user=alice", "producer_byte_rate", 5.0, state, *(None,) * 3, "", "")
+        for state in states
     ]
-    heading, *_ = plain(released_screen("demo", [(one, "") for one in rows])).split("\n")
+    heading, *_ = plain(released_screen("demo", [(row, "") for row in rows])).split("\n")
     assert heading == f"demo: {released}; the cluster was not changed"

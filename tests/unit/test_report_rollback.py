@@ -17,8 +17,8 @@ AGAIN = "sets it again once a person overrides guard takeover for 1 quota."
 def told(*entities: Entity, commit: str | None = "c2", foreign: bool = False) -> list[str]:
     """Return the text after a rollback of one row per entity, the first unmanaged before."""
     rows = [
-        Undone(one.text, "k", 1.0, 2.0, None, verified=True, foreign=foreign and not number)
-        for number, one in enumerate(entities)
+        Undone(entity.text, "k", 1.0, 2.0, None, verified=True, foreign=foreign and not number)
+        for number, entity in enumerate(entities)
     ]
     return list(
         list_next_steps(Rollback("that", commit, "digest", "anna", "", tuple(rows)), "demo")

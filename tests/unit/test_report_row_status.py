@@ -114,7 +114,7 @@ def test_a_row_that_a_broker_lost_is_reported_though_it_was_in_sync() -> None:
     rows = report_rows(report)
 
     assert (rows[0].difference.entity, rows[0].status) == ("user=bob", RowStatus.UNSETTLED)
-    numbers = {one: number for one, number in count_statuses(report).items() if number}
+    numbers = {status: number for status, number in count_statuses(report).items() if number}
     assert numbers == {
         RowStatus.IN_SYNC: 408,
         RowStatus.CHANGED: 4,

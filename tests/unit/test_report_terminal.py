@@ -107,7 +107,7 @@ def test_progress_in_words() -> None:
     told.report_batch(2, 3, answered(Status.STALE, DIFFERENCES[3]))
     told.report_batch(3, 3, answered(Status.UNKNOWN, DIFFERENCES[4]))
     told.report_brokers(TROUBLED.brokers[:3], 72.0)
-    told.report_brokers(tuple(replace(one, behind=0) for one in TROUBLED.brokers[:3]), 71.0)
+    told.report_brokers(tuple(replace(broker, behind=0) for broker in TROUBLED.brokers[:3]), 71.0)
 
     behind = "2 of 3 brokers agree  broker 3 differs in 1 key (queried 6 times)  01:12 left"
     assert said == [

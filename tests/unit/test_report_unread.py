@@ -49,7 +49,7 @@ def test_what_nobody_read_back_is_counted_and_does_not_differ() -> None:
 
 def test_verify_without_a_plan_counts_what_it_left_out() -> None:
     """If some quotas are held, the verdict claims no more than was compared."""
-    brokers = tuple(replace(one, compared=410, left=2) for one in BROKERS)
+    brokers = tuple(replace(broker, compared=410, left=2) for broker in BROKERS)
     report = replace(PLANNED, plan=None, validated=(), brokers=brokers, verified=410)
 
     assert summarize(replace(report, stages=stages())).sentence == (

@@ -48,12 +48,12 @@ def test_a_client_meets_its_limit(case: Any) -> None:
 
     assert {
         "holds": found.applied and [found.applied.value, found.applied.level.name],
-        "overrides": [one.level.name for one in found.overridden],
-        "escapes": [one.level.name for one in found.escaped],
+        "overrides": [rung.level.name for rung in found.overridden],
+        "escapes": [rung.level.name for rung in found.escaped],
         "shared_by": list(found.shared_by.values()),
-        "by_name": [str(one.entity) for one in found.by_name],
-        "spellings": [one.value for one in found.spellings],
-        "foreign": [one.entity.text for one in found.foreign],
+        "by_name": [str(rung.entity) for rung in found.by_name],
+        "spellings": [spelling.value for spelling in found.spellings],
+        "foreign": [quota.entity.text for quota in found.foreign],
     } == {"overrides": [], "escapes": [], "by_name": [], "spellings": [], "foreign": []} | {
         "shared_by": [case.get("ip")],
         **{name: case[name] for name in case if name in EXPECTED},
@@ -74,7 +74,7 @@ def test_of_two_levels_the_one_of_lower_rank_holds(first: Any, second: Any) -> N
     levels = sorted({first, second}, key=lambda level: level.rank)
     assert found.applied is not None
     assert [found.applied, *found.overridden] == [
-        one for one in found.rungs if one.level in levels and one.value == one.level.rank
+        rung for rung in found.rungs if rung.level in levels and rung.value == rung.level.rank
     ]
     assert found.applied.level == levels[0]
 

@@ -326,7 +326,7 @@ def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
         "  Run this in a checkout, or name the folder with --desired-state.\n",
     }
 
-    ended = {one: call_cli(["review", *one[1:]], home, tmp_path / one[0]) for one in errors}
+    ended = {error: call_cli(["review", *error[1:]], home, tmp_path / error[0]) for error in errors}
 
     assert {one: run.stderr for one, run in ended.items()} == errors
     assert {run.returncode for run in ended.values()} == {2}

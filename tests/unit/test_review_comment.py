@@ -44,7 +44,7 @@ def test_a_comment_is_harmless(name: str) -> None:
     links = [str(token.attrs["href"]) for token in found if token.type == "link_open"]
     html = [token.content for token in found if "html" in token.type]
     assert not re.search(r"[@#\[\]<>`|]|http|www", outside)
-    assert [one for one in links if not one.startswith(f"{CODE_HOST}/")] == []
+    assert [link for link in links if not link.startswith(f"{CODE_HOST}/")] == []
     assert [one for one in html if OWN_HTML.fullmatch(one) is None] == []
     assert {one.type for one in found} <= {
         one.type for one in tokens(as_comment(review_of("plain")))
@@ -86,20 +86,22 @@ def test_annotations_are_harmless(name: str) -> None:
 
     commands = list(as_workflow_commands(annotations))
     assert len(commands) == len(list(as_workflow_commands(list_annotations(review_of("plain")))))
-    assert all(re.fullmatch(r"::(error|warning|notice) file=[^\r\n]+", one) for one in commands)
+    assert all(
+        re.fullmatch(r"::(error|warning|notice) file=[^\r\n]+", command) for command in commands
+    )
     (run,) = json.loads(as_sarif(annotations, "1.0"))["runs"]
     assert len(run["results"]) == len(json.loads(as_code_quality(annotations))) == len(annotations)
     uris = [
         one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in run["results"]
     ]
-    assert all(re.fullmatch(r"[A-Za-z0-9/_.~%-]+", one) for one in uris)
+    assert all(re.fullmatch(r"[A-Za-z0-9/_.~%-]+", uri) for uri in uris)
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_command_of_github_has_the_values_that_went_in(path: str, message: str) -> None:
     """The runner's way of reading a command gives path and message back."""
-    one = Annotation(Level.ERROR, path, 3, None, "cut", message)
-    (command,) = as_workflow_commands([one])
+    annotation = Annotation(Level.ERROR, path, 3, None, "cut", message)
+    (command,) = as_workflow_commands([annotation])
 
     head, _, data = command.removeprefix("::").partition("::")
     values = dict(part.split("=", 1) for part in head.removeprefix("error ").split(","))

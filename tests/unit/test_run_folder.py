@@ -123,16 +123,16 @@ def test_policy_and_outcomes_come_back(folder: RunFolder) -> None:
 
 def test_tables_come_back(folder: RunFolder) -> None:
     """Differences with their kind and action, batches by number, in order."""
-    one = Difference("id", "user=a", "k", Kind.GONE, Action.FORGET, *(None,) * 12)
+    difference = Difference("id", "user=a", "k", Kind.GONE, Action.FORGET, *(None,) * 12)
     rows = [
         BatchRow("id", 2, "user=a", "k", None, 1.0),
         BatchRow("id", 1, "user=b", "k", None, 1.0),
         BatchRow("id", 2, "user=c", "k", 1.0, None),
     ]
-    folder.write_table(DIFFERENCES, [one])
+    folder.write_table(DIFFERENCES, [difference])
     folder.write_table(BATCHES, rows)
 
-    assert (folder.differences(), folder.count(DIFFERENCES)) == ((one,), 1)
+    assert (folder.differences(), folder.count(DIFFERENCES)) == ((difference,), 1)
     assert list(folder.batches().items()) == [(1, (rows[1],)), (2, (rows[0], rows[2]))]
 
 

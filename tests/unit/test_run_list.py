@@ -103,8 +103,8 @@ def test_a_copied_store_orders_its_runs_alike(tmp_path: Path) -> None:
             os.utime(path, (1e9 - age, 1e9 - age))
 
     copied, _ = list_runs(RunStore(open_place(tmp_path / "two")), None, 9)
-    assert [one.run for one in copied] == ["a", "c", "b", "scheduled__9"]
-    assert [one.run for one in list_runs(store, None, 9)[0]] == [one.run for one in copied]
+    assert [run.run for run in copied] == ["a", "c", "b", "scheduled__9"]
+    assert [run.run for run in list_runs(store, None, 9)[0]] == [run.run for run in copied]
     assert on_disk(find_run(RunStore(open_place(tmp_path / "two")), "demo/last")).name == "a"
 
 
@@ -133,9 +133,9 @@ def test_the_last_runs(tmp_path: Path) -> None:
     store = store_of(tmp_path, "demo/scheduled__9", "other/b", "demo/c", "demo/a")
 
     runs, more = list_runs(store, None, 3)
-    assert ([one.run for one in runs], more) == (["a", "c", "b"], 1)
+    assert ([run.run for run in runs], more) == (["a", "c", "b"], 1)
     runs, more = list_runs(store, "demo", 3)
-    assert ([one.run for one in runs], more) == (["a", "c", "scheduled__9"], 0)
+    assert ([run.run for run in runs], more) == (["a", "c", "scheduled__9"], 0)
     assert list_runs(RunStore(open_place(tmp_path / "new")), None, 3) == ((), 0)
     with pytest.raises(InvalidInput, match="no run of a cluster 'nowhere'"):
         list_runs(store, "nowhere", 3)

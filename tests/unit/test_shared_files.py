@@ -49,7 +49,9 @@ def problems_of(folder: Path) -> list[str]:
     """Return the problems of a cluster: place, message, [cluster] if shared, and remedy."""
     with pytest.raises(InvalidDesiredState) as refused:
         read_cluster(folder)
-    texts = (f"{one.place} {one.message} {one.remedy}" for one in refused.value.problems)
+    texts = (
+        f"{problem.place} {problem.message} {problem.remedy}" for problem in refused.value.problems
+    )
     shared = f" The cluster {folder.name} uses this file."
     return sorted(
         text.replace(f"{folder.parent}/", "").replace(shared, f" [{folder.name}]") for text in texts

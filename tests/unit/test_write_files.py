@@ -21,7 +21,7 @@ def small_disk() -> Iterator[None]:
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Return the files of a folder, hidden ones included."""
-    return {one.name: one.read_bytes() for one in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.mark.usefixtures("small_disk")

@@ -142,7 +142,7 @@ def _diff(path: Path, before: str, after: str) -> list[str]:
     name = str(path).lstrip("/") if below is None else f"{below}/{path.name}".lstrip("/")
     found = unified_diff(*lines, f"a/{name}", f"b/{name}")
     return [
-        one if one.endswith("\n") else f"{one}\n\\ No newline at end of file\n" for one in found
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in found
     ]
 
 

@@ -25,7 +25,7 @@ def list_names(folder: Path) -> tuple[str, ...]:
     with _report_system_errors(folder):
         try:
             with open_cluster_folder(folder) as opened:
-                return tuple(one.name for one in opened.entries())
+                return tuple(entry.name for entry in opened.entries())
         except FileNotFoundError:
             return ()
 
@@ -125,7 +125,7 @@ def _write(opened: int, data: bytes, path: Path) -> None:
 def _open_or_create(path: Path, own: int) -> Iterator[Folder]:
     """Open a folder as `open_folder` does, and create it if it is missing."""
     whole = path.absolute()
-    missing = [one for one in (whole, *whole.parents) if not os.path.lexists(one)]
+    missing = [ancestor for ancestor in (whole, *whole.parents) if not os.path.lexists(ancestor)]
     with open_folder(whole.parents[len(missing) - 1] if missing else path, own - len(missing)):
         path.mkdir(parents=True, exist_ok=True)
     with open_folder(path, own) as folder:

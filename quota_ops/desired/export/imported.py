@@ -161,11 +161,11 @@ def import_quotas(
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     writable, left_out = split_writable(stored)
     managed = [
-        one
-        for one in writable
-        if scope.find_match(one.entity) is not None and protect.find_match(one.entity) is None
+        quota
+        for quota in writable
+        if scope.find_match(quota.entity) is not None and protect.find_match(quota.entity) is None
     ]
-    new = tuple(one for one in left_out if protect.find_match(one.entity) is None)
+    new = tuple(quota for quota in left_out if protect.find_match(quota.entity) is None)
     profiles = _propose_profiles(managed) if propose_profiles else {}
     if profiles:
         if _find_field(cluster_file, "profiles") is not None:
@@ -173,8 +173,8 @@ def import_quotas(
             raise InvalidInput(f"{CLUSTER_YAML} already has profiles", remedy)
         cluster_file = f"{cluster_file.rstrip()}\n\n{profile_lines(profiles)}"
     groups: dict[str, list[Writable]] = {}
-    for one in managed:
-        groups.setdefault(group_of(one.entity, by), []).append(one)
+    for quota in managed:
+        groups.setdefault(group_of(quota.entity, by), []).append(quota)
     files = {
         f"{group}.yaml": quotas_file(quotas, owner or owner_of(group, by), profiles)
         for group, quotas in sorted(groups.items())

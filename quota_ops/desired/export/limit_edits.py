@@ -110,7 +110,9 @@ def _add(source: Source, new: Mapping[Key, float], reason: str | None) -> list[E
         return [_add_below(source, limits.value[-1][1], limits.value[0][0], lines)]
     limits = tuple((key.key, _spell(key, value)) for key, value in new.items())
     entry = dedent(quota_entry(Writable(Entity.parse(entity), limits), reason)).splitlines()
-    named = [one.text for _, names in (read_entries(source, root) if root else ()) for one in names]
+    named = [
+        name.text for _, names in (read_entries(source, root) if root else ()) for name in names
+    ]
     if entity in named:
         raise Unsafe(f"its entry declares several names: {_BY_HAND}")
     if not isinstance(items, yaml.SequenceNode) or (_is_flow(items) and items.value):
@@ -146,8 +148,8 @@ def _find_newline(source: Source) -> str:
 
 
 def _apply(text: str, edits: Sequence[Edit]) -> str:
-    for one in sorted(edits, reverse=True):
-        text = text[: one.start] + one.text + text[one.end :]
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
@@ -223,7 +225,7 @@ def _remove(source: Source, key: Key) -> list[Edit]:
         return [_remove_item(source, limits, limits.value, at)]
     items: Any = _find(root, "quotas")
     at = next(at for at, item in enumerate(items.value) if item is entry)
-    edit = _remove_item(source, items, [(one, one) for one in items.value], at)
+    edit = _remove_item(source, items, [(item, item) for item in items.value], at)
     if len(items.value) > 1 or _is_flow(items):
         return [edit]
     names: Any = root and root.value
@@ -242,10 +244,10 @@ def _remove_item(
             edit = Edit(start, spans[at + 1][0])
         else:
             edit = Edit(spans[at - 1][1] if at else start, end)
-        if any(one in source.text[edit.start : edit.end] for one in "#\n"):
+        if any(char in source.text[edit.start : edit.end] for char in "#\n"):
             raise Unsafe(f"it shares lines with others: {_BY_HAND}")
         return edit
-    line = max(source.text.rfind(one, 0, start) for one in "\r\n") + 1
+    line = max(source.text.rfind(line_end, 0, start) for line_end in "\r\n") + 1
     rest = _REST.match(source.text, end)
     if not _MARGIN.fullmatch(source.text, line, start) or rest is None:
         raise Unsafe(f"it shares lines with others: {_BY_HAND}")

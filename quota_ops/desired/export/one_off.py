@@ -47,10 +47,10 @@ class OneOff:
         """
         declared = self._rows.get(row.id)
         known = self._known.get(row.id, ())
-        verified = next((one.value for one in known if one.state == VERIFIED), None)
-        is_managed = any(has_arrived(one, row.after) for one in find_current(known).values()) or (
-            verified is not None and same(row.after, verified)
-        )
+        verified = next((row.value for row in known if row.state == VERIFIED), None)
+        is_managed = any(
+            has_arrived(stored, row.after) for stored in find_current(known).values()
+        ) or (verified is not None and same(row.after, verified))
         if declared is not None:
             return self._compare_with_declared(row, declared, verified, is_managed=is_managed)
         if row.after is None:
@@ -120,7 +120,11 @@ class OneOff:
         ordered = sorted(rows, key=lambda row: row.entity)
         for entity, group in groupby(ordered, key=lambda row: row.entity):
             changes = {row.key: row.after for row in group}
-            declared = {key: row for (one, key), row in self._rows.items() if one == entity}
+            declared = {
+                key: row
+                for (declared_entity, key), row in self._rows.items()
+                if declared_entity == entity
+            }
             if all(
                 value == (declared[key].value if key in declared else None)
                 for key, value in changes.items()
@@ -149,5 +153,5 @@ class OneOff:
         if writable and place is not None:
             yield f"  # {place}: replaces the entry of {entity}\n"
         reason = next((row.reason for row in declared.values() if row.reason), None)
-        yield from (quota_entry(one, reason) for one in writable)
+        yield from (quota_entry(quota, reason) for quota in writable)
         yield left_out_comments(left_out)

@@ -45,17 +45,17 @@ def quota_entry(quota: Writable, reason: str | None = None, profile: str | None 
 def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
     """Yield entries of `protect`, each after its reason; quotas without an entry are a comment."""
     seen: set[Entity] = set()
-    for one in left_out:
-        yield f"  # {_format_left_out(one)}\n"
-        if one.protect and one.entity not in seen:
-            seen.add(one.entity)
-            yield f"  - {spell_filter(one.entity)}\n"
+    for quota in left_out:
+        yield f"  # {_format_left_out(quota)}\n"
+        if quota.protect and quota.entity not in seen:
+            seen.add(quota.entity)
+            yield f"  - {spell_filter(quota.entity)}\n"
 
 
 def left_out_comments(left_out: Iterable[LeftOut]) -> str:
     """Format the quotas that a file leaves out, as comments at its end."""
-    return "".join(f"# left out: {_format_left_out(one)}\n" for one in left_out)
+    return "".join(f"# left out: {_format_left_out(quota)}\n" for quota in left_out)
 
 
-def _format_left_out(one: LeftOut) -> str:
-    return spell_comment(f"{one.entity.text}  {one.reason}")
+def _format_left_out(quota: LeftOut) -> str:
+    return spell_comment(f"{quota.entity.text}  {quota.reason}")

@@ -48,8 +48,8 @@ def split_writable(
             if (reason := explain_unalterable(entity.types, key)) is not None
         ]
         known = {
-            key: one
-            for key, one in values.items()
+            key: value
+            for key, value in values.items()
             if explain_unalterable(entity.types, key) is None
         }
         if not known:
@@ -89,7 +89,11 @@ def _wrong_address(entity: Entity, spellings: Mapping[str, list[str]]) -> str | 
     name = entity.as_dict().get(IP)
     if name is None:
         return None
-    others = [show(one) for one in spellings[normalize_address(name) or name] if one != name]
+    others = [
+        show(spelling)
+        for spelling in spellings[normalize_address(name) or name]
+        if spelling != name
+    ]
     if others:
         return f"the same address as {', '.join(others)}: brokers apply the one changed last"
     try:

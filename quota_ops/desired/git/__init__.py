@@ -67,7 +67,7 @@ class Repository:
         """Find the repository in whose checkout a folder is; None outside any checkout."""
         place = folder.resolve()
         above = (place, *place.parents)
-        return cls(place) if any(os.path.lexists(one / ".git") for one in above) else None
+        return cls(place) if any(os.path.lexists(path / ".git") for path in above) else None
 
     @classmethod
     def of_export(cls, folder: Path, bare: Path, root: Path) -> Self:
@@ -100,7 +100,9 @@ class Repository:
     def skipped(self) -> frozenset[str]:
         """List the paths that Git leaves out of the checkout: sparse and skip-worktree files."""
         listed = self._run("ls-files", "-t", "-z")
-        return frozenset(os.fsdecode(one[2:]) for one in _records(listed) if one[:1] == b"S")
+        return frozenset(
+            os.fsdecode(record[2:]) for record in _records(listed) if record[:1] == b"S"
+        )
 
     def blob_id(self, path: str, content: bytes) -> str:
         """Return the id of these bytes in a commit at a path, after attributes and filters."""
@@ -117,7 +119,7 @@ class Repository:
     def merge_bases(self, target: str) -> list[str] | None:
         """Return the merge bases of HEAD and another commit; None if there is no such commit."""
         found = self._run("rev-parse", "--revs-only", f"{target}...HEAD").decode().split()
-        return [one[1:] for one in found if one.startswith("^")] if found else None
+        return [line[1:] for line in found if line.startswith("^")] if found else None
 
     def with_objects(self, folder: Path) -> Self:
         """Return the same repository, with a folder that receives all objects that Git writes."""
@@ -157,7 +159,7 @@ class Repository:
             "diff-index", "--name-only", "--no-renames", "--relative", "-z", commit, "--", "."
         )
         untracked = self._run("ls-files", "--others", "-z", "--", ".")
-        return sorted({os.fsdecode(one) for one in _records(changed + untracked)})
+        return sorted({os.fsdecode(record) for record in _records(changed + untracked)})
 
     def lines_changed_since(self, commit: str, path: str) -> list[range]:
         """List the lines, by numbers from 1, of a checked-out file that differ from a commit."""
@@ -174,13 +176,13 @@ class Repository:
             f":(literal){path}",
         )
         found = _HUNK.finditer(patch)
-        return [range(int(one[1]), int(one[1]) + int(one[2] or 1)) for one in found]
+        return [range(int(hunk[1]), int(hunk[1]) + int(hunk[2] or 1)) for hunk in found]
 
     def read_blobs(self, object_ids: Sequence[str]) -> dict[str, bytes]:
         """Return the content of objects, as the commits have it."""
         if not object_ids:
             return {}
-        names = "".join(f"{one}\n" for one in object_ids).encode()
+        names = "".join(f"{object_id}\n" for object_id in object_ids).encode()
         output, found, at = self._run("cat-file", "--batch", content=names), {}, 0
         for object_id in object_ids:
             end = output.index(b"\n", at)
@@ -258,4 +260,4 @@ def _first_line(message: str) -> str:
 def _remedy(message: str) -> str | None:
     """Return the command that Git recommends if another user owns the checkout."""
     advice = (line.strip() for line in message.splitlines() if _SAFE_DIRECTORY in line)
-    return next((one for one in advice if one.startswith("git ")), None)
+    return next((line for line in advice if line.startswith("git ")), None)

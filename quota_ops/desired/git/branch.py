@@ -104,7 +104,9 @@ class Branch:
 
     def place_problems(self, problems: Sequence[Problem]) -> Iterator[Problem]:
         """Yield each problem, at its other place if the branch changes that line alone."""
-        known = self.repository.entries(self.base) if any(one.other for one in problems) else {}
+        known = (
+            self.repository.entries(self.base) if any(problem.other for problem in problems) else {}
+        )
 
         @cache
         def list_lines(file: str) -> list[range] | None:
@@ -114,10 +116,14 @@ class Branch:
 
         def is_changed(problem: Problem) -> bool:
             lines = list_lines(problem.file)
-            return lines is None or any(problem.line in one for one in lines)
+            return lines is None or any(problem.line in line for line in lines)
 
-        for one in problems:
-            yield one.other if one.other and not is_changed(one) and is_changed(one.other) else one
+        for problem in problems:
+            yield (
+                problem.other
+                if problem.other and not is_changed(problem) and is_changed(problem.other)
+                else problem
+            )
 
     def read_commit(
         self, commit: str, clusters: Iterable[str], file_cache: FileCache | None
@@ -150,13 +156,13 @@ class Branch:
     ) -> Mapping[str, list[str]]:
         """Return the clusters, other than `but`, that declare quotas of some users in HEAD."""
         entries = self.repository.entries(self.head)
-        others = {path: one for path, one in entries.items() if path.partition("/")[0] != but}
-        contents = self.repository.read_blobs([one.object_id for one in others.values()])
+        others = {path: entry for path, entry in entries.items() if path.partition("/")[0] != but}
+        contents = self.repository.read_blobs([entry.object_id for entry in others.values()])
         names = [user.encode() for user in users]
         may_have = {
             path.partition("/")[0]
-            for path, one in others.items()
-            if "/" in path and any(name in contents[one.object_id] for name in names)
+            for path, entry in others.items()
+            if "/" in path and any(name in contents[entry.object_id] for name in names)
         }
         found: dict[str, list[str]] = {}
         for cluster, files in sorted(self.read_commit(self.head, may_have, file_cache).items()):
@@ -194,8 +200,8 @@ class Branch:
         if not entries and (earlier := self.find_earlier_folder(commit)) is not None:
             entries = self.repository.entries_below(commit, earlier)
         tops = {*clusters, SHARED}
-        wanted = {path: one for path, one in entries.items() if path.partition("/")[0] in tops}
-        contents = self.repository.read_blobs([one.object_id for one in wanted.values()])
+        wanted = {path: entry for path, entry in entries.items() if path.partition("/")[0] in tops}
+        contents = self.repository.read_blobs([entry.object_id for entry in wanted.values()])
         with TemporaryDirectory(prefix="quota-ops-base-") as folder:
             root = Path(folder).resolve()
             for path, entry in wanted.items():
@@ -211,7 +217,11 @@ class Branch:
 def list_users(rows: Iterable[Key]) -> set[str]:
     """Return the users that have a quota of their own, alone or with a client id."""
     entities = {key.entity for key in rows if USER in key.entity}
-    return {name for one in entities if (name := Entity.parse(one).as_dict().get(USER)) is not None}
+    return {
+        name
+        for entity in entities
+        if (name := Entity.parse(entity).as_dict().get(USER)) is not None
+    }
 
 
 def _read_files(folder: Path, file_cache: FileCache | None) -> BaseFiles:

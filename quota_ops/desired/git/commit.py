@@ -93,7 +93,7 @@ def find_path(folder: Path, bundle: BundleVersion | None) -> str | None:
     That is the root of its checkout or, without one, of the bundle. It is empty for the root.
     """
     place = folder.resolve()
-    above = (one for one in (place, *place.parents) if os.path.lexists(one / ".git"))
+    above = (path for path in (place, *place.parents) if os.path.lexists(path / ".git"))
     root = next(above, bundle.root if bundle else None)
     return None if root is None else "/".join(place.relative_to(root).parts)
 
@@ -125,7 +125,7 @@ def _find_left_out(folder: Path) -> list[Problem]:
             skipped = frozenset() if checkout is None else checkout.skipped()
     except (GitFailed, OSError):
         return []
-    absent = (one for one in skipped if is_read(one) and not os.path.lexists(folder / one))
+    absent = (path for path in skipped if is_read(path) and not os.path.lexists(folder / path))
     return list(_report_missing(folder, {}, absent))
 
 

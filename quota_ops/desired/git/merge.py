@@ -48,8 +48,8 @@ class Merge:
             return None  # the review reports an invalid merge base anyway
         ours, theirs = _find_changes(base, head), _find_changes(target, merged)
         after = _list_values(merged)
-        other = {one for one, value in theirs.items() if one not in ours or ours[one] != value}
-        other |= {one for one, value in ours.items() if after.get(one) != value}
+        other = {key for key, value in theirs.items() if key not in ours or ours[key] != value}
+        other |= {key for key, value in ours.items() if after.get(key) != value}
         if not other:
             return None
         names = ", ".join(" ".join(key) for key in sorted(other)[:_FEW])
@@ -67,7 +67,7 @@ def list_read(paths: Iterable[str]) -> tuple[str, ...]:
 def _find_changes(before: BaseFiles | None, after: BaseFiles | None) -> dict[Key, Any]:
     """Return the values and settings that differ, as they are afterwards; None for none."""
     old, new = _list_values(before), _list_values(after)
-    return {one: new.get(one) for one in old | new if old.get(one) != new.get(one)}
+    return {key: new.get(key) for key in old | new if old.get(key) != new.get(key)}
 
 
 def _list_values(files: BaseFiles | None) -> dict[Key, Any]:

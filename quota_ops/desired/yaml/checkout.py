@@ -64,7 +64,9 @@ class Folder:
             listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=descriptor)
             try:
                 with os.scandir(listed) as found:
-                    entries = [Entry(one.name, _kind(one)) for one in islice(found, MAX_ENTRIES)]
+                    entries = [
+                        Entry(entry.name, _kind(entry)) for entry in islice(found, MAX_ENTRIES)
+                    ]
                     if next(found, None) is not None:
                         raise TooManyError(self.path / name, MAX_ENTRIES)
                     return sorted(entries, key=attrgetter("name"))

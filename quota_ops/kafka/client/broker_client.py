@@ -87,7 +87,7 @@ def build_client(
             **map_to_kafka_python(connection.properties),
             "ssl_context": _build_tls(connection),
             "sasl_oauth_token_provider": _Tokens(connection) if connection.uses_tokens else None,
-            "bootstrap_servers": [one.address for one in brokers],
+            "bootstrap_servers": [broker.address for broker in brokers],
             "proxy_url": build_lookup_url((lookups or longest) / len(brokers)),
             "receive_message_max_bytes": largest,
             # Each request has a shorter timeout of its own; these must not end it earlier.

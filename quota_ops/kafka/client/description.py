@@ -52,7 +52,9 @@ class ClusterDescription:
     @classmethod
     def of(cls, cluster_id: str, nodes: Iterable[Any]) -> Self:
         """Build a description from nodes that have an id, a host and a port."""
-        return cls(cluster_id, tuple(sorted(Broker(one.id, one.host, one.port) for one in nodes)))
+        return cls(
+            cluster_id, tuple(sorted(Broker(node.id, node.host, node.port) for node in nodes))
+        )
 
     @property
     def endpoints(self) -> tuple[Broker, ...]:

@@ -39,7 +39,7 @@ def get_token(connection: Connection) -> str:
     from quota_ops.kafka.client.token_request import request_token  # noqa: PLC0415 - few connections need it
 
     settings = connection.properties.items()
-    identity = frozenset(one for one in settings if one[0].startswith(TOKEN_SETTINGS))
+    identity = frozenset(setting for setting in settings if setting[0].startswith(TOKEN_SETTINGS))
     with _lock:
         known = _tokens.get(identity)
         if known is None or known.renew_at < time.monotonic():

@@ -51,4 +51,7 @@ class LoggedClient(KafkaNetClient):  # type: ignore[misc]
 
     def _address(self, node_id: str) -> str:
         known = self.cluster.bootstrap_brokers()
-        return next((f"{one.host}:{one.port}" for one in known if one.node_id == node_id), node_id)
+        return next(
+            (f"{broker.host}:{broker.port}" for broker in known if broker.node_id == node_id),
+            node_id,
+        )

@@ -190,7 +190,7 @@ def read_subject(pem: str) -> str | None:
         subject = x509.load_pem_x509_certificate(pem.encode()).subject
     except ValueError:
         return None
-    if {one.rfc4514_attribute_name for one in subject} - _KEYWORDS:
+    if {attribute.rfc4514_attribute_name for attribute in subject} - _KEYWORDS:
         return None
     return subject.rfc4514_string()
 

@@ -146,7 +146,7 @@ def translate_settings(entries: Sequence[Entry]) -> list[Entry]:
     """
     _refuse_librdkafkas(entries)
     java: dict[str, Entry] = {}
-    for entry in (one._replace(value=one.value.strip(_BLANK)) for one in entries):
+    for entry in (entry._replace(value=entry.value.strip(_BLANK)) for entry in entries):
         if entry.name in java:
             _refuse(entry, f"is already set at {java[entry.name].place}")
         java[entry.name] = entry
@@ -167,7 +167,7 @@ def _refuse_librdkafkas(entries: Sequence[Entry]) -> None:
 
 
 def _refuse_unknown(entries: Iterable[Entry]) -> None:
-    foreign = [one for one in entries if one.name not in _KNOWN or _differs(one)]
+    foreign = [entry for entry in entries if entry.name not in _KNOWN or _differs(entry)]
     for entry in foreign:
         if entry.name.startswith(_SECURITY):
             raise InvalidInput(
@@ -175,7 +175,7 @@ def _refuse_unknown(entries: Iterable[Entry]) -> None:
                 "quota-ops does not connect rather than ignore it."
             )
     if foreign:
-        others = [f"{one.shown} ({one.place})" for one in foreign[1:]]
+        others = [f"{entry.shown} ({entry.place})" for entry in foreign[1:]]
         nor = f", nor is {', nor '.join(others)}" if others else ""
         raise InvalidInput(
             f"{foreign[0].place}: {foreign[0].shown} is not a setting for describing and "

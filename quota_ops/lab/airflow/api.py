@@ -36,7 +36,7 @@ class AirflowApi:
     def wait_for_dag(self, dag_id: str, seconds: float = 60.0) -> None:
         """Wait until Airflow has loaded a DAG, and unpause it."""
         deadline = time.monotonic() + seconds
-        while dag_id not in {one["dag_id"] for one in self._call("GET", "/dags")["dags"]}:
+        while dag_id not in {dag["dag_id"] for dag in self._call("GET", "/dags")["dags"]}:
             if time.monotonic() > deadline:
                 errors = self._call("GET", "/importErrors")["import_errors"]
                 raise ClusterTrouble(f"Airflow has not loaded the DAG {dag_id}: {errors}")
@@ -68,7 +68,7 @@ class AirflowApi:
             if time.monotonic() > deadline:
                 raise ClusterTrouble(f"{dag_id} has no run")
             time.sleep(0.2)
-        return [str(one["dag_run_id"]) for one in runs]
+        return [str(run["dag_run_id"]) for run in runs]
 
     def list_tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Return a run's task instances, as Airflow's API describes them."""
@@ -79,7 +79,7 @@ class AirflowApi:
         """Return the ids of a DAG's runs that are waiting for approval in the task `approve`."""
         path = f"/dags/{dag_id}/dagRuns/~/hitlDetails?response_received=false"
         found = self._call("GET", path)["hitl_details"]
-        return [str(one["task_instance"]["dag_run_id"]) for one in found]
+        return [str(entry["task_instance"]["dag_run_id"]) for entry in found]
 
     def decide(self, dag_id: str, run_id: str, option: str, why: str) -> None:
         """Approve or Reject the plan of a waiting run, with a reason."""
@@ -90,7 +90,9 @@ class AirflowApi:
     def read_log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
         """Return the log of one try of a task, one line for each event."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}"
-        return "\n".join(str(one.get("event", one)) for one in self._call("GET", path)["content"])
+        return "\n".join(
+            str(line.get("event", line)) for line in self._call("GET", path)["content"]
+        )
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         return _send_request(self._port, method, f"/api/v2{path}", body, self._token)

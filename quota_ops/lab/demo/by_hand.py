@@ -43,9 +43,16 @@ def set_by_hand(connection: Connection, quotas: Sequence[ByHand]) -> None:
     """Write quotas to a cluster, but not to Git; raises Refused when the broker rejects one."""
     with open_cluster(connection, cluster_id=None) as cluster:
         responses = cluster.apply(
-            [Alteration(Entity.parse(one.entity), ((one.key, one.value),)) for one in quotas]
+            [
+                Alteration(Entity.parse(quota.entity), ((quota.key, quota.value),))
+                for quota in quotas
+            ]
         )
-    if refusals := [f"{one.entity.text}: {one.message}" for one in responses if one.code != 0]:
+    if refusals := [
+        f"{response.entity.text}: {response.message}"
+        for response in responses
+        if response.code != 0
+    ]:
         raise Refused(f"the broker rejected a change by hand: {'; '.join(refusals)}")
 
 
@@ -53,11 +60,11 @@ BY_HAND = ("entity", "key", "set to", "because")
 """The headings above `by_hand_cells`."""
 
 
-def by_hand_cells(one: ByHand) -> Line:
+def by_hand_cells(quota: ByHand) -> Line:
     """Return the cells of a change by hand."""
     return (
-        Span(one.entity, Tone.STRONG),
-        Span(one.key),
-        Span(format_limit(one.key, one.value), Tone.CHANGE),
-        Span(one.why, Tone.CONTEXT),
+        Span(quota.entity, Tone.STRONG),
+        Span(quota.key),
+        Span(format_limit(quota.key, quota.value), Tone.CHANGE),
+        Span(quota.why, Tone.CONTEXT),
     )

@@ -43,10 +43,10 @@ class DagRun(NamedTuple):
 
     def cells(self) -> Iterator[Line]:
         """Yield the cells of each task, and of the time that Airflow took between the tasks."""
-        between = self.seconds - sum(one.seconds for one in self.tasks)
-        for one in (*self.tasks, Task("between the tasks", "", between)):
-            tone = Tone.OK if one.state == "success" else Tone.REFUSAL
-            yield Span(one.name), Span(one.state, tone), Span(f"{one.seconds:6.1f} s")
+        between = self.seconds - sum(task.seconds for task in self.tasks)
+        for task in (*self.tasks, Task("between the tasks", "", between)):
+            tone = Tone.OK if task.state == "success" else Tone.REFUSAL
+            yield Span(task.name), Span(task.state, tone), Span(f"{task.seconds:6.1f} s")
 
 
 def run_dag(api: AirflowApi, dag_id: str, params: Mapping[str, Any], update: Update) -> DagRun:
@@ -69,11 +69,20 @@ def _wait_for_run(api: AirflowApi, dag_id: str, run: str, update: Update) -> Dag
         if time.monotonic() - began > _LONGEST:
             raise ClusterTrouble(f"the run of {dag_id} is still {state} after {_LONGEST:.0f} s")
     seconds = time.monotonic() - began
-    instances = sorted(api.list_tasks(dag_id, run), key=lambda one: str(one["start_date"]))
-    tasks = (Task(one["task_id"], one["state"], one["duration"] or 0.0) for one in instances)
-    ends = (one["end_date"] for one in instances if one["task_id"] == "verify" and one["end_date"])
+    instances = sorted(
+        api.list_tasks(dag_id, run), key=lambda instance: str(instance["start_date"])
+    )
+    tasks = (
+        Task(instance["task_id"], instance["state"], instance["duration"] or 0.0)
+        for instance in instances
+    )
+    ends = (
+        instance["end_date"]
+        for instance in instances
+        if instance["task_id"] == "verify" and instance["end_date"]
+    )
     verified = next((datetime.fromisoformat(end).timestamp() - triggered for end in ends), None)
-    failed = [one for one in instances if one["state"] == "failed"]
+    failed = [instance for instance in instances if instance["state"] == "failed"]
     trouble = _read_log_end(api, dag_id, run, failed[0]) if failed else ""
     return DagRun(state, tuple(tasks), seconds, verified, trouble)
 
@@ -86,6 +95,6 @@ def _read_log_end(api: AirflowApi, dag_id: str, run: str, task: Mapping[str, Any
 
 
 def _format_progress(instances: list[dict[str, Any]]) -> str:
-    ended = sum(one["state"] in _ENDED for one in instances)
-    running = [one["task_id"] for one in instances if one["state"] == "running"]
+    ended = sum(instance["state"] in _ENDED for instance in instances)
+    running = [instance["task_id"] for instance in instances if instance["state"] == "running"]
     return f"{ended} of {counted(len(instances), 'task')} done  {', '.join(running)}"

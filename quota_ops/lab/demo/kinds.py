@@ -30,8 +30,10 @@ _DOES = {
 
 def missing_kinds(differences: Sequence[Difference]) -> list[str]:
     """Return the kinds that no difference has; new and changed pending rows count as two kinds."""
-    seen = {one.kind for one in differences}
-    new = {one.before is None for one in differences if one.kind is Kind.PENDING}
+    seen = {difference.kind for difference in differences}
+    new = {
+        difference.before is None for difference in differences if difference.kind is Kind.PENDING
+    }
     lacking = [kind.value for kind in SHOWN if kind not in seen]
     return lacking if new == {True, False} else [*lacking, "pending, both new and changed"]
 
@@ -42,7 +44,7 @@ KINDS = ("kind", "what it means", "example", "what a run does")
 
 def kinds_cells(differences: Sequence[Difference]) -> Iterator[Line]:
     """Yield the cells of each kind: its name, its meaning, an example entity, a run's action."""
-    first = {one.kind: one for one in reversed(differences)}
+    first = {difference.kind: difference for difference in reversed(differences)}
     for kind in filter(first.get, SHOWN):
         approval = " after approval" if kind.value in set(Guard) else ""
         yield (

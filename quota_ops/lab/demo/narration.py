@@ -40,7 +40,7 @@ class Narration:
         """Show a paragraph, wrapped to the terminal's width."""
         width = min(get_terminal_size().columns, WIDEST) - len(MARGIN)
         lines = wrap(text, width, break_long_words=False, break_on_hyphens=False)
-        self.show_screen(*(line(f"{MARGIN}{one}", tone) for one in lines))
+        self.show_screen(*(line(f"{MARGIN}{text}", tone) for text in lines))
 
     def show_screen(self, *screen: Line | Table) -> None:
         """Show lines and tables."""

@@ -56,7 +56,7 @@ def _remove(name: str) -> Edit:
 
     def edit(text: str) -> str:
         paragraphs = re.split(r"\n\n+", text)
-        kept = [one for one in paragraphs if name not in one]
+        kept = [paragraph for paragraph in paragraphs if name not in paragraph]
         if len(kept) == len(paragraphs):
             raise ValueError(name)
         return "\n\n".join(kept).rstrip("\n") + "\n"

@@ -111,7 +111,7 @@ def _handle_signals() -> Iterator[None]:
     def end(number: int, _frame: FrameType | None) -> None:
         sys.exit(128 + number)
 
-    before = {one: signal.signal(one, end) for one in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:

@@ -58,7 +58,7 @@ def plan(lab: Lab) -> None:
     lab.narration.show_table(KINDS, kinds_cells(differences))
     lacking = missing_kinds(differences)
     expect(not lacking, f"no row of the plan is {', '.join(lacking)}")
-    blocking = {one.guard for one in report.plan.refused} if report.plan else set()
+    blocking = {guard.guard for guard in report.plan.refused} if report.plan else set()
     expect(blocking == set(GUARDS), f"the blocking guards were {', '.join(sorted(blocking))}")
 
 
@@ -99,10 +99,10 @@ def report_drift(lab: Lab) -> None:
     expect(days >= month.DAYS or not month.can_play(), f"the drift report shows {days} days")
     entity, key = LAST_MINUTE.entity, LAST_MINUTE.key
     for text in (overview.read_text(encoding="utf-8"), as_text(report)):
-        is_reported = any(entity in one and key in one for one in text.splitlines())
+        is_reported = any(entity in line and key in line for line in text.splitlines())
         expect(is_reported, f"a drift report does not list {entity} {key}")
     lab.narration.show_text(f"The report: {summarize(report).sentence}", Tone.CHANGE)
-    for table in plan_table([one for one in report_rows(report) if one.section is Section.PERSON]):
+    for table in plan_table([row for row in report_rows(report) if row.section is Section.PERSON]):
         lab.narration.show_table(table.headings, (row.cells for row in table.rows))
 
 

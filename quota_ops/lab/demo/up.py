@@ -72,8 +72,10 @@ def start_services(show: Callable[[str], object]) -> Up:
 def stop_services() -> bool:
     """Stop Airflow, Spark and the sandbox; return whether one of them was running."""
     with _lock_home() as home:
-        found = [one for one in (find_airflow(home), find_spark_server(home / _SPARK)) if one]
-        ran = any(one.running for one in found)
+        found = [
+            server for server in (find_airflow(home), find_spark_server(home / _SPARK)) if server
+        ]
+        ran = any(server.running for server in found)
         for service in found:
             service.stop()
     return stop_sandbox() or ran

@@ -46,16 +46,25 @@ class Annotation(NamedTuple):
 
 def list_annotations(review: Review) -> tuple[Annotation, ...]:
     """Return all annotations, the most serious first, then by file and line."""
-    found = [_of_problem(one) for one in review.problems]
-    for one in review.clusters:
-        found += [_of_problem(problem) for problem in one.problems]
-        found += _of_unjudged(one)
-        found += _of_rows(one)
-        found += [_of_finding(one.folder, finding) for finding in one.findings if finding.place]
+    found = [_of_problem(problem) for problem in review.problems]
+    for cluster in review.clusters:
+        found += [_of_problem(problem) for problem in cluster.problems]
+        found += _of_unjudged(cluster)
+        found += _of_rows(cluster)
+        found += [
+            _of_finding(cluster.folder, finding) for finding in cluster.findings if finding.place
+        ]
     levels = list(Level)
 
-    def rank(one: Annotation) -> tuple[object, ...]:
-        return levels.index(one.level), one.path, one.line, one.column or 0, one.rule, one.message
+    def rank(annotation: Annotation) -> tuple[object, ...]:
+        return (
+            levels.index(annotation.level),
+            annotation.path,
+            annotation.line,
+            annotation.column or 0,
+            annotation.rule,
+            annotation.message,
+        )
 
     return tuple(sorted(set(found), key=rank))
 
@@ -128,14 +137,15 @@ def _guard_words(what: str, guard: GuardFinding) -> str:
 def as_workflow_commands(annotations: Iterable[Annotation]) -> Iterator[str]:
     """Yield a workflow command of GitHub Actions for each annotation that GitHub would show."""
     room = dict.fromkeys(Level, MOST_OF_A_LEVEL)
-    for one in annotations:
-        if room[one.level] == 0:
+    for annotation in annotations:
+        if room[annotation.level] == 0:
             continue
-        room[one.level] -= 1
-        column = f",col={one.column}" if one.column else ""
-        where = f"file={_property(one.path)},line={one.line}{column}"
-        title = _property(f"quota-ops: {one.rule}")
-        yield f"::{one.level} {where},title={title}::{_data(escape_text(one.message))}"
+        room[annotation.level] -= 1
+        column = f",col={annotation.column}" if annotation.column else ""
+        where = f"file={_property(annotation.path)},line={annotation.line}{column}"
+        title = _property(f"quota-ops: {annotation.rule}")
+        message = _data(escape_text(annotation.message))
+        yield f"::{annotation.level} {where},title={title}::{message}"
 
 
 def _data(text: str) -> str:

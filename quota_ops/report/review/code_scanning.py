@@ -23,7 +23,7 @@ _RULES = {
     REJECTED: "The broker rejects the change.",
     NOT_JUDGED: "A comparison could not be made, so there is no verdict.",
     **MEANINGS,
-    **{code: one.title for code, one in CODES.items()},
+    **{name: code.title for name, code in CODES.items()},
 }
 
 
@@ -31,28 +31,33 @@ def as_sarif(annotations: Sequence[Annotation], version: str) -> str:
     """Return a SARIF 2.1.0 file; `version` is that of quota-ops."""
     rules = [
         {"id": rule, "shortDescription": {"text": _RULES[rule]}}
-        for rule in sorted({one.rule for one in annotations})
+        for rule in sorted({annotation.rule for annotation in annotations})
     ]
     driver = {"name": "quota-ops", "semanticVersion": version, "rules": rules}
-    run = {"tool": {"driver": driver}, "results": [_result(one) for one in annotations[:_MOST]]}
+    run = {
+        "tool": {"driver": driver},
+        "results": [_result(annotation) for annotation in annotations[:_MOST]],
+    }
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
-def _result(one: Annotation) -> dict[str, Any]:
-    region = {"startLine": one.line} | ({"startColumn": one.column} if one.column else {})
+def _result(annotation: Annotation) -> dict[str, Any]:
+    region = {"startLine": annotation.line} | (
+        {"startColumn": annotation.column} if annotation.column else {}
+    )
     return {
-        "ruleId": one.rule,
-        "level": _SARIF_LEVELS[one.level],
-        "message": {"text": _plain(one.message)},
+        "ruleId": annotation.rule,
+        "level": _SARIF_LEVELS[annotation.level],
+        "message": {"text": _plain(annotation.message)},
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(one.path, errors="replace")},
+                    "artifactLocation": {"uri": quote(annotation.path, errors="replace")},
                     "region": region,
                 }
             }
         ],
-        "partialFingerprints": {"quotaOps/v1": _fingerprint(one)},
+        "partialFingerprints": {"quotaOps/v1": _fingerprint(annotation)},
     }
 
 
@@ -66,18 +71,18 @@ def as_code_quality(annotations: Sequence[Annotation]) -> str:
     """Return a code quality report of GitLab."""
     issues = [
         {
-            "description": escape_text(one.message),
-            "check_name": one.rule,
-            "fingerprint": _fingerprint(one),
-            "severity": _SEVERITIES[one.level],
-            "location": {"path": one.path, "lines": {"begin": one.line}},
+            "description": escape_text(annotation.message),
+            "check_name": annotation.rule,
+            "fingerprint": _fingerprint(annotation),
+            "severity": _SEVERITIES[annotation.level],
+            "location": {"path": annotation.path, "lines": {"begin": annotation.line}},
         }
-        for one in annotations
+        for annotation in annotations
     ]
     return json.dumps(issues, indent=1) + "\n"
 
 
-def _fingerprint(one: Annotation) -> str:
+def _fingerprint(annotation: Annotation) -> str:
     """Return an id that stays the same when lines are added above."""
-    text = json.dumps([one.rule, one.path, one.message])
+    text = json.dumps([annotation.rule, annotation.path, annotation.message])
     return sha256(text.encode()).hexdigest()[:32]

@@ -45,16 +45,16 @@ def as_comment(review: Review, limit: int = GITHUB_LIMIT) -> str:
     """
     head = [MARKER, f"**quota-ops · {summarize_review(review, code)}**{_commit(review)}"]
     head += list_problems(review.problems, review.links)
-    shown = [one for one in review.clusters if is_shown(one)]
+    shown = [cluster for cluster in review.clusters if is_shown(cluster)]
     several = len(review.clusters) > 1
-    room = limit - sum(len(one) + 1 for one in head) - _LONGEST_CUT
-    briefs = [f"\n{describe_verdict(one, code)}" for one in shown]
-    later = sum(len(one) + 1 for one in briefs)
+    room = limit - sum(len(text) + 1 for text in head) - _LONGEST_CUT
+    briefs = [f"\n{describe_verdict(cluster, code)}" for cluster in shown]
+    later = sum(len(brief) + 1 for brief in briefs)
     parts: list[str] = []
-    for one, brief in zip(shown, briefs, strict=True):
+    for cluster, brief in zip(shown, briefs, strict=True):
         later -= len(brief) + 1
         share = (room - later) // (len(shown) - len(parts))
-        section = _section(one, review.links, max(share, 0), alone=not several)
+        section = _section(cluster, review.links, max(share, 0), alone=not several)
         text = section if len(section) + 1 <= room - later else brief
         if len(text) + 1 > room:
             parts.append(f"\n{CUT.format(counted(len(shown) - len(parts), 'more cluster'))}")
@@ -66,7 +66,7 @@ def as_comment(review: Review, limit: int = GITHUB_LIMIT) -> str:
 
 def as_failure(error: str, head: str | None) -> str:
     """Return the comment of a review that failed, so that none of an earlier commit stays."""
-    lines = [one.strip() for one in error.strip().split("\n")]
+    lines = [text.strip() for text in error.strip().split("\n")]
     commit = f" · commit {code(short(head))}" if head else ""
     return (
         f"{MARKER}\n**quota-ops · ❌ the review failed**{commit}\n\n{'<br>'.join(map(code, lines))}"
@@ -76,9 +76,9 @@ def as_failure(error: str, head: str | None) -> str:
 
 def _commit(review: Review) -> str:
     compared = f" · compared with {code(short(review.base))}"
-    for one in review.clusters:
-        if one.report and one.report.provenance.uncommitted:
-            return f" · {uncommitted_words(one.report.provenance, code)}{compared}"
+    for cluster in review.clusters:
+        if cluster.report and cluster.report.provenance.uncommitted:
+            return f" · {uncommitted_words(cluster.report.provenance, code)}{compared}"
     return f" · commit {code(short(review.head))}{compared}" if review.head else compared
 
 
@@ -87,9 +87,9 @@ def _section(review: ClusterReview, links: Links | None, room: int, *, alone: bo
     lines = [] if alone else [f"\n### {describe_verdict(review, code)}"]
     rows = split_rows(review)
     after = list(list_paragraphs(review, links))
-    room -= sum(len(one) + 1 for one in (*lines, *after))
+    room -= sum(len(text) + 1 for text in (*lines, *after))
     others = _others(review, rows.others, room // 4)
-    room -= sum(len(one) + 1 for one in others)
+    room -= sum(len(text) + 1 for text in others)
     table = _changes(review, (*rows.written, *rows.unwritten), links, room)
     return "\n".join([*lines, *table, *after, *others])
 
@@ -126,7 +126,7 @@ def _list_rows(
         *row_lines(review, rows[:_RISKIEST], links),
         "\nAll changes by owner:",
     ]
-    room -= sum(len(one) + 1 for one in lines) + _LONGEST_CUT
+    room -= sum(len(line) + 1 for line in lines) + _LONGEST_CUT
     left = len(rows)
     for owner, theirs in groups:
         title = f"{as_html_code(owner)}: {counted(len(theirs), 'change')}"
@@ -136,19 +136,19 @@ def _list_rows(
             return [*lines, *_list_cut(left, "more change")]
         body = _fit([*head, *row_lines(review, theirs, links)], len(head), inside)
         lines += [opening, *body, _END]
-        room -= sum(len(one) + 1 for one in (opening, *body, _END))
+        room -= sum(len(text) + 1 for text in (opening, *body, _END))
         left -= len(theirs)
     return lines
 
 
 def _fit(lines: Sequence[str], head: int, room: int) -> list[str]:
     """Return the lines that fit, and how many rows after the first `head` lines do not."""
-    if sum(len(one) + 1 for one in lines) <= room:
+    if sum(len(line) + 1 for line in lines) <= room:
         return list(lines)
     room -= _LONGEST_CUT
     fit = 0
-    for one in lines:
-        room -= len(one) + 1
+    for line in lines:
+        room -= len(line) + 1
         if room < 0:
             break
         fit += 1

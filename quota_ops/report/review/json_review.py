@@ -50,7 +50,7 @@ def as_json(review: Review, exit_code: int) -> str:
                 "base": review.base,
                 "head": review.head,
                 "problems": _problems(review.problems),
-                "clusters": [_cluster(one) for one in review.clusters],
+                "clusters": [_cluster(cluster) for cluster in review.clusters],
             }
         )
     )
@@ -72,7 +72,7 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "notes": list(review.notes),
         "guards": [asdict(guard) for guard in review.guards],
         "findings": findings_json(review.findings, review.folder),
-        "settings": [one._asdict() for one in list_policy_changes(review)],
+        "settings": [change._asdict() for change in list_policy_changes(review)],
         "plan": report.plan.digest if report and report.plan else None,
         "written": _rows(rows.written),
         "unwritten": _rows(rows.unwritten),
@@ -86,13 +86,13 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
 def _problems(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     return [
         {
-            "file": one.file,
-            "line": one.line,
-            "column": one.column,
-            "message": one.message,
-            "remedy": one.remedy,
+            "file": problem.file,
+            "line": problem.line,
+            "column": problem.column,
+            "message": problem.message,
+            "remedy": problem.remedy,
         }
-        for one in problems
+        for problem in problems
     ]
 
 

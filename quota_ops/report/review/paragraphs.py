@@ -59,8 +59,8 @@ def list_problems(
     """Yield a list of problems; `unlisted` is how many further ones there are."""
     if problems:
         yield ""
-    for one in problems[:_MOST_PROBLEMS]:
-        yield f"- ❌ {_problem(one, links)}"
+    for problem in problems[:_MOST_PROBLEMS]:
+        yield f"- ❌ {_problem(problem, links)}"
     if (left := len(problems[_MOST_PROBLEMS:]) + unlisted) > 0:
         yield f"- {CUT.format(counted(left, 'more problem'))}"
 
@@ -80,7 +80,7 @@ def _removed(review: ClusterReview) -> Iterator[str]:
 def _error(review: ClusterReview) -> Iterator[str]:
     if review.error is None or review.problems or count_rejected(review):
         return  # the table has the broker's reasons
-    lines = [one.strip() for one in str(review.error).split("\n")]
+    lines = [text.strip() for text in str(review.error).split("\n")]
     yield f"\n❌ {'<br>'.join(map(code, lines[:_MOST_LINES]))}"
 
 
@@ -105,7 +105,7 @@ def _notes(review: ClusterReview) -> Iterator[str]:
             f"\nThe folder of this cluster was {code(review.earlier_name)} before. Its DAG, runs, "
             "history and metrics start over under the new name; its quotas and its ledger stay."
         )
-    yield from (f"\n{one}" for one in review.notes)
+    yield from (f"\n{note}" for note in review.notes)
 
 
 def _stored(rows: ReviewRows) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _stored(rows: ReviewRows) -> Iterator[str]:
 
 def _merged(rows: ReviewRows) -> Iterator[str]:
     if rows.merged:
-        named = _name_keys([one.difference.id for one in rows.merged])
+        named = _name_keys([row.difference.id for row in rows.merged])
         yield (
             f"\nMerged since this branch began, and on the cluster already: {named}. "
             "This branch does not revert that."
@@ -140,7 +140,7 @@ def _overriding(review: ClusterReview) -> Iterator[str]:
 
 
 def _name_keys(keys: Sequence[Key]) -> str:
-    named = ", ".join(code(f"{one.entity} {one.key}") for one in keys[:FEW])
+    named = ", ".join(code(f"{key.entity} {key.key}") for key in keys[:FEW])
     return f"{named} and {len(keys) - FEW:,} more" if keys[FEW:] else named
 
 
@@ -148,9 +148,11 @@ def _settings(review: ClusterReview) -> Iterator[str]:
     changes = list_policy_changes(review)
     if changes:
         yield f"\n**{code(f'{review.folder}/cluster.yaml')}** changes\n"
-    for one in changes:
-        before, after = (code(value) if value else "none" for value in (one.before, one.after))
-        yield f"- {code(one.name)}: {before} → **{after}**"
+    for change in changes:
+        before, after = (
+            code(value) if value else "none" for value in (change.before, change.after)
+        )
+        yield f"- {code(change.name)}: {before} → **{after}**"
 
 
 def _needs(review: ClusterReview) -> Iterator[str]:
@@ -161,8 +163,8 @@ def _needs(review: ClusterReview) -> Iterator[str]:
     if stopped := standstill_words(plan):
         yield f"\n⚠️ {code(stopped)}"
     rows = split_rows(review)
-    names = {one.difference.entity for one in (*rows.written, *rows.unwritten)}
-    concerned = [Entity.parse(one) for one in names] if plan.holds else []
+    names = {row.difference.entity for row in (*rows.written, *rows.unwritten)}
+    concerned = [Entity.parse(name) for name in names] if plan.holds else []
     yield from (
         f"\n‖ {code(words)}"
         for hold, words in zip(plan.holds, holds_words(report), strict=True)
@@ -198,12 +200,11 @@ def _findings(review: ClusterReview, links: Links | None) -> Iterator[str]:
     found = review.findings
     if found:
         yield findings_heading(counted(len(found), "new finding"))
-    for one in found[:FEW]:
-        where = code(one.where)
-        if links and one.place:
-            where = (
-                f"[{where}]({links.find_line(f'{review.folder}/{one.place.file}', one.place.line)})"
-            )
-        yield f"- {one.code} {where}: {code(one.message)} {code(one.remedy)}"
+    for finding in found[:FEW]:
+        where = code(finding.where)
+        if links and finding.place:
+            file = f"{review.folder}/{finding.place.file}"
+            where = f"[{where}]({links.find_line(file, finding.place.line)})"
+        yield f"- {finding.code} {where}: {code(finding.message)} {code(finding.remedy)}"
     if found[FEW:]:
         yield f"- {CUT.format(counted(len(found) - FEW, 'more finding'))}"

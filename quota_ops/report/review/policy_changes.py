@@ -21,7 +21,7 @@ def list_policy_changes(review: ClusterReview) -> tuple[PolicyChange, ...]:
     known = review.base and review.base.policy
     if known is None or review.policy is None:
         return ()
-    before, after = (_as_texts(one) for one in (known, review.policy))
+    before, after = (_as_texts(policy) for policy in (known, review.policy))
     return tuple(
         PolicyChange(name, before[name], after[name])
         for name in sorted(before)
@@ -30,7 +30,10 @@ def list_policy_changes(review: ClusterReview) -> tuple[PolicyChange, ...]:
 
 
 def _as_texts(policy: Policy) -> dict[str, str]:
-    filters = {name: [one.text for one in getattr(policy, name)] for name in ("scope", "protect")}
+    filters = {
+        name: [entity_filter.text for entity_filter in getattr(policy, name)]
+        for name in ("scope", "protect")
+    }
     return dict(_flatten(policy.as_json() | filters))
 
 
@@ -49,7 +52,7 @@ def _as_text(name: str, value: object) -> str:
     if name == "approval_valid_for":
         return f"{value:,} seconds"
     if isinstance(value, list):
-        return "; ".join(one if isinstance(one, str) else _json(one) for one in value)
+        return "; ".join(part if isinstance(part, str) else _json(part) for part in value)
     return value if isinstance(value, str) else _json(value)
 
 

@@ -83,7 +83,7 @@ def list_overriding(review: ClusterReview) -> tuple[ReportRow, ...]:
 def count_rejected(review: ClusterReview) -> int:
     """Return how many changes the broker rejects."""
     validated = review.report.validated if review.report else ()
-    return sum(len(one.keys) for one in validated if one.status not in DONE)
+    return sum(len(outcome.keys) for outcome in validated if outcome.status not in DONE)
 
 
 def find_place(review: ClusterReview, row: ReportRow) -> tuple[str, int | None, bool] | None:

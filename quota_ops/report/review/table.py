@@ -115,7 +115,7 @@ def group_by_owner(rows: Sequence[ReportRow]) -> list[tuple[str, list[ReportRow]
     groups: dict[str, list[ReportRow]] = {}
     for row in rows:
         groups.setdefault(row.difference.owner or "", []).append(row)
-    return sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
+    return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
 
 
 def owner_table(groups: Sequence[tuple[str, Sequence[ReportRow]]]) -> list[str]:
@@ -126,7 +126,7 @@ def owner_table(groups: Sequence[tuple[str, Sequence[ReportRow]]]) -> list[str]:
         *head,
         *(
             f"| {cell(owner) or 'none'} | {total:,} | "
-            + " | ".join(f"{count[one]:,}" for one in ("removed", "cut", "raised", "new"))
+            + " | ".join(f"{count[kind]:,}" for kind in ("removed", "cut", "raised", "new"))
             + " |"
             for owner, total, count in counts
         ),

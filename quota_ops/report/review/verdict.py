@@ -20,21 +20,21 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     """Return the verdict on all clusters; `quoted` formats the name of one."""
     if review.problems and not review.clusters:
         return f"❌ {counted(len(review.problems), 'problem')} in the YAML files"
-    changed = [one for one in review.clusters if is_shown(one)]
+    changed = [cluster for cluster in review.clusters if is_shown(cluster)]
     if review.is_merged and not review.clusters:
         return NOTHING_TO_COMPARE
     if not changed:
         return f"{NOTHING}{_on_clusters(review, quoted)}"
     if len(changed) == 1:
         return describe_verdict(changed[0], quoted)
-    wrong = sum(one.error is not None for one in changed)
-    judged = [one for one in changed if one.error is None and not one.unjudged]
+    wrong = sum(cluster.error is not None for cluster in changed)
+    judged = [cluster for cluster in changed if cluster.error is None and not cluster.unjudged]
     unjudged = len(changed) - wrong - len(judged)
-    blocked = sum(bool(one.guards) for one in judged)
-    warned = sum(count_warnings(one) for one in judged)
-    overridden = sum(len(list_overriding(one)) for one in judged)
-    changes = sum(len(split_rows(one).written) for one in changed)
-    removed = sum(one.is_removed for one in changed)
+    blocked = sum(bool(cluster.guards) for cluster in judged)
+    warned = sum(count_warnings(cluster) for cluster in judged)
+    overridden = sum(len(list_overriding(cluster)) for cluster in judged)
+    changes = sum(len(split_rows(cluster).written) for cluster in changed)
+    removed = sum(cluster.is_removed for cluster in changed)
     sign = "⚠️" if blocked or warned or removed or overridden else "✅"
     sign = UNJUDGED if unjudged else sign
     sign = "❌" if wrong or review.problems else sign
@@ -61,7 +61,7 @@ def is_shown(review: ClusterReview) -> bool:
 
 
 def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
-    names = [one.cluster for one in review.clusters]
+    names = [cluster.cluster for cluster in review.clusters]
     return f" on {quoted(names[0])}" if len(names) == 1 else ""
 
 
@@ -91,7 +91,7 @@ def _list_reasons(review: ClusterReview) -> str:
 
 def count_warnings(review: ClusterReview) -> int:
     """Return how many new findings are warnings: a limit does not do what its reader expects."""
-    return sum(CODES[one.code].severity is Severity.WARNING for one in review.findings)
+    return sum(CODES[finding.code].severity is Severity.WARNING for finding in review.findings)
 
 
 def _describe_changes(review: ClusterReview, cluster: str) -> str:

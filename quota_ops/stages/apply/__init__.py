@@ -242,7 +242,7 @@ def _send_all(
             batch = build_outcomes(number, rows, Status.NOT_SENT, error.message)
         batch = attempt.keep(number, batch)
         progress.report_batch(number, len(batches), batch)
-        if any(one.status is Status.UNKNOWN for one in batch):
+        if any(outcome.status is Status.UNKNOWN for outcome in batch):
             trouble = NoResponse(
                 "the outcome of an earlier batch is unknown, so nothing more was sent"
             )
@@ -323,21 +323,21 @@ def _stale_outcomes(number: int, rows: Sequence[BatchRow], stored: Stored) -> It
     for row in rows:
         value = format_limit(row.key, stored.get(row.id))
         found.setdefault(row.entity, []).append(f"{row.key} is now {value}")
-    for one in build_outcomes(number, rows, Status.STALE, None):
-        yield one._replace(message=", ".join(found[one.entity]))
+    for outcome in build_outcomes(number, rows, Status.STALE, None):
+        yield outcome._replace(message=", ".join(found[outcome.entity]))
 
 
 def _raise_unless_done(
     folder: RunFolder, plan: Plan, outcomes: Sequence[Outcome], trouble: QuotaOpsError | None
 ) -> None:
-    if not (failed := [one for one in outcomes if one.status not in AS_INTENDED]):
+    if not (failed := [outcome for outcome in outcomes if outcome.status not in AS_INTENDED]):
         return
     total = counted(len(outcomes), "entity")
-    unknown = any(one.status is Status.UNKNOWN for one in failed)
+    unknown = any(outcome.status is Status.UNKNOWN for outcome in failed)
     command = resume_command(str(folder.place), plan)
     retry = f"Run again: it recognizes the writes that arrived and sends the rest: {command}"
     if trouble is not None and not unknown:
-        done = sum(one.status in DONE for one in outcomes)
+        done = sum(outcome.status in DONE for outcome in outcomes)
         kind = Refused if done and isinstance(trouble, InvalidInput) else type(trouble)
         raise kind(f"{done:,} of {total} done: {trouble.message}", retry)
     raise Refused(
@@ -351,7 +351,7 @@ def _raise_unless_done(
 
 def _describe_others(outcomes: Sequence[Outcome]) -> str:
     """Describe the entities that ended as planned; empty when there are none."""
-    ended = {one.status for one in outcomes}
+    ended = {outcome.status for outcome in outcomes}
     if not ended & DONE:
         return ""
     held = " or are held" if Status.HELD in ended else ""

@@ -44,7 +44,9 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
         refuse_unless_approves(approved, folder, _load_intact_plan(folder))
     plan, batches, valid = _load_compared_plan(folder, approvals)
     refuse_unless_guards_pass(plan)
-    if needs_approval(plan) and not any(one.said is DecisionKind.APPROVED for one in valid):
+    if needs_approval(plan) and not any(
+        decision.said is DecisionKind.APPROVED for decision in valid
+    ):
         raise build_approval_error(folder, plan)
     _refuse_unless_validated(folder, batches)
     return plan, batches
@@ -134,7 +136,7 @@ def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
             format_new_plan_remedy(folder),
         )
     earlier = read_earlier_runs(folder)
-    recorded = tuple(replace(one, allowed=None) for one in plan.guards)
+    recorded = tuple(replace(guard, allowed=None) for guard in plan.guards)
     found = judge_plan(folder, plan, earlier, find_plan_effects(folder, plan))
     if earlier.policy != plan.applied or found != recorded:
         raise Refused(
@@ -154,7 +156,9 @@ def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
 
 def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
     outcomes = folder.outcomes(VALIDATED)
-    accepted = {(one.entity, one.keys) for one in outcomes if one.status is Status.ACCEPTED}
+    accepted = {
+        (outcome.entity, outcome.keys) for outcome in outcomes if outcome.status is Status.ACCEPTED
+    }
     planned = set(group_keys(_rows(batches)).items())
     if missing := len(planned - accepted):
         raise Refused(

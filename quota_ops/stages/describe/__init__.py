@@ -76,7 +76,7 @@ def describe_cluster(
             at=iso_utc(at),
             snapshot=cluster.place if isinstance(cluster, Snapshot) else None,
             cluster_id=cluster.cluster_id,
-            brokers=tuple(f"{one.id} {one.host}:{one.port}" for one in cluster.brokers),
+            brokers=tuple(f"{broker.id} {broker.host}:{broker.port}" for broker in cluster.brokers),
             ledger=known.name,
             ledger_end=ledger_name,
             holds=holds,

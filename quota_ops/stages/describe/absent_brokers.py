@@ -38,7 +38,7 @@ def add_absent_brokers(
     The registered brokers are queried through `broker`, or the broker that responded last.
     """
     found, registered = metadata or Metadata(), cluster.describe_registered(broker)
-    live = {one.id for one in cluster.brokers}
+    live = {broker.id for broker in cluster.brokers}
     absent = find_absent(live, registered, known, found.stalled, policy.retired)
     needless = find_needless(live, registered, policy.retired)
     complete = registered is not None

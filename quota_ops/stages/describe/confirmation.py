@@ -48,8 +48,8 @@ def confirm_stored(
         if changed == before:
             break
     else:
-        changed, stored = min(responses.values(), key=lambda one: len(one[0]))
-    differs = {broker: len(one ^ changed) for broker, (one, _) in responses.items()}
+        changed, stored = min(responses.values(), key=lambda response: len(response[0]))
+    differs = {broker: len(found ^ changed) for broker, (found, _) in responses.items()}
     disagree = tuple((broker, rows) for broker, rows in sorted(differs.items()) if rows)
     return described if changed == first else stored, disagree
 
@@ -65,7 +65,9 @@ def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
 def _query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
     """Yield each broker's id and stored values until the timeout; query the last responder last."""
     until = monotonic() + PATIENCE
-    others = [one.id for one in cluster.endpoints if one.id != cluster.last_responder]
+    others = [
+        endpoint.id for endpoint in cluster.endpoints if endpoint.id != cluster.last_responder
+    ]
     for broker in cycle([*others, cluster.last_responder]):
         with suppress(ClusterTrouble):
             yield broker, cluster.describe_values(broker, LIMIT)

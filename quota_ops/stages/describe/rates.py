@@ -54,9 +54,11 @@ def read_placement(
     """
     metadata, registered = add_absent_brokers(None, cluster, policy, known)
     if registered is None:
-        brokers = {one.id for one in cluster.brokers} | {one.id for one in metadata.missed}
+        brokers = {broker.id for broker in cluster.brokers} | {
+            broker.id for broker in metadata.missed
+        }
     else:
-        brokers = {one.id for one in registered if not _is_retired(one, policy)}
+        brokers = {broker.id for broker in registered if not _is_retired(broker, policy)}
     return Placement(tuple(sorted(brokers)), cluster.read_leads(topics, brokers))
 
 

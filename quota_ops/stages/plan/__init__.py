@@ -114,9 +114,9 @@ def _record_overrides(
     folder: RunFolder, approvals: Place, plan: Plan, allow: Mapping[str, str], author: Author
 ) -> None:
     """Record an override for each guard in `allow` that blocks and is not overridden yet."""
-    new = [one for one in plan.refused if one.guard in allow]
-    for reason in dict.fromkeys(allow[one.guard] for one in new):
-        shown = tuple(one for one in new if allow[one.guard] == reason)
+    new = [guard for guard in plan.refused if guard.guard in allow]
+    for reason in dict.fromkeys(allow[guard.guard] for guard in new):
+        shown = tuple(guard for guard in new if allow[guard.guard] == reason)
         override = decisions.new_decision(
             folder, plan, DecisionKind.OVERRIDDEN, author, reason, shown=shown
         )

@@ -87,7 +87,7 @@ def effect_json(entity: str, key: str, effect: Effect) -> Any:
 
     An object if it has a number that JSON lacks, which is then text.
     """
-    limits = (limit for one in effect.classes for limit in one[:2] if limit)
+    limits = (limit for client_class in effect.classes for limit in client_class[:2] if limit)
     if all(isfinite(limit.value) for limit in limits):
         return [entity, key, *effect]
     return {"entity": entity, "key": key, **effect.as_json(key)}
@@ -95,7 +95,7 @@ def effect_json(entity: str, key: str, effect: Effect) -> Any:
 
 def parse_effects(values: Sequence[Any]) -> dict[Key, Effect]:
     """Parse outputs of `effect_json`; KeyError, TypeError or ValueError for anything else."""
-    lists = [_list_fields(one) if isinstance(one, dict) else one for one in values]
+    lists = [_list_fields(value) if isinstance(value, dict) else value for value in values]
     rows = msgspec.convert(lists, list[_Row])
     return {Key(*row[:2]): Effect(*row[2:]) for row in rows}
 
@@ -104,10 +104,10 @@ def _list_fields(values: Mapping[str, Any]) -> list[Any]:
     """Return an object as the list of its fields; which has a number that JSON lacks."""
     classes = [
         [
-            *(_list_limit(one[side]) for side in ("before", "after")),
-            *(one[name] for name in ClassEffect._fields[2:]),
+            *(_list_limit(client_class[side]) for side in ("before", "after")),
+            *(client_class[name] for name in ClassEffect._fields[2:]),
         ]
-        for one in values["classes"]
+        for client_class in values["classes"]
     ]
     counts = (values[name] for name in Effect._fields[1:-1])
     risk = [values["risk"][name] for name in Risk._fields]

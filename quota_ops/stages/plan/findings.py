@@ -27,7 +27,7 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     checked, facts = folder.read(CHECKED), folder.find(FACTS)
     desired = folder.read_table(DESIRED)
     rows, others = _get_values(desired), _find_others(plan)
-    known = {one[:3] for one in checked.findings}
+    known = {finding[:3] for finding in checked.findings}
     found_now = check_cluster(rows, others, facts)
     more = [finding for finding in found_now if finding[:3] not in known]
     found = (*checked.findings, *mark_silenced(_add_locations(desired, more), checked.silences))
@@ -58,4 +58,7 @@ def _add_locations(desired: pa.Table, findings: list[Finding]) -> list[Finding]:
     for entity, key, file, line in zip(*columns, strict=True):
         lines[entity, key] = place = Location(file, line)
         lines.setdefault((entity, None), place)
-    return [one._replace(place=lines.get((str(one.entity), one.key))) for one in findings]
+    return [
+        finding._replace(place=lines.get((str(finding.entity), finding.key)))
+        for finding in findings
+    ]

@@ -33,11 +33,11 @@ def read_record(folder: RunFolder) -> Record | None:
 
 def _describe_guards(guards: Sequence[GuardFinding]) -> str:
     """Return the guards that blocked or were overridden, each with its finding, as text."""
-    did = "blocked by" if any(one.allowed is None for one in guards) else "overriding"
+    did = "blocked by" if any(guard.allowed is None for guard in guards) else "overriding"
     found = "; ".join(
-        f"guard {one.guard} ({one.message})"
-        for one in guards
-        if one.allowed is None or did == "overriding"
+        f"guard {guard.guard} ({guard.message})"
+        for guard in guards
+        if guard.allowed is None or did == "overriding"
     )
     return f", {did} {found}" if found else ""
 
@@ -50,13 +50,13 @@ def _altered(folder: RunFolder, by: str) -> Record:
             return Record("Not altered", f"there was nothing to change{by}: {stores}")
         outcomes = folder.outcomes(APPLIED)
         keys = count_altered(changing, outcomes)
-        unknown = sum(len(one.keys) for one in outcomes if one.may_be_written)
+        unknown = sum(len(outcome.keys) for outcome in outcomes if outcome.may_be_written)
         were = plural(len(changing), "was", "were")
         may = f", {unknown:,} may have been" if unknown else ""
         words = f"{keys:,} of {counted(len(changing), 'change')} on {cluster} {were} written"
         return Record("Altered" if keys else _UNALTERED[bool(unknown)], f"{words}{may}{by}")
     validated = folder.outcomes(VALIDATED)
-    refused = sum(one.status is not Status.ACCEPTED for one in validated)
+    refused = sum(outcome.status is not Status.ACCEPTED for outcome in validated)
     stopped = folder.stage_result("apply").status is StageStatus.REFUSED
     why = _ACCEPTED if stopped else _ONLY_VALIDATED
     if refused:

@@ -50,7 +50,9 @@ def record_end(
     record |= {"end": number}
     with suppress(InvalidInput):  # a damaged file keeps its mark: the run does not count as ended
         if folder.stage_result("apply").status is not StageStatus.NOT_ENDED:
-            is_known = all(one.status is not Status.UNKNOWN for one in folder.outcomes(APPLIED))
+            is_known = all(
+                outcome.status is not Status.UNKNOWN for outcome in folder.outcomes(APPLIED)
+            )
             (unmark if is_known else mark_unsettled)(folder.place)
     topic = os.environ.get(TOPIC)
     if not topic:

@@ -83,13 +83,13 @@ def _read_past(store: RunStore, report: Report) -> Past:
     name, so they do not count if another cluster has the same name.
     """
     cluster_id = report.cluster_id if _shares_name(store, report.cluster) else None
-    days = [one.of_cluster(report.cluster) for one in list_days(store)]
-    if (ends := sum(len(one.ends) for one in days if not one.compacted)) > MOST_ENDS:
+    days = [day.of_cluster(report.cluster) for day in list_days(store)]
+    if (ends := sum(len(day.ends) for day in days if not day.compacted)) > MOST_ENDS:
         return Past(trouble=_MANY.format(ends=ends, cluster=report.cluster))
     differences = report.plan.differences if report.plan else ()
     if cluster_id is None and not any(row.is_drift for row in differences):
         newest = next(read_summaries(store), None)
-        dates = [one.date for one in days if one.date < report.finished[:10]]
+        dates = [day.date for day in days if day.date < report.finished[:10]]
         if all(newest and date <= newest.until for date in dates):
             return _read_days(store, newest, report.cluster)
     found = read_history(
@@ -111,8 +111,8 @@ def _list_changes(store: RunStore, report: Report) -> tuple[tuple[str, ...], ...
     None are read of a store with many runs, which would take too long for each report.
     """
     since = f"{datetime.fromisoformat(report.finished) - timedelta(days=CHANGED_DAYS):%Y-%m-%d}"
-    days = [one for one in list_days(store) if one.date >= since]
-    if report.cluster_id is None or sum(one.size for one in days) > MOST_CHANGED_BYTES:
+    days = [day for day in list_days(store) if day.date >= since]
+    if report.cluster_id is None or sum(day.size for day in days) > MOST_CHANGED_BYTES:
         return ()
     read = [read_day(day.of_cluster(report.cluster)) for day in days]
     tables = [table for day in read for table in day.tables]
@@ -124,12 +124,12 @@ def _list_changes(store: RunStore, report: Report) -> tuple[tuple[str, ...], ...
     holds = list_since(store, [report.cluster_id], since)
     changes = list_changes((row for row in own if row.revision == last[row.run, row.ended]), holds)
     newest = changes[: -MOST_CHANGES - 1 : -1]
-    return tuple(tuple(escape_text(span.text) for span in change_cells(one)) for one in newest)
+    return tuple(tuple(escape_text(span.text) for span in change_cells(event)) for event in newest)
 
 
 def _read_days(store: RunStore, newest: Summary | None, cluster: str) -> Past:
     rows = parquet.read_rows(DAYS, read_table(store, newest, DAYS))
-    days = [one for one in rows if one.cluster == cluster]
+    days = [row for row in rows if row.cluster == cluster]
     damaged = "; ".join(newest.damaged.values()) if newest else ""
     trouble = f"The history is not complete: {damaged}." if damaged else None
     return Past({}, tuple(days[-MOST_DAYS:]), trouble)

@@ -176,13 +176,14 @@ def _read_verification(folder: RunFolder) -> Verification | None:
 def _drop_after_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
     after = STAGES[STAGES.index("apply") + 1 :]
     return tuple(
-        StageResult(one.stage, StageStatus.NOT_RUN) if one.stage in after else one for one in stages
+        StageResult(stage.stage, StageStatus.NOT_RUN) if stage.stage in after else stage
+        for stage in stages
     )
 
 
 def _read_desired(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key, DesiredRow]:
     """Return the desired rows of the keys that are not verified."""
-    wrong = {one.id for one in verdicts}
+    wrong = {verdict.id for verdict in verdicts}
     rows = folder.read_rows(DESIRED) if wrong else ()
     return {row.id: row for row in rows if row.id in wrong}
 

@@ -75,7 +75,7 @@ def verify_cluster(
         skipped=skipped,
     )
     known = known_brokers(ledger.last(ledger_folder).table)
-    responder = min(brokers, key=lambda one: (not one.agrees, one.behind is None))
+    responder = min(brokers, key=lambda broker: (not broker.agrees, broker.behind is None))
     metadata, registered = add_absent_brokers(
         *(find_metadata(), cluster, run.policy, known),
         BOOTSTRAP if responder.bootstrap else responder.broker,
@@ -86,9 +86,9 @@ def verify_cluster(
     overtaken, lost = None, None
     if has_applied and stored:
         lost = why_lost(folder, ledger.read(ledger_folder), ledger_folder)
-        differing = {one.id for one in wrong_rows}
+        differing = {verdict.id for verdict in wrong_rows}
         verified = {row: value for row, value in targets.items() if row not in differing}
-        live = [one.id for one in cluster.brokers]
+        live = [broker.id for broker in cluster.brokers]
         overtaken = update_ledger(
             folder,
             ledger_folder,

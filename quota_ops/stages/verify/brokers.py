@@ -48,13 +48,13 @@ def query_brokers(
     until = monotonic() + seconds
     stored: dict[int, Stored] = {}
     results = {
-        one.id: BrokerResult(
-            *(one.id, one.address, 0, None),
-            bootstrap=one.id == BOOTSTRAP,
+        endpoint.id: BrokerResult(
+            *(endpoint.id, endpoint.address, 0, None),
+            bootstrap=endpoint.id == BOOTSTRAP,
             compared=len(targets),
             left=skipped,
         )
-        for one in cluster.endpoints
+        for endpoint in cluster.endpoints
     }
     wait = FIRST_WAIT
     while True:
@@ -133,14 +133,14 @@ def raise_unless_agreed(
     verifies again.
     """
     unreachable = [
-        f"{one.named} {one.error}" if one.absent else one.error
-        for one in brokers
-        if one.error is not None
+        f"{broker.named} {broker.error}" if broker.absent else broker.error
+        for broker in brokers
+        if broker.error is not None
     ]
     differing = [
-        f"{one.named} differs from Git in {counted(one.behind, 'key')}"
-        for one in brokers
-        if one.behind
+        f"{broker.named} differs from Git in {counted(broker.behind, 'key')}"
+        for broker in brokers
+        if broker.behind
     ]
     if not (unreachable or differing):
         return
@@ -153,7 +153,7 @@ def raise_unless_agreed(
         are = plural(len(wrong_rows), "row differs", "rows differ")
         remedy = f"{len(wrong_rows):,} {are} from Git.{late_writes}"
     else:
-        has_unreachable = any(one.error and not one.absent for one in brokers)
+        has_unreachable = any(broker.error and not broker.absent for broker in brokers)
         what = (
             f"Verify again when it responds: {retry}\n  {ONLY_BOOTSTRAP}"
             if has_unreachable
@@ -167,6 +167,6 @@ def raise_unless_agreed(
 def _describe_trouble(brokers: Sequence[BrokerResult]) -> str:
     if brokers[0].bootstrap:
         return "the bootstrap address does not store the desired values"
-    if all(one.agrees or one.absent for one in brokers):
+    if all(broker.agrees or broker.absent for broker in brokers):
         return "not every broker could be queried"
     return "not every broker stores the desired values"

@@ -34,7 +34,9 @@ class AppliedRun(NamedTuple):
     def last_written(self) -> str | None:
         """The entity of the last write that the controller accepted."""
         outcomes = reversed(self.outcomes)
-        return next((one.entity for one in outcomes if one.status is Status.ACCEPTED), None)
+        return next(
+            (outcome.entity for outcome in outcomes if outcome.status is Status.ACCEPTED), None
+        )
 
 
 def update_ledger(

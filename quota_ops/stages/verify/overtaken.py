@@ -40,11 +40,18 @@ def _find_own_values(
 ) -> list[Key]:
     """Return the managed rows of which a broker stores this run's value, and no later run's."""
     number = run.about.sequence or 0
-    written = {Key(one.entity, key) for one in run.outcomes if one.was_written for key in one.keys}
+    written = {
+        Key(outcome.entity, key)
+        for outcome in run.outcomes
+        if outcome.was_written
+        for key in outcome.keys
+    }
     written |= find_open(run.outcomes)
     noted = [(row.sequence or 0, row) for row in known if row.state != CLEARED]
     written &= {row.id for _, row in noted}  # a row that was released is left alone
-    later = {row.id: row.value for of, row in sorted(noted, key=lambda one: one[0]) if of > number}
+    later = {
+        row.id: row.value for of, row in sorted(noted, key=lambda pair: pair[0]) if of > number
+    }
     return [
         row.id
         for row in run.differences
