@@ -19,18 +19,15 @@ def describe_result(stage: str, folder: "RunFolder") -> str:
     from quota_ops.report.sentences import validated_words
     from quota_ops.report.summary import summarize
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_files import APPLIED
+    from quota_ops.store.run_state import RunState
 
     if stage == "describe":
         cluster = folder.about().cluster
         return f"{cluster} stores {counted(folder.count(ACTUAL), 'quota')}."
     if stage == "apply":
-        outcomes = folder.outcomes(APPLIED)
-        written, every = (
-            sum(len(outcome.keys) for outcome in some)
-            for some in ([outcome for outcome in outcomes if outcome.was_written], outcomes)
-        )
-        return f"{written:,} of {counted(every, 'change')} written."
+        state = RunState(folder)
+        every = sum(len(outcome.keys) for outcome in state.outcomes)
+        return f"{len(state.written):,} of {counted(every, 'change')} written."
     report = read_report(folder)
     return validated_words(report) if stage == "validate" else summarize(report).sentence
 

@@ -7,9 +7,10 @@ from quota_ops.cli.approval import ApprovalOptions
 from quota_ops.model.errors import InvalidInput
 from quota_ops.runs.chain import RESUMED
 from quota_ops.store.retention import refuse_pruned
-from quota_ops.store.run_files import APPLIED, BATCH, PLAN, REPORT
+from quota_ops.store.run_files import PLAN, REPORT
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_names import find_run
+from quota_ops.store.run_state import RunState
 from quota_ops.store.run_store import find_run_store
 
 
@@ -32,7 +33,7 @@ def open_unwritten_run(named: str, run_store: str | None, stage: str) -> RunFold
 
 def refuse_written(folder: RunFolder, stage: str) -> None:
     """Raise InvalidInput if the run wrote: `stage` would start it over."""
-    if folder.has(APPLIED) or folder.has(BATCH.of(1)):
+    if RunState(folder).has_sent:
         raise InvalidInput(
             f"{folder.place} is a run that wrote: {stage} would replace files that its report and "
             "rollback need",

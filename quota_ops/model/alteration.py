@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import isfinite
@@ -10,9 +10,8 @@ from typing import Any
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import Outcome
 from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
-from quota_ops.model.rows import BatchRow, Key
+from quota_ops.model.rows import BatchRow
 from quota_ops.model.snapshot import EXAMPLE, numbered_rows
 from quota_ops.model.specification import require_text
 
@@ -33,16 +32,6 @@ def group_alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
     return tuple(
         Alteration(Entity.parse(entity), tuple((row.key, row.after) for row in group))
         for entity, group in groupby(rows, key=lambda row: row.entity)
-    )
-
-
-def count_altered(keys: Collection[Key], outcomes: Iterable[Outcome]) -> int:
-    """Return how many of these rows the broker accepted."""
-    return sum(
-        (outcome.entity, key) in keys
-        for outcome in outcomes
-        if outcome.was_written
-        for key in outcome.keys
     )
 
 

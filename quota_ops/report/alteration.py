@@ -7,7 +7,6 @@ from typing import Any
 from quota_ops.desired.export.one_off import OneOff
 from quota_ops.findings.cluster_rules import find_unknown_users
 from quota_ops.findings.entity_rules import check_limit, check_names
-from quota_ops.model.alteration import count_altered
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.effect import Effect
 from quota_ops.model.entity import Entity
@@ -51,6 +50,13 @@ class AlterReport:
     sent: bool
     effects: Mapping[Key, Effect]
     facts: ClusterFacts | None = None
+
+    def count_altered(self) -> int:
+        """Return how many keys got another value."""
+        written = (outcome for outcome in self.outcomes if outcome.was_written)
+        return sum(
+            (outcome.entity, key) in self.changing for outcome in written for key in outcome.keys
+        )
 
 
 def alter_screen(report: AlterReport) -> Screen:
@@ -108,7 +114,7 @@ def alter_json(report: AlterReport) -> dict[str, Any]:
     return {
         "run": report.run,
         "sent": report.sent,
-        "changed": count_altered(report.changing, report.outcomes) if report.sent else 0,
+        "changed": report.count_altered() if report.sent else 0,
         "standstill": report.standstill,
         "changes": changes,
         "guards": [asdict(guard) for guard in report.guards],
@@ -120,7 +126,7 @@ def _outcome_words(report: AlterReport) -> str:
     """Return the outcome of an alter that was sent, for its heading."""
     if not report.changing:
         return "nothing changed, the cluster already stored these values"
-    if count_altered(report.changing, report.outcomes):
+    if report.count_altered():
         return "altered"
     is_unknown = any(outcome.may_be_written for outcome in report.outcomes)
     return "unknown whether altered" if is_unknown else "not altered"

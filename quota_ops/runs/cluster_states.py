@@ -9,8 +9,8 @@ from quota_ops.report.metrics import ClusterState, read_state
 from quota_ops.sql.history import read_history
 from quota_ops.store.history import Day, list_days, read_day
 from quota_ops.store.newest_reports import read_newest_reports
-from quota_ops.store.run_marks import list_cut_off
 from quota_ops.store.run_names import read_number
+from quota_ops.store.run_state import list_cut_off
 from quota_ops.store.run_store import RunStore, safe_name
 
 _LOOK_BACK = timedelta(days=30)

@@ -7,11 +7,11 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.progress import ConcurrentWrite
-from quota_ops.model.report import Life, StageStatus
-from quota_ops.store.attempt import outcomes_so_far
+from quota_ops.model.report import Life
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import find_liveness, find_marked_runs, format_deadline
+from quota_ops.store.run_marks import find_marked_runs, format_deadline
+from quota_ops.store.run_state import RunState
 
 _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
 """The outcomes of entities whose request is not sent yet, or has no response yet."""
@@ -37,13 +37,13 @@ def find_concurrent_writes(
 def _find_writes(
     run: RunFolder, name: str, accepts: Callable[[Entity], bool]
 ) -> Iterator[ConcurrentWrite]:
-    alive = find_liveness(run.place)
-    if alive is Life.GONE or run.stage_result("apply").status is not StageStatus.NOT_ENDED:
+    state = RunState(run)
+    if state.life in {None, Life.GONE}:
         return
-    until = format_deadline(run.place) if alive is Life.UNKNOWN else None
-    for entity, is_sent in _find_open(outcomes_so_far(run)).items():
+    until = format_deadline(run.place) if state.life is Life.UNKNOWN else None
+    for entity, is_sent in _find_open(state.outcomes).items():
         if accepts(Entity.parse(entity)):
-            yield ConcurrentWrite(name, entity, is_sent and alive is Life.RUNNING, until)
+            yield ConcurrentWrite(name, entity, is_sent and state.life is Life.RUNNING, until)
 
 
 def _find_open(outcomes: Iterable[Outcome]) -> dict[str, bool]:

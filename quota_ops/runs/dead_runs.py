@@ -13,8 +13,7 @@ from quota_ops.model.stored import to_json
 from quota_ops.model.verification import Settlement
 from quota_ops.report.audit_command import Verb
 from quota_ops.runs.command_record import record_command_end
-from quota_ops.stages.verify.record import compute_applied_digest, follow_applied
-from quota_ops.store.attempt import outcomes_so_far
+from quota_ops.stages.verify.record import follow_applied
 from quota_ops.store.json_text import json_text
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import ALTER, APPLIED, SETTLING
@@ -22,13 +21,12 @@ from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import (
     find_liveness,
     find_marked_runs,
-    is_cut_off,
     is_marked,
     is_overdue,
     is_unsettled,
-    is_writing,
     unmark,
 )
+from quota_ops.store.run_state import RunState
 from quota_ops.store.run_store import store_of
 
 
@@ -58,7 +56,7 @@ def settle_dead_runs(
 def _is_dead(run: RunFolder) -> bool:
     if is_unsettled(run.place):
         return find_liveness(run.place) is not Life.RUNNING
-    return is_cut_off(run)
+    return RunState(run).is_cut_off
 
 
 def _claim_settlement(run: RunFolder, by: Place, runs: Place, stored: Stored) -> bool:
@@ -80,8 +78,7 @@ def _claim_settlement(run: RunFolder, by: Place, runs: Place, stored: Stored) ->
 
 
 def _list_unknown(run: RunFolder) -> Iterator[Outcome]:
-    outcomes = outcomes_so_far(run) if is_writing(run) else run.outcomes(APPLIED)
-    return (outcome for outcome in outcomes if outcome.status is Status.UNKNOWN)
+    return (row for row in RunState(run).outcomes if row.status is Status.UNKNOWN)
 
 
 def _is_at_work(run: Place) -> bool:
@@ -92,12 +89,13 @@ def _is_at_work(run: Place) -> bool:
 def _settle(
     run: RunFolder, by: str, stored: Stored, find_audit: Callable[[str], Connection]
 ) -> None:
-    if is_writing(run):
-        _write_settled(run, outcomes_so_far(run), stored, by)
+    state = RunState(run)
+    if state.is_writing:
+        _write_settled(run, state.outcomes, stored, by)
         why = f"it ended without recording how; run {by} recorded its end"
         run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))
     else:
-        _settle_ended(run, by, stored)
+        _settle_ended(state, by, stored)
     if run.has(ALTER):
         record_command_end(run, Verb.ALTER, find_audit)
     else:
@@ -107,14 +105,13 @@ def _settle(
     unmark(run.place)
 
 
-def _settle_ended(run: RunFolder, by: str, stored: Stored) -> None:
-    outcomes, before = run.outcomes(APPLIED), compute_applied_digest(run)
-    if any(outcome.status is Status.UNKNOWN for outcome in outcomes):
-        _write_settled(run, outcomes, stored, by)
+def _settle_ended(state: RunState, by: str, stored: Stored) -> None:
+    run, before = state.folder, state.applied_digest
+    if any(outcome.status is Status.UNKNOWN for outcome in state.outcomes):
+        _write_settled(run, state.outcomes, stored, by)
         follow_applied(run, before)
-        ended = run.stage_result("apply")
-        why = f"{ended.message or ''}\nRun {by} looked for the unknown rows.".lstrip()
-        run.keep_end(ended._replace(message=why))
+        why = f"{state.apply.message or ''}\nRun {by} looked for the unknown rows.".lstrip()
+        run.keep_end(state.apply._replace(message=why))
 
 
 def _write_settled(run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored, by: str) -> None:

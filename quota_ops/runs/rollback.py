@@ -11,18 +11,18 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import same
-from quota_ops.model.report import Life, StageStatus
+from quota_ops.model.report import Life
 from quota_ops.model.rollback import Rollback, Undone
-from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow
+from quota_ops.model.rows import BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.stored import from_json
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.stages.diff import find_differences
-from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.store import ledger
-from quota_ops.store.run_files import ALTER, APPLIED, PLAN, ROLLBACK
+from quota_ops.store.run_files import ALTER, PLAN, ROLLBACK
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import find_liveness, format_deadline
+from quota_ops.store.run_marks import format_deadline
 from quota_ops.store.run_names import find_last_planned_write
+from quota_ops.store.run_state import RunState
 from quota_ops.store.run_store import RunStore
 
 
@@ -52,13 +52,13 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
 
 
 def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason: str) -> Rollback:
-    about = earlier.about()
-    if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
+    about, state = earlier.about(), RunState(earlier)
+    if state.life is not None:
         raise Refused(
-            f"run {about.run} has not recorded its end", _explain_wait(earlier, about.cluster)
+            f"run {about.run} has not recorded its end", _explain_wait(state, about.cluster)
         )
     plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
-    rows = tuple(_find_changed_rows(earlier, plan, known)) if plan else ()
+    rows = tuple(_find_changed_rows(state, plan, known)) if plan else ()
     if plan is None or not rows:
         raise Refused(
             f"run {about.run} wrote no changes of a plan, so there is nothing to roll back",
@@ -90,15 +90,15 @@ def _refuse_alter(store: RunStore, earlier: RunFolder) -> Refused:
     )
 
 
-def _explain_wait(earlier: RunFolder, cluster: str) -> str:
+def _explain_wait(state: RunState, cluster: str) -> str:
     """Return what to do until a run that has not recorded its end can be rolled back."""
     settle = f"the next run settles it: quota-ops reconcile {cluster}. Then roll back."
-    match find_liveness(earlier.place):
+    match state.life:
         case Life.RUNNING:
             return "It is running: wait until it has ended."
         case Life.GONE:
             return f"Its process has ended: {settle}"
-    until = format_deadline(earlier.place)
+    until = format_deadline(state.folder.place)
     return f"Its process cannot be seen here, so it counts as running until {until}. Then {settle}"
 
 
@@ -134,21 +134,13 @@ def _desired_rows(cluster_id: str, rollback: Rollback) -> Iterator[DesiredRow]:
             )
 
 
-def _find_changed_rows(
-    earlier: RunFolder, plan: Plan, known: Iterable[LedgerRow]
-) -> Iterator[Undone]:
+def _find_changed_rows(state: RunState, plan: Plan, known: Iterable[LedgerRow]) -> Iterator[Undone]:
     """Yield the rows that a run wrote or may have written, and whether they were verified since.
 
     A later run may have verified rows of a run that died before it read them back.
     """
-    outcomes = {
-        Key(outcome.entity, key): outcome
-        for outcome in earlier.outcomes(APPLIED)
-        for key in outcome.keys
-    }
-    written = {key for key, outcome in outcomes.items() if outcome.was_written}
-    unknown = {key for key, outcome in outcomes.items() if outcome.may_be_written}
-    verified = find_verified(earlier, written, compute_applied_digest(earlier))
+    written, unknown = state.written, state.unknown
+    verified = state.find_verified(written)
     known = tuple(known)
     states = {row.id: row.value for row in known if row.state == ledger_edits.VERIFIED}
     current = ledger_edits.find_current(known)

@@ -11,7 +11,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.text import counted
 from quota_ops.store.place import Place
-from quota_ops.store.run_files import ABOUT, ALTER, APPLIED, BATCH
+from quota_ops.store.run_files import ABOUT, APPLIED, BATCH
 from quota_ops.store.run_folder import RunFolder
 
 Batches = Mapping[int, Sequence[BatchRow]]
@@ -165,18 +165,3 @@ def _combine(earlier: Outcome, now: Outcome) -> Outcome:
 
 
 _SENT = frozenset({Status.ACCEPTED, Status.UNKNOWN})
-
-
-def outcomes_so_far(folder: RunFolder) -> tuple[Outcome, ...]:
-    """Return the outcomes of a run whose apply has not ended; InvalidInput if one is damaged.
-
-    A batch without outcomes was not sent. An alter, which has no batches, has them in one file.
-    """
-    if folder.has(ALTER):
-        return folder.outcomes(APPLIED)
-    return tuple(
-        outcome
-        for number, rows in folder.batches().items()
-        for outcome in folder.outcomes(BATCH.of(number))
-        or build_outcomes(number, rows, Status.NOT_SENT, None)
-    )

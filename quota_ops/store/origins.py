@@ -12,13 +12,14 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit, same
 from quota_ops.model.report import UNKNOWN, Origin
-from quota_ops.model.rows import Key
+from quota_ops.model.rows import Key, Targets
 from quota_ops.model.run import LedgerEdit, OriginOfRows, Origins
 from quota_ops.model.tables import ACTUAL
 from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import ADOPTED, ALTER, APPLIED, DESCRIBED, ORIGINS, POLICY, RELEASED
+from quota_ops.store.run_files import ADOPTED, DESCRIBED, ORIGINS, POLICY, RELEASED
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import newest_runs
+from quota_ops.store.run_state import RunState
 from quota_ops.store.run_store import RunStore
 
 LOOKED_AT = 100
@@ -130,16 +131,10 @@ class _Search:
 
     def _use_writes(self, run: RunFolder) -> None:
         """Use the writes of a run that the cluster accepted."""
-        outcomes = run.outcomes(APPLIED)
-        accepted = {
-            Key(outcome.entity, key)
-            for outcome in outcomes
-            if outcome.was_written
-            for key in outcome.keys
-        }
-        if not (keys := self.left.keys() & accepted):
+        state = RunState(run)
+        if not (keys := self.left.keys() & state.written):
             return
-        who, written = _writes(run)
+        who, written = _writes(state)
         started = run.about().started
         for key in keys & written.keys():
             after = self.changed.get(key, started)
@@ -195,13 +190,12 @@ def _is_of_snapshot(run: RunFolder) -> bool:
     return (described := run.find(DESCRIBED)) is not None and described.snapshot is not None
 
 
-def _writes(run: RunFolder) -> tuple[str, dict[Key, float | None]]:
+def _writes(state: RunState) -> tuple[str, Targets]:
     """Return the author of a run's writes, and the values to write; None clears a key."""
-    alter = run.find(ALTER)
+    run, alter = state.folder, state.alter
     if alter is None:
         return _named(run), {row.id: row.target for row in run.differences()}
-    values = {key: value for key, value in alter.targets.items() if key in alter.changing}
-    return f"{alter.by} with alter in {_named(run)}", values
+    return f"{alter.by} with alter in {_named(run)}", alter.targets
 
 
 def _seen(run: RunFolder) -> dict[Key, float]:

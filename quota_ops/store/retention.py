@@ -8,7 +8,7 @@ no run recorded.
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
 
@@ -26,7 +26,6 @@ from quota_ops.store.run_files import (
     ABOUT,
     ADOPTED,
     ALTER,
-    APPLIED,
     APPROVAL,
     PLAN,
     PRUNED,
@@ -40,6 +39,7 @@ from quota_ops.store.run_files import (
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_list import summarize_run
 from quota_ops.store.run_names import latest_first
+from quota_ops.store.run_state import RunState
 from quota_ops.store.run_store import RunStore
 
 
@@ -158,11 +158,11 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
 def _only_read(folder: RunFolder) -> bool:
     """Return whether a run compared or planned without an error, and left no record of its own."""
     names = set(folder.place.list())
-    wrote = any(name.startswith(("end-", "batch-")) for name in names)
-    if wrote or names & {*_RUN_RECORDS, APPLIED}:
+    state = RunState(replace(folder, names=frozenset(names)))
+    if state.has_sent or any(name.startswith("end-") for name in names) or names & _RUN_RECORDS:
         return False
     try:
-        ends = {folder.stage_result(stage).status for stage in STAGES}
+        ends = {state.stage(stage).status for stage in STAGES}
     except InvalidInput:
         return False
     return ends <= _READ_ENDS and not names.isdisjoint({REPORT, PLAN, DIFFERENCES.file})
@@ -235,7 +235,7 @@ def _unsettled_runs(store: RunStore) -> frozenset[str]:
 
 def _is_verified(folder: RunFolder) -> bool:
     try:
-        return folder.stage_result("verify").status is StageStatus.DONE
+        return RunState(folder).stage("verify").status is StageStatus.DONE
     except InvalidInput:
         return False
 

@@ -13,11 +13,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.report import Life, StageStatus
+from quota_ops.model.report import Life
 from quota_ops.store.place import Place
 from quota_ops.store.process import Process, has_ended
 from quota_ops.store.run_files import ABOUT
-from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.written_by import stamp
 
 GRACE = timedelta(hours=1)
@@ -87,30 +86,6 @@ def find_liveness(run: Place) -> Life:
     if is_seen or has_ended(mark.get("process")) or is_overdue(run):
         return Life.GONE
     return Life.UNKNOWN
-
-
-def is_cut_off(run: RunFolder) -> bool:
-    """Return whether a run died before it recorded how its writes ended.
-
-    A run that ended with unknown rows has recorded that.
-    """
-    alive = find_liveness(run.place)
-    if alive is Life.RUNNING or is_unsettled(run.place):
-        return False
-    return is_overdue(run.place) or (alive is Life.GONE and is_writing(run))
-
-
-def is_writing(run: RunFolder) -> bool:
-    """Return whether a run has begun to write and not recorded the end; it may have died since."""
-    with suppress(InvalidInput):
-        return run.stage_result("apply").status is StageStatus.NOT_ENDED
-    return False
-
-
-def list_cut_off(root: Place) -> Iterator[RunFolder]:
-    """Yield the runs of all clusters of a store that `is_cut_off`; raises as `Place.walk`."""
-    runs = (RunFolder((root / "runs").below(leaf.path)) for leaf in (root / "at_work").walk())
-    yield from filter(is_cut_off, runs)
 
 
 def format_deadline(run: Place) -> str | None:

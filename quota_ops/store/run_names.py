@@ -7,18 +7,17 @@ from contextlib import suppress
 from itertools import groupby, islice
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import Status
 from quota_ops.model.text import counted
 from quota_ops.store.place import Place
-from quota_ops.store.run_files import ABOUT, ALTER, APPLIED, BATCH
+from quota_ops.store.run_files import ABOUT, ALTER
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import AT_ONCE, runs_latest_first
+from quota_ops.store.run_state import RunState
 from quota_ops.store.run_store import RunStore, open_place
 
 LAST = "last"
 _ADDRESS = re.compile(r"/|~|\.\.?/|[a-z0-9]+://")
 _LIST = "List the runs: quota-ops runs"
-_MAY_HAVE_WRITTEN = {Status.ACCEPTED, Status.UNKNOWN}
 
 
 def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFolder:
@@ -172,11 +171,6 @@ def read_number(path: Place) -> int:
 
 def _has_written(path: Place) -> bool:
     """Return whether a run changed its cluster or may have; a damaged one may have."""
-    folder = RunFolder(path)
-    if not folder.has(APPLIED):
-        return folder.has(BATCH.of(1))
     with suppress(InvalidInput):
-        if (alter := folder.find(ALTER)) and not alter.changing:
-            return False
-        return any(outcome.status in _MAY_HAVE_WRITTEN for outcome in folder.outcomes(APPLIED))
+        return RunState(RunFolder(path)).may_have_written
     return True

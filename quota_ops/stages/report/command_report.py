@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from quota_ops.model.alteration import count_altered
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.outcome import Status
 from quota_ops.model.report import Record, StageStatus
@@ -11,6 +10,7 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.ownership import released_words
 from quota_ops.store.run_files import ADOPTED, ALTER, APPLIED, RELEASED, VALIDATED
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_state import RunState
 
 _REFUSED = "the broker rejects {} of {}"
 _ACCEPTED = "the broker would accept all of it"
@@ -44,21 +44,19 @@ def _describe_guards(guards: Sequence[GuardFinding]) -> str:
 
 def _altered(folder: RunFolder, by: str) -> Record:
     cluster, changing = folder.about().cluster, folder.read(ALTER).changing
+    state = RunState(folder)
     if folder.has(APPLIED):
         if not changing:
             stores = f"{cluster} already stored these values"
             return Record("Not altered", f"there was nothing to change{by}: {stores}")
-        outcomes = folder.outcomes(APPLIED)
-        keys = count_altered(changing, outcomes)
-        unknown = sum(len(outcome.keys) for outcome in outcomes if outcome.may_be_written)
+        keys, unknown = len(state.written), len(state.unknown)
         were = plural(len(changing), "was", "were")
         may = f", {unknown:,} may have been" if unknown else ""
         words = f"{keys:,} of {counted(len(changing), 'change')} on {cluster} {were} written"
         return Record("Altered" if keys else _UNALTERED[bool(unknown)], f"{words}{may}{by}")
-    validated = folder.outcomes(VALIDATED)
+    validated = state.read_outcomes(VALIDATED)
     refused = sum(outcome.status is not Status.ACCEPTED for outcome in validated)
-    stopped = folder.stage_result("apply").status is StageStatus.REFUSED
-    why = _ACCEPTED if stopped else _ONLY_VALIDATED
+    why = _ACCEPTED if state.apply.status is StageStatus.REFUSED else _ONLY_VALIDATED
     if refused:
         why = _REFUSED.format(refused, counted(len(validated), "entity"))
     return Record("Not altered", f"nothing was written on {cluster}{by}: {why}")

@@ -8,14 +8,14 @@ from pathlib import Path
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
-from quota_ops.model.report import StageStatus
 from quota_ops.model.run import Audited
 from quota_ops.report.audit import Json, messages
 from quota_ops.store.json_text import json_text
 from quota_ops.store.numbered_files import create_next
-from quota_ops.store.run_files import APPLIED, AUDITED, END
+from quota_ops.store.run_files import AUDITED, END
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import mark_unsettled, unmark
+from quota_ops.store.run_state import RunState
 
 TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
 CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
@@ -49,10 +49,9 @@ def record_end(
     )
     record |= {"end": number}
     with suppress(InvalidInput):  # a damaged file keeps its mark: the run does not count as ended
-        if folder.stage_result("apply").status is not StageStatus.NOT_ENDED:
-            is_known = all(
-                outcome.status is not Status.UNKNOWN for outcome in folder.outcomes(APPLIED)
-            )
+        state = RunState(folder)
+        if not state.is_writing:
+            is_known = all(row.status is not Status.UNKNOWN for row in state.outcomes)
             (unmark if is_known else mark_unsettled)(folder.place)
     topic = os.environ.get(TOPIC)
     if not topic:

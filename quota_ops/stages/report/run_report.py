@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Outcome
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import PROTECTED
 from quota_ops.model.report import (
@@ -18,18 +18,14 @@ from quota_ops.model.report import (
     Report,
     StageResult,
     StageStatus,
-    has_not_ended,
 )
 from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.run import Outcomes, Verification
-from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
+from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
 from quota_ops.model.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.earlier_runs import read_owner_changes
 from quota_ops.stages.plan.effects import read_effects
 from quota_ops.stages.report.command_report import read_record
-from quota_ops.stages.verify.record import compute_applied_digest
-from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.origins import read_origins
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import (
@@ -51,9 +47,11 @@ from quota_ops.store.run_files import (
     VALIDATED,
     VERIFICATION,
     RunFile,
+    find_run_file,
 )
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import find_liveness, format_deadline
+from quota_ops.store.run_state import RunState
 
 Part = TypeVar("Part")
 
@@ -70,25 +68,15 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     """
     about = folder.about()
     parts = _Parts(folder)
-    policy = parts.read_file("check", POLICY)
-    described = parts.read_file("describe", DESCRIBED)
-    plan = parts.read("plan", PLAN, lambda: folder.plan()[0])
+    policy = parts.find(POLICY)
+    described = parts.find(DESCRIBED)
+    plan = parts.read(PLAN, lambda: folder.plan()[0])
     if plan is None and not (folder.has(PLAN) or folder.has(VERIFICATION)):
-        plan = parts.read("diff", DIFFERENCES.file, lambda: assemble_plan(folder))
-    verification = parts.read(
-        "verify",
-        VERIFICATION,
-        lambda: _read_verification(folder),
-    )
-    stages = tuple(parts.read_stage(stage) for stage in STAGES[:-1])
-    validated, applied = (
-        parts.read_outcomes("validate", VALIDATED),
-        parts.read_outcomes("apply", APPLIED),
-    )
-    ended = not has_not_ended(stages)
-    if not ended:  # artifacts of later stages are from an earlier attempt
-        verification = None
-        applied = parts.read("apply", BATCHES.file, lambda: outcomes_so_far(folder)) or applied
+        plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
+    stages = tuple(parts.stage(stage) for stage in STAGES[:-1])
+    ended, verification, applied = not parts.is_writing, parts.verification, parts.outcomes
+    if not ended or (verification and verification.earlier):
+        verification = None  # what later stages left is from an earlier attempt
     brokers, verdicts = (verification.brokers, verification.verdicts) if verification else ((), ())
     return Report(
         cluster=about.cluster,
@@ -99,32 +87,31 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         finished=iso_utc(),
         stages=tuple(map(parts.mark_damaged, stages)) if ended else _drop_after_apply(stages),
         plan=plan,
-        validated=validated,
+        validated=parts.read_outcomes(VALIDATED),
         applied=applied,
         brokers=brokers,
         verdicts=verdicts,
         verified=verification.verified if verification else 0,
         versions=versions,
         writes=bool(applied) or folder.has(APPLIED),
-        facts=parts.read_file("describe", FACTS),
-        audit=audited.failure if (audited := parts.read_file("report", AUDITED)) else None,
-        metadata=parts.read_file("describe", METADATA),
-        rollback=parts.read_file("diff", ROLLBACK),
-        decisions=parts.read("apply", APPROVAL, folder.decisions) or (),
-        findings=parts.read("plan", FINDINGS, folder.findings) or (),
-        declared=parts.read("check", DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
-        origins=parts.read("plan", ORIGINS, lambda: read_origins(folder)) or {},
-        overrides=parts.read("diff", OVERRIDES.file, folder.overrides),
-        has_protected=parts.read("diff", DIFFERENCES.file, lambda: _has_protected(folder)) or False,
-        effects=parts.read("plan", EFFECTS, lambda: read_effects(folder)) or {},
-        clients=parts.read_file("plan", CLIENT_COUNTS),
-        held=()
-        if plan
-        else parts.read("describe", HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
+        facts=parts.find(FACTS),
+        audit=audited.failure if (audited := parts.find(AUDITED)) else None,
+        metadata=parts.find(METADATA),
+        rollback=parts.read(ROLLBACK, partial(folder.read, ROLLBACK), stage="diff"),
+        decisions=parts.read(APPROVAL, folder.decisions, stage="apply") or (),
+        findings=parts.read(FINDINGS, folder.findings) or (),
+        declared=parts.read(DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
+        origins=parts.read(ORIGINS, lambda: read_origins(folder)) or {},
+        overrides=parts.read(OVERRIDES.file, folder.overrides),
+        has_protected=parts.read(DIFFERENCES.file, lambda: _has_protected(folder)) or False,
+        effects=parts.read(EFFECTS, lambda: read_effects(folder)) or {},
+        clients=parts.find(CLIENT_COUNTS),
+        held=() if plan else parts.read(HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
         clock_lead=described.clock_lead if described else 0.0,
-        past=parts.read_file("report", PAST),
-        life=None if ended else find_liveness(folder.place),
-        owner_changes=parts.read("plan", LEDGER.file, lambda: read_owner_changes(folder)) or (),
+        past=parts.find(PAST),
+        life=parts.life,
+        owner_changes=parts.read(LEDGER.file, partial(read_owner_changes, folder), stage="plan")
+        or (),
         record=parts.read_record(),
         repository=_find_repository(policy),
         path=about.path,
@@ -166,13 +153,6 @@ def _find_last(folder: RunFolder, files: Iterable[RunFile[Any]]) -> str | None:
     return max(times, default=None)
 
 
-def _read_verification(folder: RunFolder) -> Verification | None:
-    """Return the result of the last verify; None if it failed, or apply has run again since."""
-    found = folder.read(VERIFICATION)
-    is_current = found.applied in {None, compute_applied_digest(folder)}
-    return found if is_current and not found.earlier else None
-
-
 def _drop_after_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
     after = STAGES[STAGES.index("apply") + 1 :]
     return tuple(
@@ -188,44 +168,36 @@ def _read_desired(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key
     return {row.id: row for row in rows if row.id in wrong}
 
 
-class _Parts:
+class _Parts(RunState):
     """Reads the artifacts of a run, and records which stages have a damaged one."""
 
     def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
+        super().__init__(folder)
         self._damaged: dict[str, str] = {}
 
-    def read(self, stage: str, name: str, read: Callable[[], Part]) -> Part | None:
-        """Read one artifact of a stage; None when it is missing or damaged."""
-        if not self._folder.has(name):
-            return None
+    def read(self, name: str, read: Callable[[], Part], *, stage: str | None = None) -> Part | None:
+        """Read an artifact; None when it is missing or damaged, which fails its `stage`."""
         try:
-            return read()
+            return super().read(name, read)
         except InvalidInput as error:
-            self._damaged[stage] = error.message
+            file = find_run_file(name)
+            self._damaged[stage or (file.stage if file else "")] = error.message
             return None
-
-    def read_file(self, stage: str, file: RunFile[Part]) -> Part | None:
-        """Read a file of a stage; None when it is missing or damaged."""
-        return self.read(stage, file, lambda: self._folder.read(file))
 
     def read_record(self) -> Record | None:
         """Read the result of a run without a plan; None for any other run, or a damaged one."""
         try:
-            return read_record(self._folder)
+            return read_record(self.folder)
         except (InvalidInput, AttributeError, TypeError):  # `show` reports the artifact
             return None
 
-    def read_outcomes(self, stage: str, name: RunFile[Outcomes]) -> tuple[Outcome, ...]:
-        """Read the outcomes of a stage; empty when they are missing or damaged."""
-        return self.read(stage, name, lambda: self._folder.outcomes(name)) or ()
-
-    def read_stage(self, stage: str) -> StageResult:
+    def stage(self, name: str) -> StageResult:
         """Return the result of a stage, marked as failed if an artifact of it was damaged."""
-        result = self.read(stage, STAGE.of(stage), lambda: self._folder.stage_result(stage))
-        result = result or StageResult(stage, StageStatus.NOT_RUN)
+        result = self.read(
+            STAGE.of(name), partial(self.folder.stage_result, name), stage=name
+        ) or StageResult(name, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
-            result = result._replace(message=_explain_open_end(self._folder.place))
+            result = result._replace(message=_explain_open_end(self.folder.place))
         return self.mark_damaged(result)
 
     def mark_damaged(self, result: StageResult) -> StageResult:

@@ -19,13 +19,13 @@ from quota_ops.stages.verify.brokers import (
 from quota_ops.stages.verify.earlier_values import describe_late_writes, refuse_returned
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
-from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.stages.verify.targets import find_targets
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import APPLIED, METADATA, PLAN, VERIFICATION
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_state import RunState
 from quota_ops.store.succession import why_lost, why_overtaken
 
 
@@ -62,7 +62,8 @@ def verify_cluster(
     targets, skipped = find_targets(
         run.desired, run.differences, held, find_unwritten(run.outcomes)
     )
-    digest = compute_applied_digest(folder)
+    state = RunState(folder)
+    digest = state.applied_digest
     find_metadata = cluster.start_metadata_query()
 
     def is_overtaken() -> bool:
@@ -94,7 +95,7 @@ def verify_cluster(
             ledger_folder,
             run,
             verified,
-            verified_before=find_verified(folder, verified.keys(), digest),
+            verified_before=state.find_verified(frozenset(verified)),
             stored=stored,
             brokers=known.after(run.about.run, live, registered, metadata.absent),
             lost=lost,

@@ -3,32 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from hashlib import sha256
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.rows import Keys
-from quota_ops.store.run_files import APPLIED, VERIFICATION
+from quota_ops.store.run_files import VERIFICATION
 from quota_ops.store.run_folder import RunFolder
-
-
-def find_verified(folder: RunFolder, rows: Keys, digest: str | None) -> Keys:
-    """Return the rows that had the desired value when this run was verified after apply ended.
-
-    `digest` is that of the current applied.json. Raises InvalidInput for a damaged file.
-    """
-    if not rows or not folder.has(VERIFICATION):
-        return frozenset()
-    verification = folder.read(VERIFICATION)
-    if verification.applied not in {None, digest}:
-        return frozenset()
-    return rows - {row.id for row in verification.verdicts}
+from quota_ops.store.run_state import digest_applied
 
 
 @contextmanager
 def mark_superseded(folder: RunFolder) -> Iterator[None]:
     """Mark verification.json as superseded when the block fails and does not replace it.
 
-    `find_verified` still uses its verdicts; a report omits them.
+    `RunState.find_verified` still uses its verdicts; a report omits them.
     """
     before = _content(folder)
     try:
@@ -50,10 +36,4 @@ def follow_applied(folder: RunFolder, before: str | None) -> None:
     """Point verification.json at the current applied.json, if it pointed at `before`."""
     kept = folder.find(VERIFICATION)
     if kept and kept.applied == before:
-        folder.write(VERIFICATION, replace(kept, applied=compute_applied_digest(folder)))
-
-
-def compute_applied_digest(folder: RunFolder) -> str | None:
-    """Return the digest of applied.json, which differs for each apply; None if it is missing."""
-    place = folder.place / APPLIED
-    return sha256(place.read()).hexdigest() if place.exists() else None
+        folder.write(VERIFICATION, replace(kept, applied=digest_applied(folder)))
