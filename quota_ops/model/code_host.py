@@ -12,14 +12,33 @@ class Host(NamedTuple):
     names: tuple[str, ...]
     commit: str
     line: str
+    compare: str
 
 
-GITHUB = Host(("github",), "/commit/{commit}", "/blob/{commit}/{path}#L{line}")
-GITLAB = Host(("gitlab",), "/-/commit/{commit}", "/-/blob/{commit}/{path}#L{line}")
-GITEA = Host(
-    ("gitea", "forgejo", "codeberg"), "/commit/{commit}", "/src/commit/{commit}/{path}#L{line}"
+GITHUB = Host(
+    ("github",),
+    "/commit/{commit}",
+    "/blob/{commit}/{path}#L{line}",
+    "/compare/{since}...{commit}",
 )
-BITBUCKET = Host(("bitbucket",), "/commits/{commit}", "/src/{commit}/{path}#lines-{line}")
+GITLAB = Host(
+    ("gitlab",),
+    "/-/commit/{commit}",
+    "/-/blob/{commit}/{path}#L{line}",
+    "/-/compare/{since}...{commit}",
+)
+GITEA = Host(
+    ("gitea", "forgejo", "codeberg"),
+    "/commit/{commit}",
+    "/src/commit/{commit}/{path}#L{line}",
+    "/compare/{since}...{commit}",
+)
+BITBUCKET = Host(
+    ("bitbucket",),
+    "/commits/{commit}",
+    "/src/{commit}/{path}#lines-{line}",
+    "/branches/compare/{commit}..{since}",
+)
 _HOSTS = (GITLAB, GITHUB, GITEA, BITBUCKET)
 _ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`|]+")
 _LONGEST = 500
@@ -34,18 +53,20 @@ _PLACEHOLDERS = ("{commit}", "{path}", "{line}")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository on a code host: the address of a line, and that of a commit if it is known.
+    """A repository on a code host: the address of a line and, if known, of commits.
 
-    Both have `{commit}`; `line` also has `{path}`, below the root of the repository, and `{line}`.
+    All have `{commit}`; `line` also has `{path}`, below the root of the repository, and `{line}`;
+    `compare` also has `{since}`.
     """
 
     line: str
     commit: str | None = None
+    compare: str | None = None
 
     @classmethod
     def on(cls, host: Host, address: str) -> Self:
         """Return the repository at an address of a kind of host."""
-        return cls(address + host.line, address + host.commit)
+        return cls(*(address + end for end in (host.line, host.commit, host.compare)))
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -81,6 +102,11 @@ class Repository:
         """Return the address of a commit; empty if it is none, or the address is not known."""
         known = self.commit if is_commit_id(commit) else None
         return _fill(known, {"commit": commit or ""}) if known else ""
+
+    def find_comparison(self, since: str | None, commit: str | None) -> str:
+        """Return the address of what changed between two commits; empty if it is not known."""
+        known = self.compare if is_commit_id(since) and is_commit_id(commit) else None
+        return _fill(known, {"since": since or "", "commit": commit or ""}) if known else ""
 
 
 def is_commit_id(commit: str | None) -> bool:

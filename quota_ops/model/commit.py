@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 MOST_UNCOMMITTED = 20
 """The maximum number of uncommitted files to list, because Git hashes each of them."""
@@ -44,6 +44,32 @@ class Provenance:
     def given(cls, commit: str | None) -> Self:
         """Return the provenance of a commit that was passed, or an empty one without a commit."""
         return cls(commit, None if commit is None else CommitSource.GIVEN)
+
+
+class Commit(NamedTuple):
+    """A commit: its id, its author `Anna <anna@example.com>`, and the first line of its message."""
+
+    id: str
+    author: str
+    subject: str
+
+
+MOST_COMMITS = 20
+"""The maximum number of commits that a run lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The commits that changed the files of a cluster since the last applied commit, newest first.
+
+    `total` counts them all, `commits` has the first MOST_COMMITS. `since` is None before the first
+    applied commit; then there are no commits. `failure` is why Git could not list them.
+    """
+
+    since: str | None = None
+    commits: tuple[Commit, ...] = ()
+    total: int = 0
+    failure: str | None = None
 
 
 def rollback_of(run: str) -> str:

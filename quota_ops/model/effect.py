@@ -165,6 +165,11 @@ class Effect(NamedTuple):
             return effect.change(key) is LimitChange.NEWLY_LIMITED
         return effect.before.entity == effect.after.entity
 
+    def concerns_nobody(self, key: str) -> bool:
+        """Return whether no client gets another limit, as far as client ids were examined."""
+        changes = (one.change(key) for one in self.classes)
+        return not self.unexamined and all(change is LimitChange.SAME for change in changes)
+
     def cuts(self, key: str) -> bool:
         """Return whether it cuts the limit of a class."""
         return any(client_class.change(key) is LimitChange.CUT for client_class in self.classes)

@@ -156,14 +156,17 @@ def rank_by_risk(
 ) -> tuple[int, bool, float, str, str]:
     """Return a sort key, the riskiest first: overriding, cuts, defaults, removals, raises, new.
 
-    Cuts include new and removed quotas that cut the limit of a client, as `effect` shows; those of
-    defaults come first, then the deepest.
+    Rows that change no client's limit, as `effect` shows, are last. Cuts include new and removed
+    quotas that cut the limit of a client, as `effect` shows; those of defaults come first, then the
+    deepest.
     """
     if row.kind is Kind.OVERRIDING:
         return (-1, False, 0.0, row.entity, row.key)
     if row.action not in WRITES:
         return (9, False, 0.0, row.entity, row.key)
-    if cuts_a_client(row, effect):
+    if effect is not None and effect.concerns_nobody(row.key):
+        rank = 5
+    elif cuts_a_client(row, effect):
         rank = 0
     elif row.has_default:
         rank = 1

@@ -9,7 +9,7 @@ from quota_ops.model.approval import Decision
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.code_host import Repository
-from quota_ops.model.commit import Provenance
+from quota_ops.model.commit import Changes, Provenance
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import QuotaOpsError, Refused
 from quota_ops.model.finding import Finding
@@ -152,6 +152,8 @@ class Report:
     """What an alter, adopt or release did; None for a run that compares."""
     repository: Repository | None = None
     """Where people can see the files that the run read, if that is known."""
+    changes: Changes | None = None
+    """The commits since the last applied one; None for a run that may not write."""
     path: str | None = None
     """The path of the cluster's folder below the root of that repository."""
     looked: str | None = None

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Kind
 from quota_ops.model.guard import MEANINGS
 from quota_ops.model.plan import SHORT, Plan
@@ -18,6 +19,7 @@ from quota_ops.report.sentences import NO_LEDGER, repairs_words, validated_words
 MOST_ROWS = 10
 """How many changes the form lists; the report has them all."""
 MOST_OWNERS = 12
+MOST_COMMITS = 6
 
 
 def format_subject(report: Report, plan: Plan) -> str:
@@ -41,6 +43,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
         f"\nPlan {code(plan.digest)} · {link}",
         f"\n{validated_words(report)}",
         *([f"\n{words}"] if (words := inventory_words(report.clients)) else []),
+        *_format_commits(report),
     ]
     if rows[MOST_ROWS:]:
         head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
@@ -48,6 +51,30 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     # Airflow shows no HTML, so also no <br>.
     table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ")
     return "\n".join([*head, *table, *tail]) + "\n"
+
+
+def _format_commits(report: Report) -> Iterator[str]:
+    """Yield who changed the files since the last applied commit, and how they explain it."""
+    changes = report.changes
+    if changes is None or report.commit is None:
+        return
+    if changes.since is None:
+        yield "\nNo commit has been applied to this cluster before."
+        return
+    since = f"{code(named(changes.since))}, which was applied last"
+    if changes.failure:
+        yield f"\nThe commits since {since}, are not known: {code(changes.failure)}."
+        return
+    page = report.repository and report.repository.find_comparison(changes.since, report.commit)
+    link = f" ([compare](<{page}>))" if page else ""
+    if not changes.commits:
+        yield f"\nNo commit since {since}, changes the files of this cluster{link}."
+        return
+    yield f"\n{counted(changes.total, 'commit')} since {since}{link}:\n"
+    for commit in changes.commits[:MOST_COMMITS]:
+        yield f"- {code(short(commit.id))} {code(commit.subject)} by {code(commit.author)}"
+    if (more := changes.total - MOST_COMMITS) > 0:
+        yield f"- and {more:,} more"
 
 
 def _count_by_owner(rows: Sequence[ReportRow]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quota_ops.desired.file_cache import FileCache
-from quota_ops.desired.git.commit import BundleVersion
+from quota_ops.desired.git.commit import BundleVersion, list_changes
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.approval import Author, Decision, needs_approval
 from quota_ops.model.errors import GitFailed, GuardsRefused
@@ -25,11 +25,12 @@ from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.verify.record import mark_superseded
 from quota_ops.store.earlier_attempts import begin
 from quota_ops.store.place import Place
-from quota_ops.store.run_files import ROLLBACK
+from quota_ops.store.run_files import CHANGES, ROLLBACK
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import at_work
 from quota_ops.store.run_store import RunStore
 from quota_ops.store.snapshot import Snapshot
+from quota_ops.store.succession import read_last_commit
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
@@ -108,6 +109,10 @@ def _check(run: Run) -> None:
         must_know_commit=run.must_know_commit,
         file_cache=run.file_cache,
     )
+    if run.must_know_commit:
+        since = read_last_commit(run.ledger)
+        found = list_changes(run.cluster_folder, run.folder.about().provenance, since, run.bundle)
+        run.folder.write(CHANGES, found)
 
 
 def _describe(run: Run) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from quota_ops.model.client_effects import INVENTORY, InventoryEffects
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.commit import Changes
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.past import Past
 from quota_ops.model.policy import Policy
@@ -118,6 +119,9 @@ ROLLBACK = _declare(
 )
 POLICY = _declare("policy.json", "check", Policy, "the settings of cluster.yaml", _ALTER_RECORD)
 CHECKED = _declare("checked.json", "check", Checked, "the findings of the files, and the silences")
+CHANGES = _declare(
+    "commits.json", "check", Changes, "the commits since the last applied one, for an approval"
+)
 _declare(DESIRED.file, "check", bytes, "the quotas that Git declares, for each broker")
 _declare(DECLARED.file, "check", bytes, "them before limits of the whole cluster were divided")
 _declare(INVENTORY.file, "check", bytes, "the clients of an inventory in Git")

@@ -31,8 +31,16 @@ def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
     if folder.has(BEGAN) and _began(folder).commit == commit:
         folder.take_next_number()
     else:
-        _, commits = read_applied_notes(last(ledger_folder).table)
-        folder.write(BEGAN, Beginning(commit, commits[-1] if commits else None))
+        folder.write(BEGAN, Beginning(commit, read_last_commit(ledger_folder)))
+
+
+def read_last_commit(ledger_folder: Place) -> str | None:
+    """Return the commit that was last applied; None before the first.
+
+    Raises InvalidInput as `ledger.last`.
+    """
+    _, commits = read_applied_notes(last(ledger_folder).table)
+    return commits[-1] if commits else None
 
 
 def find_overtaking_commit(folder: RunFolder, commits: tuple[str, ...]) -> str | None:

@@ -15,6 +15,7 @@ from tests.dag.answering import approve, lost, nobody, question, reject
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 from tests.dag.test_reconcile import ALICE_HAS_1000, DONE, NOT_APPLIED, said
 from tests.places import on_disk
+from tests.repositories import commit_all, git, head
 
 pytestmark = pytest.mark.usefixtures("embedded")
 NOT_APPROVED = DONE | {"approve": "failed"} | NOT_APPLIED
@@ -190,12 +191,17 @@ _UNVERIFIED = {"verify": "skipped", "report": "failed"}
 def test_always(demo: Repository, quotas: Quotas) -> None:
     """With `approval: always` every plan that writes waits, even if no guard blocks it.
 
-    Airflow accepts a decision only from one of the approvers, where the DAG file names them. If the
+    Airflow accepts a decision only from one of the approvers, where the DAG file names them. The
+    form shows who changed the files since the last applied commit, and their reason. If the
     cluster changes and returns to its earlier state, the same digest needs a new approval.
     """
-    demo.add_policy("demo", "approval: always")
+    demo.add_policy("demo", "approval: always\nrepository: https://github.example/acme/quotas")
+    root = demo.root / "desired_state"
+    git(root, "init", "--quiet")
+    since = commit_all(root)
 
     def answer(waiting: Any) -> None:
+        assert "\nNo commit has been applied to this cluster before.\n" in question(waiting)[1]
         with pytest.raises(HTTPException, match="User=mallory"):
             approve("trust me", by="mallory")(waiting)
         with pytest.raises(HTTPException, match="User=mallory"):
@@ -211,6 +217,20 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     again = demo.run(RECONCILE, approve("checked again", by="olga"))
     assert (again.state, again.tasks) == ("success", DONE)
     assert quotas.stored() == ALICE_HAS_1000
+
+    (root / "README.md").write_text("Not of a cluster")
+    commit_all(root)
+    (root / "demo/payments.yaml").write_text(ALICE.replace("1000", "2000"))
+    git(root, "commit", "--quiet", "--all", "--message", "Double alice: PLAT-7 |")
+
+    def look(waiting: Any) -> None:
+        page = f"https://github.example/acme/quotas/compare/{since}...{head(root)}"
+        asks = f"1 commit since `commit {since[:7]}`, which was applied last ([compare](<{page}>)):"
+        who = f"- `{head(root)[:7]}` `Double alice: PLAT-7 |` by `test <test@localhost>`"
+        assert f"\n{asks}\n\n{who}\n" in question(waiting)[1]
+        approve("checked", by="olga")(waiting)
+
+    assert demo.run(RECONCILE, look).state == "success"
 
 
 def test_another_run_while_one_waits(taken: Repository, quotas: Quotas) -> None:

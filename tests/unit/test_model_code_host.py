@@ -32,8 +32,28 @@ def test_addresses(text: str, line: str, commit: str) -> None:
     assert found.endswith(line.format(f"{SHA}/a%20b/c%23.yaml"))
     assert repository.find_commit(SHA).endswith(f"{commit}{SHA}" if commit else "")
     assert bool(repository.find_commit(SHA)) is bool(commit)
+    comparison = repository.find_comparison("abc1234", SHA)
+    assert bool(comparison) is bool(commit)
     assert "#" not in repository.find_line(SHA, "c.yaml", None)
     assert found.startswith(repository.find_start(SHA, "a b/")) or "/8/" in found
+
+
+@pytest.mark.parametrize(
+    ("address", "comparison"),
+    [
+        ("https://github.com/o/r", f"/o/r/compare/abc1234...{SHA}"),
+        ("https://gitlab.com/o/r", f"/o/r/-/compare/abc1234...{SHA}"),
+        ("https://codeberg.org/o/r", f"/o/r/compare/abc1234...{SHA}"),
+        ("https://bitbucket.org/o/r", f"/o/r/branches/compare/{SHA}..abc1234"),
+    ],
+)
+def test_comparisons(address: str, comparison: str) -> None:
+    """Each code host has a page of what changed between two commits, and none with a rollback."""
+    repository = Repository.parse(address)
+
+    assert repository.find_comparison("abc1234", SHA).endswith(comparison)
+    assert repository.find_comparison("rollback of x", SHA) == ""
+    assert repository.find_comparison("abc1234", None) == ""
 
 
 def test_a_path_in_a_fragment_stays_without_a_line() -> None:

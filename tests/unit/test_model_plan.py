@@ -157,7 +157,10 @@ def test_32_characters_name_a_digest(typed: str, *, approved: bool) -> None:
 
 
 def test_people_read_first_what_can_hurt_most() -> None:
-    """Overriding rows, cuts, also by new quotas, defaults, removals, raises, new rows, the rest."""
+    """Overriding rows, cuts, also by new quotas, defaults, removals, raises, new rows, the rest.
+
+    A row that changes nobody's limit comes after all that do, even if its value falls.
+    """
     ordered = [
         row("user=z", Action.REPORT, 1.0, None, Kind.OVERRIDING),
         row("user=<default>", Action.SET, 100.0, 25.0),
@@ -172,6 +175,8 @@ def test_people_read_first_what_can_hurt_most() -> None:
         row("user=e", Action.SET, 100.0, 500.0),
         row("user=d", Action.SET, 100.0, 101.0),
         row("user=f", Action.SET, None, 7.0),
+        row("user=covered", Action.SET, 100.0, 1.0),
+        row("user=same", Action.SET, 100.0, 2.0),
         row("user=a", Action.RECORD, 1.0, 1.0),
         row("user=g", Action.REPORT, 1.0, None),
     ]
@@ -181,6 +186,8 @@ def test_people_read_first_what_can_hurt_most() -> None:
         "user=zz1": Effect((ClassEffect(default, own, "user=zz1"),)),
         "user=zz2": Effect((ClassEffect(default, lower, "user=zz2"),)),
         "user=f": Effect((ClassEffect(own, default, "user=f"),)),
+        "user=covered": Effect(()),
+        "user=same": Effect((ClassEffect(default, default, "user=same"),)),
     }
     shuffled = ordered[::-1]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from quota_ops.model.commit import Commit
 from quota_ops.model.errors import GitFailed
 
 _PATIENCE = 10.0
@@ -86,6 +87,16 @@ class Repository:
         """Return the author of a commit id: `Anna <anna@example.com>`."""
         shown = self._run("log", "-1", "--no-show-signature", "--format=%an <%ae>", commit)
         return shown.decode(errors="replace").strip()
+
+    def commits_since(self, since: str, commit: str, paths: Sequence[Path]) -> list[Commit]:
+        """List the commits that change these paths, the newest first, up to a commit.
+
+        Commits that `since` already has are not listed.
+        """
+        log = ("log", "-z", "--no-show-signature", "--format=%H%x00%an <%ae>%x00%s")
+        shown = self._run(*log, f"{since}..{commit}", "--", *map(str, paths))
+        fields = iter(shown.decode(errors="replace").split("\0")[:-1])
+        return list(map(Commit, fields, fields, fields))
 
     def entries(self, commit: str) -> dict[str, Entry]:
         """List the entries of a commit below the folder, links and submodules included."""

@@ -24,7 +24,14 @@ from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.shared import read_shared_files, shared_folder, shared_name
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
-from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
+from quota_ops.model.commit import (
+    MOST_COMMITS,
+    MOST_UNCOMMITTED,
+    Changes,
+    CommitSource,
+    Provenance,
+    is_git,
+)
 from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.finding import Problem
 
@@ -85,6 +92,34 @@ def read_with_commit(
                 "that a killed one left in the .git folder.",
             )
         sleep(_PAUSE)
+
+
+def list_changes(
+    folder: Path, provenance: Provenance, since: str | None, bundle: BundleVersion | None
+) -> Changes:
+    """List the commits that changed a cluster's files since a commit, up to that of a run."""
+    repository = _find_repository(folder, bundle)
+    if since is None:
+        return Changes()
+    if repository is None or provenance.commit is None:
+        return Changes(since, failure="the files of this run are not those of a commit")
+    if not is_git(since):
+        return Changes(since, failure="it is not a commit")
+    paths = [one for one in (folder, shared_folder(folder)) if one.exists()]
+    try:
+        until = repository.resolve(provenance.commit)
+        found = repository.commits_since(repository.resolve(since), until, paths)
+    except GitFailed as error:
+        return Changes(since, failure=error.message)
+    return Changes(since, tuple(found[:MOST_COMMITS]), len(found))
+
+
+def _find_repository(folder: Path, bundle: BundleVersion | None) -> Repository | None:
+    """Return the repository of a folder, or that of its DAG bundle."""
+    repository = Repository.of_checkout(folder)
+    if repository is None and bundle is not None and bundle.bare is not None:
+        return Repository.of_export(folder, bundle.bare, bundle.root)
+    return repository
 
 
 def find_path(folder: Path, bundle: BundleVersion | None) -> str | None:
@@ -171,9 +206,7 @@ def _find_changed_shared(
     if not shared:
         return
     place = shared_folder(folder)
-    repository = Repository.of_checkout(place)
-    if repository is None and bundle is not None and bundle.bare is not None:
-        repository = Repository.of_export(place, bundle.bare, bundle.root)
+    repository = _find_repository(place, bundle)
     entries = {} if repository is None or commit is None else repository.entries(commit)
     for path, content in shared.items():
         entry = entries.get(path.removeprefix(_SHARED))
@@ -185,9 +218,7 @@ def _find_changed_shared(
 
 def _add_author(folder: Path, provenance: Provenance, bundle: BundleVersion | None) -> Provenance:
     """Add the author of the commit, if the repository of the folder has that commit."""
-    repository = Repository.of_checkout(folder)
-    if repository is None and bundle is not None and bundle.bare is not None:
-        repository = Repository.of_export(folder, bundle.bare, bundle.root)
+    repository = _find_repository(folder, bundle)
     if repository is not None and provenance.commit is not None:
         with suppress(GitFailed):
             commit = repository.resolve(provenance.commit)
