@@ -6,17 +6,23 @@ authorized to read the runs of the DAG that wrote it, by the same check as Airfl
 
 import json
 from contextlib import suppress
-from urllib.parse import quote
+from datetime import UTC, datetime
+from functools import partial
+from urllib.parse import quote, urlsplit
 
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
+from airflow.configuration import conf
 from fastapi import FastAPI, HTTPException, Request, status
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
+from quota_ops.airflow.now import list_later_runs, list_links, list_waiting
 from quota_ops.model.errors import InvalidInput
 from quota_ops.provider import PAGES
-from quota_ops.report.template import describe_policy
+from quota_ops.report.now import format_links, format_overview
+from quota_ops.report.template import NOW, describe_policy
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import ABOUT, PAGE
 from quota_ops.store.run_folder import RunFolder
@@ -32,6 +38,7 @@ _MOUNT = (
     "No run has written to it yet, or it is not mounted for the web server, or the variable "
     f"{ENVIRONMENT} names another one."
 )
+_BASE = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
 _LONGEST = 255
 """The most bytes in a name of a file system."""
 _NOTHING = (
@@ -60,25 +67,39 @@ def show_newest(request: Request, user: GetUserDep) -> Response:
 
 
 @app.get("/fleet/{run}/report.html")
-def show_overview(run: str, request: Request, user: GetUserDep) -> Response:
-    """Show the report of all clusters that a drift run wrote."""
-    return _show(_find_store().overviews, (run,), request, user)
+def show_overview(run: str, request: Request, user: GetUserDep, session: SessionDep) -> Response:
+    """Show the report of all clusters that a drift run wrote, and what happened since."""
+    store, may_read = _find_store(), partial(_may_read, request, user)
+    page = _read_page(store.overviews, (run,), request, user)
+    waiting = list_waiting(session, _BASE, may_read)
+    later = list(list_later_runs(store, run, may_read))
+    return _show(page, format_overview(waiting, later, datetime.now(UTC)))
 
 
 @app.get("/runs/{cluster}/{run}/report.html")
-def show_report(cluster: str, run: str, request: Request, user: GetUserDep) -> Response:
-    """Show the report of a run on a cluster."""
-    return _show(_find_store().root, ("runs", cluster, run), request, user)
+def show_report(
+    cluster: str, run: str, request: Request, user: GetUserDep, session: SessionDep
+) -> Response:
+    """Show the report of a run on a cluster, with links to the run and to its approval."""
+    store = _find_store()
+    page = _read_page(store.root, ("runs", cluster, run), request, user)
+    waiting = list_waiting(session, _BASE, partial(_may_read, request, user))
+    folder = store.root / "runs" / cluster / run
+    return _show(page, format_links(list(list_links(session, _BASE, folder, waiting))))
 
 
-def _show(folder: Place, names: tuple[str, ...], request: Request, user: BaseUser) -> Response:
+def _show(page: bytes, now: str) -> Response:
+    return HTMLResponse(page.replace(NOW.encode(), now.encode(), 1), headers=_HEADERS)
+
+
+def _read_page(folder: Place, names: tuple[str, ...], request: Request, user: BaseUser) -> bytes:
+    """Return a page that the user may see; raise 404 if there is none."""
     try:
         page = _find_page(folder, names)
         _require_access(RunFolder(page.parent), request, user)
-        content = page.read()
+        return page.read()
     except (FileNotFoundError, ValueError) as error:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such report") from error
-    return HTMLResponse(content, headers=_HEADERS)
 
 
 def _find_page(folder: Place, names: tuple[str, ...]) -> Place:
@@ -125,6 +146,14 @@ def _require_access(run: RunFolder, request: Request, user: BaseUser) -> None:
     if dag_id is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such report of a DAG run")
     requires_access_dag("GET", DagAccessEntity.RUN, dag_id)(request, user)
+
+
+def _may_read(request: Request, user: BaseUser, dag_id: str) -> bool:
+    """Return whether the user may read the runs of a DAG."""
+    with suppress(HTTPException):
+        requires_access_dag("GET", DagAccessEntity.RUN, dag_id)(request, user)
+        return True
+    return False
 
 
 @app.exception_handler(InvalidInput)

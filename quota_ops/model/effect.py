@@ -167,7 +167,7 @@ class Effect(NamedTuple):
 
     def concerns_nobody(self, key: str) -> bool:
         """Return whether no client gets another limit, as far as client ids were examined."""
-        changes = (one.change(key) for one in self.classes)
+        changes = (clients.change(key) for clients in self.classes)
         return not self.unexamined and all(change is LimitChange.SAME for change in changes)
 
     def cuts(self, key: str) -> bool:

@@ -32,7 +32,7 @@ def rendered(
     from markupsafe import Markup  # noqa: PLC0415 - only where a page is made
 
     lengths = "".join(f"{part}{{flex-grow:{weight}}}" for part, weight in weights.items())
-    style, code = "".join(map(_file, styles)) + lengths, _file(script)
+    style, code = "".join(map(_file, styles)) + lengths, _read_script(script)
     return (
         _environment()
         .get_template(template)
@@ -52,11 +52,20 @@ def describe_policy() -> str:
 
     Only the scripts of quota-ops may run, even in a page that somebody else put into the store.
     """
-    scripts = " ".join(f"'{_hash(_file(name))}'" for name in _SCRIPTS)
+    scripts = " ".join(f"'{_hash(_read_script(name))}'" for name in _SCRIPTS)
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
     )
+
+
+NOW = "<!-- now -->"
+"""Where a web server may insert the output of `rendered_part` into a page."""
+
+
+def rendered_part(template: str, **values: Any) -> str:
+    """Return a template of a part of a page; every value is escaped for HTML."""
+    return _environment().get_template(template).render(**values)
 
 
 @cache
@@ -79,6 +88,10 @@ def _environment() -> "Environment":
 
 def _file(name: str) -> str:
     return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _read_script(name: str) -> str:
+    return _file("airflow.js") + _file(name)
 
 
 def _hash(text: str) -> str:

@@ -106,7 +106,9 @@ def test_from_the_navigation_to_a_report(page: Page, airflow: RunningAirflow) ->
 def test_the_approval_form_of_600_changes(page: Page, airflow: RunningAirflow) -> None:
     """The form shows counts and the ten riskiest changes, and its link opens the report.
 
-    Both are there before anybody approves, and the form is no longer than three screens.
+    Both are there before anybody approves, and the form is no longer than three screens. Quotas
+    shows since when the plan waits and what is queued behind it, in Airflow's colors, and leads to
+    the form.
     """
     airflow.api.wait_for_dag("reconcile_demo", 120)
     run = airflow.api.trigger("reconcile_demo")
@@ -128,4 +130,16 @@ def test_the_approval_form_of_600_changes(page: Page, airflow: RunningAirflow) -
     expect(report.get_by_role("heading", level=1)).to_contain_text("600 changes to make on demo")
     assert list_violations(report) == []
     assert run in airflow.api.list_waiting_runs("reconcile_demo")
+
+    airflow.api.trigger("reconcile_demo")
+    for theme in ("dark", "light"):
+        page.evaluate("theme => localStorage.setItem('theme', theme)", theme)
+        page.goto(f"{airflow.address}/plugin/quotas")
+        frame = page.frame_locator("iframe")
+        expect(frame.locator("html")).to_have_css("color-scheme", theme)
+    waits = frame.get_by_role("listitem").filter(has_text="demo: apply plan")
+    expect(waits).to_contain_text("1 queued run of this DAG waits for that decision.")
+    waits.get_by_role("link", name="Decide").click()
+    page.wait_for_url(lambda address: unquote(address) == form)
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
     airflow.api.decide("reconcile_demo", run, "Reject", "only a test")

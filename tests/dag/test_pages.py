@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from quota_ops.provider import PAGES
+from quota_ops.store.run_store import safe_name
+from tests.dag.answering import approve
 from tests.dag.repository import Repository
 
 Client = Callable[[str | None], TestClient]
@@ -63,6 +66,65 @@ def test_who_sees_a_report(demo: Repository, client: Client) -> None:
         assert nobody.get(address).status_code == 401
     assert other.get(f"{PAGES}/").status_code == 404
     assert nobody.get(f"{PAGES}/").status_code == 401
+
+
+@pytest.mark.usefixtures("embedded")
+def test_what_happened_since_a_comparison(demo: Repository, client: Client) -> None:
+    """An overview shows plans that wait for approval, and what runs did since it was written.
+
+    A report leads to all clusters, to its run, to its approval while that waits, and to the DAG
+    that reconciles its cluster. Whoever may not read these runs sees none of it.
+    """
+    demo.add_policy("demo", "approval: always")
+    demo.run("drift")
+    anna = client("viewer")
+    overview = f"{PAGES}/{anna.get(f'{PAGES}/').headers['location']}"
+    assert "Since this comparison" not in anna.get(overview).text
+
+    def look(waiting: Any) -> None:
+        form = f"/dags/reconcile_demo/runs/{quote(waiting.run_id)}/tasks/approve/required_actions"
+        assert list_now(anna.get(overview).text) == [
+            (
+                "demo: apply plan HEX (1 change)? It has waited for approval since TIME (0 ms).",
+                "Decide",
+                form,
+            )
+        ]
+        name = safe_name(f"reconcile_demo__{waiting.run_id}")
+        page = anna.get(f"{PAGES}/runs/demo/{name}/report.html").text
+        links = re.findall(LINK, page.partition("</nav>")[0])
+        assert links == [
+            ("../../../", "All clusters"),
+            (form.partition("/tasks")[0], "This run in Airflow"),
+            (form, "Decide about its plan"),
+            ("/dags/reconcile_demo", "Trigger reconcile_demo"),
+        ]
+        approve("checked")(waiting)
+
+    run = demo.run("reconcile_demo", look)
+    assert run.state == "success"
+    ((words, _, report),) = list_now(anna.get(overview).text)
+    assert words == (
+        "demo matches the files, whose commit is unknown; 1 change made by this run; "
+        "1 of 1 quota in sync; 1 of 1 broker agrees. (TIME, 0 ms ago)"
+    )
+    assert anna.get(urljoin(overview, report)).status_code == 200
+
+
+LINK = r'<a href="([^"]*)"(?: data-airflow)?>([^<]*)</a>'
+
+
+def list_now(page: str) -> list[tuple[str, str, str]]:
+    """Return each line since the comparison with its link, without digests and times."""
+    lines = re.findall(rf"<li>([^<]*) {LINK}</li>", page)
+    replaced = ((r"plan \w{8}", "plan HEX"), (r"\d{4}-\S+ \S+ UTC", "TIME"), (r"\d+ ms", "0 ms"))
+    found = []
+    for line, address, link in lines:
+        words = unescape(line)
+        for pattern, text in replaced:
+            words = re.sub(pattern, text, words)
+        found.append((words, link, address))
+    return found
 
 
 def test_a_person_who_is_not_logged_in(client: Client) -> None:

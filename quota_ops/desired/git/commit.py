@@ -105,7 +105,7 @@ def list_changes(
         return Changes(since, failure="the files of this run are not those of a commit")
     if not is_git(since):
         return Changes(since, failure="it is not a commit")
-    paths = [one for one in (folder, shared_folder(folder)) if one.exists()]
+    paths = [path for path in (folder, shared_folder(folder)) if path.exists()]
     try:
         until = repository.resolve(provenance.commit)
         found = repository.commits_since(repository.resolve(since), until, paths)
