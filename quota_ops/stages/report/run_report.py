@@ -115,7 +115,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         or (),
         record=parts.read_record(),
         repository=_find_repository(policy),
-        changes=parts.read_file("check", CHANGES),
+        changes=parts.find(CHANGES),
         path=about.path,
         looked=_find_last(folder, [STAGE.of("verify") if brokers else DESCRIBED]),
     )
