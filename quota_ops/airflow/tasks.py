@@ -21,12 +21,14 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, R
 from quota_ops.model.guard import Guard, idle_words
 from quota_ops.model.outcome import Status
 from quota_ops.model.policy import ApprovalPolicy
+from quota_ops.model.report import STAGES, StageStatus
 from quota_ops.model.text import clean_text
 
 if TYPE_CHECKING:
     from airflow.sdk import TaskGroup
 
     from quota_ops.runs.run import Run
+    from quota_ops.store.run_folder import RunFolder
 
 
 @task
@@ -166,8 +168,29 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
     log_text(as_text(written), page)
     emit_gauges(written)
     offer_link(page)
+    _refuse_marked_tasks(folder, page)
     refuse_unless_done(page)
     return page
+
+
+def _refuse_marked_tasks(folder: "RunFolder", page: str) -> None:
+    """Raise QuotaOpsError if a task counts as successful in Airflow, but its stage did not succeed.
+
+    A person marked it. A plan that guards block is a success too: the task approve is next.
+    """
+    states, group = _read_states(), _find_group()
+    marked = [
+        name
+        for name in STAGES[:-1]
+        if states.get(str(group.child_id(name))) == "success"  # type: ignore[no-untyped-call]
+        and (status := folder.stage_result(name).status) is not StageStatus.DONE
+        and (name, status) != ("plan", StageStatus.REFUSED)
+    ]
+    if marked:
+        raise QuotaOpsError(
+            f"marked as successful by hand, but did not succeed: {', '.join(marked)}",
+            f"Clear the first of them to run it. The report was written: {page}",
+        )
 
 
 def _refuse_unless_begun() -> None:

@@ -20,8 +20,9 @@ Examples:
 def up() -> None:
     """Start the sandbox broker, Spark and Airflow in the background.
 
-    Runs the DAGs in ./dags, else those of ./desired_state, else those of the demo cluster. A
-    second call prints where they run. Needs Java 17.
+    Runs the DAGs in ./dags, else those of ./desired_state, else those of the demo cluster, only
+    when you trigger them: their schedules are off. A second call prints where they run. Needs
+    Java 17.
     """
     from quota_ops.lab.demo.up import start_services
 
@@ -41,7 +42,7 @@ def up() -> None:
   Spark       {found.spark}, Spark Connect
   run store   {found.run_store}
 
-In the browser: Dags, reconcile_{cluster}, Trigger. The task report has a button Report; Quotas, in
-the navigation, has the reports of the DAG drift.{first}
+In the browser: Dags, reconcile_{cluster}, Trigger. No schedule starts a run here. The task report
+has a button Report; Quotas, in the navigation, has the reports of the DAG drift.{first}
 At a prompt: quota-ops plan {cluster}"""
     )

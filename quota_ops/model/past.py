@@ -19,6 +19,8 @@ class Past:
     trouble: str | None = None
     previous: str | None = None
     """The folder of the run before, beside that of this run; None if there is none."""
+    compared: str | None = None
+    """When the run before read the cluster to compare it; None if it did not, or is not known."""
     changes: tuple[tuple[str, ...], ...] = ()
     """The cells of each change of the last days before the run, the newest first."""
 
@@ -33,6 +35,16 @@ class Past:
             return None
         known = self.quotas.get(row.id)
         return known is None or known.drifted_since is None
+
+    def find_last_agreement(self, row: Difference) -> str | None:
+        """Return when a run last found a quota of Git as it should be; None if that is not known.
+
+        The run before did, if it compared the cluster and this run is the first that finds the
+        drift.
+        """
+        is_declared = row.after is not None
+        agreed = self.compared if is_declared and self.is_new(row) else None
+        return max(filter(None, (agreed, row.since)), default=None)
 
     def find_alter(self, row: Difference) -> QuotaHistory | None:
         """Return the history of a row whose value an alter set; None if it did not."""

@@ -52,9 +52,16 @@ def news_words(report: Report) -> str:
 
 
 def find_since(row: ReportRow, past: Past | None) -> str:
-    """Return since when the cluster has the value of a row: of the alter that set it, if known."""
-    altered = _find_alter(row, past)
-    return moment(altered.altered_at) if altered else " ".join(cells.since(row))
+    """Return since when the cluster has the value of a row.
+
+    That is the time of the alter that set it, if known; for other drift, the last time that a run
+    found the value of Git.
+    """
+    if altered := _find_alter(row, past):
+        return moment(altered.altered_at)
+    if past and row.difference.is_drift and (last := past.find_last_agreement(row.difference)):
+        return f"after {moment(last)}"
+    return " ".join(cells.since(row))
 
 
 def _find_alter(row: ReportRow, past: Past | None) -> QuotaHistory | None:

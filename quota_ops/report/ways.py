@@ -181,9 +181,9 @@ def _name(guards: Iterable[GuardFinding]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def _say_when(schedule: str | None, now: str) -> str:
-    """Return when a schedule next starts a run after a report; empty without a schedule."""
+    """Return when a schedule next starts a run after a report, or that none does."""
     if schedule is None:
-        return ""
+        return ", when somebody or a job starts it: cluster.yaml sets no schedule"
     try:
         start = next_start(schedule, datetime.fromisoformat(now))
     except ValueError:  # no date that it names is near

@@ -124,12 +124,15 @@ class Repository:
         dag_id: str,
         answer: Answer | None = None,
         at: datetime | None = None,
+        *,
+        marked: str | None = None,
         **params: Any,
     ) -> DagRun:
         """Run a DAG to its end in this process, with a real broker.
 
         `answer` is called, with the task that waits, whenever the run waits for a person. A run
-        of the logical date `at` that there is already is cleared.
+        of the logical date `at` that there is already is cleared. The task `marked` does not run:
+        it counts as successful, as if a person had marked it.
         """
         from airflow.sdk.definitions._internal.types import NOTSET
 
@@ -139,7 +142,7 @@ class Repository:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(time, "sleep", napping(answer))
             close_pipes(patch)
-            ended = dag.test(at, at or NOTSET, run_conf=params or None)
+            ended = dag.test(at, at or NOTSET, run_conf=params or None, mark_success_pattern=marked)
         instances = ended.get_task_instances()
         return DagRun(
             state=str(ended.state),

@@ -87,6 +87,14 @@ def test_refused_by_a_guard(
 
 
 @pytest.mark.usefixtures("embedded")
+def test_a_task_that_a_person_marked(demo: Repository, caplog: pytest.LogCaptureFixture) -> None:
+    """A run fails if a task counts as successful in Airflow, and its stage did not run."""
+    run = demo.run("reconcile_demo", marked="verify")
+    assert (run.state, run.tasks) == ("failed", DONE | {"report": "failed"})
+    assert "marked as successful by hand, but did not succeed: verify" in caplog.text
+
+
+@pytest.mark.usefixtures("embedded")
 def test_a_guard_without_a_reason(demo: Repository) -> None:
     """Overriding a guard without a reason fails."""
     run = demo.run("reconcile_demo", allow=["takeover"])

@@ -38,6 +38,7 @@ ALTERED = quota_history(
     "alice", altered_at="2026-11-21T09:00:00Z", altered_run="r7", altered_by="anna",
     altered_reason="INC-31", altered_value=20 * MIB,
 )  # fmt: skip
+DRIFTED_BEFORE = quota_history("alice", drifts=1, drifted_since="2026-11-20T10:00:00Z")
 UNTIL = "the next run changes nothing until"
 APPROVES = ", or approves the plan in Airflow"
 FOUND = "Known: first found 2026-11-18 10:00 UTC"
@@ -71,12 +72,20 @@ def test_the_past_of_a_row() -> None:
 
 
 def test_since_when_a_row_has_its_value() -> None:
-    """An alter tells when it set the value; otherwise the ledger knows a time before that."""
+    """An alter tells when it set the value; otherwise a time before that is known.
+
+    That is when the run before found no drift or, if it did, when the ledger last had the value.
+    """
     row = report_rows(report_of())[0]
     row = row._replace(difference=RAISED._replace(since="2026-11-21T08:00:00Z"))
 
     found = [find_since(row, report_of(*known).past) for known in ((ALTERED,), ())]
     assert found == ["2026-11-21 09:00 UTC", "after 2026-11-21 08:00 UTC"]
+    for compared, since in (("09:15", "09:15"), ("07:00", "08:00")):
+        report = report_of(compared=f"2026-11-21T{compared}:00Z")
+        assert find_since(row, report.past) == f"after 2026-11-21 {since} UTC"
+    report = report_of(DRIFTED_BEFORE, compared="2026-11-21T09:15:00Z")
+    assert find_since(row, report.past) == "after 2026-11-21 08:00 UTC", "it had drifted already"
 
 
 def test_an_alter_without_a_reason() -> None:

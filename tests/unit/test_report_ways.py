@@ -25,7 +25,7 @@ APPROVES = ", or approves the plan in Airflow"
         ("*/30 * * * *", ": not before 2026-11-21 10:30 UTC, by its schedule (*/30 * * * *)"),
         ("@daily", ": not before 2026-11-22 00:00 UTC, by its schedule (@daily)"),
         ("0 0 29 2 1#6", ", by its schedule (0 0 29 2 1#6)"),
-        (None, ""),
+        (None, ", when somebody or a job starts it: cluster.yaml sets no schedule"),
     ],
 )
 def test_when_drift_is_reverted(schedule: str | None, when: str) -> None:

@@ -55,6 +55,8 @@ def start_services(show: Callable[[str], object]) -> Up:
         spark = start_spark_server(home / _SPARK, detached=True)
         environment = {
             ENVIRONMENT: str(store),
+            # A scheduled run that waits for approval would keep the first run of a person queued.
+            "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
             "QUOTA_OPS_CONNECTIONS": str(connections_folder()),
             **spark.airflow_environment,
         }

@@ -1,6 +1,7 @@
 """The artifact past.json: what happened before a run, for its report and all that repeat it."""
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -15,7 +16,7 @@ from quota_ops.store import parquet
 from quota_ops.store.history import list_days, read_day
 from quota_ops.store.history_summaries import Summary, read_summaries, read_table
 from quota_ops.store.holds import list_since
-from quota_ops.store.run_files import PAGE, PAST
+from quota_ops.store.run_files import PAGE, PAST, REPORT
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_names import find_sharing_ids
 from quota_ops.store.run_store import RunStore
@@ -51,7 +52,8 @@ def add_past(folder: RunFolder, report: Report) -> Report:
     except Exception as error:  # noqa: BLE001 - a report does not depend on the history
         past = Past(trouble=f"The history cannot be read: {' '.join(str(error).split())}.")
         _log.warning("%s", past.trouble)
-    past = replace(past, previous=_follow(folder))
+    previous = _follow(folder)
+    past = replace(past, previous=previous, compared=_find_comparison(folder, previous))
     folder.write(PAST, past)
     return replace(report, past=past)
 
@@ -74,6 +76,15 @@ def _follow(folder: RunFolder) -> str | None:
     except (InvalidInput, OSError, ValueError) as error:
         _log.warning("the report of the run before is not linked: %s", error)
         return None
+
+
+def _find_comparison(folder: RunFolder, run: str | None) -> str | None:
+    """Return when another run read the cluster to compare it; None if it did not."""
+    with suppress(InvalidInput, AttributeError, TypeError):
+        report = RunFolder(folder.place.parent / run).read_json(REPORT) if run else {}
+        looked = report.get("looked") if report.get("plan") else None
+        return looked if isinstance(looked, str) else None
+    return None
 
 
 def _read_past(store: RunStore, report: Report) -> Past:
