@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from quota_ops.model.outcome import DONE, EntityResponse, Outcome, Status
-from quota_ops.model.rows import Batches, BatchRow, Key
+from quota_ops.model.rows import BatchRow, Key
 
 UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
 """Errors after which the write may still have happened. Source: AlterClientQuotasRequest."""
@@ -54,21 +54,6 @@ def build_outcomes(
     return tuple(
         Outcome(batch, entity, keys, status, message=message, may_arrive=may_arrive)
         for entity, keys in group_keys(rows).items()
-    )
-
-
-def list_interrupted(batches: Batches, done: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """Return the outcomes of the batches after the finished ones, when a user stopped the run.
-
-    The first of them is unknown, because it may have been sent; the others were not sent.
-    """
-    finished = {outcome.batch for outcome in done}
-    left = [number for number in batches if number not in finished]
-    return tuple(
-        outcome
-        for number in left
-        for status in (Status.UNKNOWN if number == left[0] else Status.NOT_SENT,)
-        for outcome in build_outcomes(number, batches[number], status, "interrupted")
     )
 
 

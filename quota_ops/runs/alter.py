@@ -4,7 +4,7 @@ It does not change Git: a plan treats it as a change outside Git. In the ledger 
 memory of the values that it sets, so that they do not look like late writes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.delivery import write_rows
-from quota_ops.kafka.outcomes import build_outcomes, list_interrupted
 from quota_ops.model import ledger_edits
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.effect import Effect
-from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
+from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.guard import GuardFinding, format_blocking
 from quota_ops.model.guard_rules import judge_alteration
@@ -33,11 +31,12 @@ from quota_ops.precedence.effects import add_up_pairs, find_write_effects
 from quota_ops.runs.approvals import record_overrides
 from quota_ops.runs.dead_runs import settle_dead_runs
 from quota_ops.runs.ownership import Attribution
+from quota_ops.stages.apply.requests import send_noted, write_batches
 from quota_ops.stages.plan.effects import write_effects
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.validate import validate_batches
 from quota_ops.store import ledger
-from quota_ops.store.attempt import report_sent
+from quota_ops.store.attempt import Attempt, state_sent
 from quota_ops.store.parquet import from_rows, read_rows
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import ALTER, APPLIED, VALIDATED
@@ -168,6 +167,7 @@ def record_and_validate(
             for rows in batches.values()
             for row in rows
         )
+        folder.write_table(BATCHES, [row for rows in batches.values() for row in rows])
         folder.write(ALTER, Alter(*attribution, tuple(allow), guards, changes))
         outcomes = validate_batches(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
@@ -250,46 +250,18 @@ def list_altered(folder: RunFolder) -> tuple[Difference, ...]:
 def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
     """Write applied.json, and return the outcome of each entity; stop after an unknown one.
 
-    applied.json is also written before each request, with the rows of the request as unknown, so
-    that it exists however the process ends.
+    A value that is already stored is sent too: the broker that was read may lag behind.
     """
-    done: list[Outcome] = []
+    attempt = Attempt(folder)
 
-    def note() -> None:
-        folder.leave_outcomes(APPLIED, (*done, *list_interrupted(batches, done)))
+    def write(number: int, rows: Sequence[BatchRow]) -> tuple[Outcome, ...]:
+        return send_noted(attempt, cluster, number, rows, {}, send=cluster.apply)[0]
 
-    with at_work(folder.place), folder.stage("apply"), report_sent(done, folder.place):
-        try:
-            for answers in _send_in_turn(cluster, batches, note):
-                done += answers
-            folder.leave_outcomes(APPLIED, tuple(done))
-        except BaseException:
-            with suppress(InvalidInput):
-                note()
-            raise
-        return tuple(done)
+    def record() -> None:
+        folder.leave_outcomes(APPLIED, tuple(attempt.done))
 
-
-def _send_in_turn(
-    cluster: Cluster, batches: Batches, note: Callable[[], None]
-) -> Iterator[tuple[Outcome, ...]]:
-    trouble: str | None = None
-    for number, rows in batches.items():
-        if trouble is not None:
-            yield build_outcomes(number, rows, Status.NOT_SENT, trouble)
-            continue
-        note()
-        try:
-            answers, _ = write_rows(cluster, number, rows, {}, send=cluster.apply)
-        except ClusterTrouble as error:
-            answers = build_outcomes(number, rows, Status.NOT_SENT, error.message)
-        yield answers
-        open_ones = [
-            answer for answer in answers if answer.status in {Status.UNKNOWN, Status.NOT_SENT}
-        ]
-        trouble = (
-            open_ones[0].message
-            or "the outcome of an earlier batch is unknown, so nothing more was sent"
-            if open_ones
-            else None
-        )
+    with at_work(folder.place), folder.stage("apply"):
+        trouble = write_batches(attempt, batches, write, record)
+        if isinstance(trouble, InvalidInput):
+            raise state_sent(trouble, attempt.done, folder.place)
+        return tuple(attempt.done)

@@ -136,6 +136,4 @@ def _settle_outcomes(
 
 
 def _read_targets(run: RunFolder) -> Targets:
-    if alter := run.find(ALTER):
-        return alter.targets
     return {row.id: row.after for rows in run.batches().values() for row in rows}

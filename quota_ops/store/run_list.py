@@ -18,7 +18,6 @@ from quota_ops.store.run_files import (
     ABOUT,
     ADOPTED,
     ALTER,
-    APPLIED,
     APPROVAL,
     PLAN,
     PRUNED,
@@ -186,6 +185,6 @@ def _describe_record(run: RunState) -> str | None:
         return word if edit.rows else "nothing changed"
     if not run.folder.has(ALTER):
         return None
-    if not run.folder.has(APPLIED):
+    if not run.has_sent:
         return "not applied"
     return "altered" if run.written else "unknown" if run.unknown else "nothing changed"

@@ -14,6 +14,7 @@ from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.store.run_files import APPLIED, PLAN, ROLLBACK
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import at_work
+from quota_ops.store.run_state import RunState
 from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import KEY, outcomes
@@ -241,7 +242,8 @@ def test_an_alter(lab: Lab) -> None:
     run = kill(lab, partial(die_in_request, 1, before=False), change)
 
     assert listed(lab, run) == ("interrupted", 0)
-    assert [outcome.status for outcome in run.outcomes(APPLIED)] == [Status.UNKNOWN]
+    assert [outcome.status for outcome in RunState(run).outcomes] == [Status.UNKNOWN]
+    assert "0 of 1 change on demo was written, 1 may have been" in lab.call("show", "last").stdout
     lab.run("reconcile")
     record = json.loads((run.place / "end-0001.json").read())
     assert (record["verb"], record["changes"][0]["outcome"]) == ("alter", "accepted")

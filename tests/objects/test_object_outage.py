@@ -89,7 +89,8 @@ ADD = ("--add", f"{KEY}=7")
 @pytest.mark.parametrize(
     ("command", "outage_at", "words"),
     [
-        (("alter", *ADD), ("applied.json", 2), "Sent before that: 1 key accepted"),
+        (("alter", *ADD), ("batch-0001.json", 2), "Sent before that: 1 key accepted"),
+        (("alter", *ADD), ("applied.json", 1), "Sent before that: 1 key accepted"),
         (("alter", *ADD), ("end-0001.json", 1), "Sent before that: 1 key accepted"),
         (("adopt",), ("adopted.json", 1), "Before that: 1 row of the ledger adopted"),
         (
@@ -98,7 +99,7 @@ ADD = ("--add", f"{KEY}=7")
             "Before that: 1 row of the ledger released",
         ),
     ],
-    ids=["alter", "end", "adopt", "release"],
+    ids=["batch", "alter", "end", "adopt", "release"],
 )
 def test_other_commands_name_what_they_changed(
     command: tuple[str, ...],

@@ -1,18 +1,17 @@
 """apply: describe again, record the intents, send each batch, write each entity's outcome."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import NamedTuple
 
 from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.delivery import Send, write_rows
 from quota_ops.kafka.outcomes import build_outcomes, format_outcomes
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import resume_command
 from quota_ops.model.difference import Difference
-from quota_ops.model.errors import Claimed, InvalidInput, NoResponse, QuotaOpsError, Refused
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import AS_INTENDED, DONE, EntityResponse, Outcome, Status
 from quota_ops.model.plan import Plan
@@ -29,6 +28,7 @@ from quota_ops.stages.apply.intent import (
     withdraw_intents,
 )
 from quota_ops.stages.apply.moved import watch_brokers
+from quota_ops.stages.apply.requests import send_noted, write_batches
 from quota_ops.store.attempt import Attempt
 from quota_ops.store.decisions import record_use
 from quota_ops.store.holds import separate_held_rows
@@ -135,27 +135,21 @@ def _write(
     noted = record_intents(folder, part, described.stored, ledger_folder)
     waiting = {row.id for row in plan.writes} - {row.id for row in part.writes}
     attempt = Attempt(folder)
-    try:
-        checks = _Checks(
-            plan.policy,
-            holds_folder,
-            watch_releases(folder, part, ledger_folder, noted),
-            {row.id: row.until for row in part.writes if row.until is not None},
-            frozenset(waiting),
-            find_moved,
-        )
-        trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
-        # Why here: writing outcomes would create the folder again if it was moved meanwhile.
-        attempt.require_folder()
-        _write_outcomes(folder, attempt.done, ledger_folder)
-    except InvalidInput as error:
-        raise attempt.record_store_error(batches, error) from error
-    except QuotaOpsError:
-        raise
-    except BaseException:  # a signal, or Airflow's timeout of the task
-        attempt.stop(batches)
-        _write_outcomes(folder, attempt.done, ledger_folder)
-        raise
+    checks = _Checks(
+        plan.policy,
+        holds_folder,
+        watch_releases(folder, part, ledger_folder, noted),
+        {row.id: row.until for row in part.writes if row.until is not None},
+        frozenset(waiting),
+        find_moved,
+    )
+    trouble = write_batches(
+        attempt,
+        batches,
+        _Writer(attempt, cluster, checks, described).write,
+        lambda: _write_outcomes(folder, attempt.done, ledger_folder),
+        progress,
+    )
     _raise_unless_done(folder, plan, attempt.done, trouble)
     return tuple(attempt.done)
 
@@ -198,55 +192,41 @@ def _write_outcomes(folder: RunFolder, outcomes: Sequence[Outcome], ledger_folde
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 
-def _send_all(
-    attempt: Attempt,
-    cluster: Cluster,
-    batches: Batches,
-    described: _Described,
-    checks: _Checks,
-    *,
-    progress: Progress,
-) -> QuotaOpsError | None:
-    """Send the batches and record each outcome; return the error that stopped it, or None."""
-    trouble: QuotaOpsError | None = None
+@dataclass
+class _Writer:
+    """Writes the rows of a plan's batch that may be written now."""
 
-    def send(alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-        checks.find_released()
-        return cluster.apply(alterations)
+    attempt: Attempt
+    cluster: Cluster
+    checks: _Checks
+    described: _Described
 
-    for number, rows in batches.items():
-        attempt.begin(number)
-        if trouble is not None:
-            attempt.keep(number, build_outcomes(number, rows, Status.NOT_SENT, trouble.message))
-            continue
-        try:
-            released = checks.find_released()
-            if monotonic() > described.stale_at:
-                described = _describe(cluster, checks.find_moved)
-            refuse_while_paused(checks.policy)
-            stored = described.stored
-            waiting = [row for row in rows if row.id in checks.waiting]
-            going = [row for row in rows if row.id not in checks.waiting]
-            free, on_hold = separate_held_rows(number, going, stored, checks.holds_folder)
-            lasting, ended = _separate_old_rows(number, free, checks.ends, described.moved)
-            sorted_rows = _sort_rows(number, lasting, stored, released)
-            waits = build_outcomes(number, waiting, Status.WAITING, None)
-            outcomes = (*sorted_rows.outcomes, *on_hold, *ended, *waits)
-            sorted_rows = sorted_rows._replace(outcomes=outcomes)
-            batch, stored = _send(cluster, attempt, number, sorted_rows, stored, send=send)
-            described = described._replace(stored=stored)
-        except Claimed:
-            raise
-        except QuotaOpsError as error:
-            trouble = error
-            batch = build_outcomes(number, rows, Status.NOT_SENT, error.message)
-        batch = attempt.keep(number, batch)
-        progress.report_batch(number, len(batches), batch)
-        if any(outcome.status is Status.UNKNOWN for outcome in batch):
-            trouble = NoResponse(
-                "the outcome of an earlier batch is unknown, so nothing more was sent"
-            )
-    return trouble
+    def write(self, number: int, rows: Sequence[BatchRow]) -> tuple[Outcome, ...]:
+        """Write a batch, and return the outcome of each row."""
+        checks = self.checks
+        released = checks.find_released()
+        if monotonic() > self.described.stale_at:
+            self.described = _describe(self.cluster, checks.find_moved)
+        refuse_while_paused(checks.policy)
+        stored = self.described.stored
+        waiting = [row for row in rows if row.id in checks.waiting]
+        going = [row for row in rows if row.id not in checks.waiting]
+        free, on_hold = separate_held_rows(number, going, stored, checks.holds_folder)
+        lasting, ended = _separate_old_rows(number, free, checks.ends, self.described.moved)
+        unsent, to_send = _sort_rows(number, lasting, stored, released)
+        waits = build_outcomes(number, waiting, Status.WAITING, None)
+        others = (*unsent, *on_hold, *ended, *waits)
+        if not to_send:
+            return others
+        sent, stored = send_noted(
+            *(self.attempt, self.cluster, number, to_send, stored), send=self._send, others=others
+        )
+        self.described = self.described._replace(stored=stored)
+        return (*others, *sent)
+
+    def _send(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
+        self.checks.find_released()
+        return self.cluster.apply(alterations)
 
 
 def _separate_old_rows(
@@ -269,17 +249,13 @@ def _separate_old_rows(
     return [row for row in rows if row.id not in why], tuple(outcomes)
 
 
-class _SortedRows(NamedTuple):
-    """The outcomes of a batch's rows that need no sending, and the rows that do."""
-
-    outcomes: tuple[Outcome, ...]
-    to_send: tuple[BatchRow, ...]
-
-
 def _sort_rows(
     number: int, rows: Iterable[BatchRow], stored: Stored, released: Keys
-) -> _SortedRows:
-    """Separate the rows to send from those already stored, released or changed since the plan."""
+) -> tuple[tuple[Outcome, ...], tuple[BatchRow, ...]]:
+    """Return the outcomes of rows that need no sending, and the rows that do.
+
+    Rows that are already stored, were released or have changed since the plan are not sent.
+    """
     already, stale, released_rows, to_send = [], [], [], []
     for row in rows:
         if row.is_stored(stored):
@@ -294,27 +270,7 @@ def _sort_rows(
     skipped = build_outcomes(
         number, released_rows, Status.STALE, "released since the plan was made"
     )
-    return _SortedRows(
-        (*outcomes, *skipped, *_stale_outcomes(number, stale, stored)), tuple(to_send)
-    )
-
-
-def _send(
-    cluster: Cluster,
-    attempt: Attempt,
-    number: int,
-    sorted_rows: _SortedRows,
-    stored: Stored,
-    *,
-    send: Send,
-) -> tuple[tuple[Outcome, ...], Stored]:
-    """Record the rows as unknown, send them; return their outcomes and the last known values."""
-    if not sorted_rows.to_send:
-        return sorted_rows.outcomes, stored
-    unknown = build_outcomes(number, sorted_rows.to_send, Status.UNKNOWN, None, may_arrive=True)
-    attempt.note(number, (*sorted_rows.outcomes, *unknown))
-    sent, stored = write_rows(cluster, number, sorted_rows.to_send, stored, send=send)
-    return (*sorted_rows.outcomes, *sent), stored
+    return (*outcomes, *skipped, *_stale_outcomes(number, stale, stored)), tuple(to_send)
 
 
 def _stale_outcomes(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Outcome]:

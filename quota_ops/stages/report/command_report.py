@@ -8,7 +8,7 @@ from quota_ops.model.report import Record, StageStatus
 from quota_ops.model.run import Alter
 from quota_ops.model.text import counted, plural
 from quota_ops.report.ownership import released_words
-from quota_ops.store.run_files import ADOPTED, ALTER, APPLIED, RELEASED, VALIDATED
+from quota_ops.store.run_files import ADOPTED, ALTER, RELEASED, VALIDATED
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_state import RunState
 
@@ -45,7 +45,7 @@ def _describe_guards(guards: Sequence[GuardFinding]) -> str:
 def _altered(folder: RunFolder, by: str) -> Record:
     cluster, changing = folder.about().cluster, folder.read(ALTER).changing
     state = RunState(folder)
-    if folder.has(APPLIED):
+    if state.has_sent:
         if not changing:
             stores = f"{cluster} already stored these values"
             return Record("Not altered", f"there was nothing to change{by}: {stores}")
