@@ -10,6 +10,7 @@ from quota_ops.desired.capacity import Capacity, read_capacity
 from quota_ops.desired.ceilings import DeclaredCeilings, read_ceilings
 from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.entries import (
+    read_connection_name,
     read_duration,
     read_freezes,
     read_retired_brokers,
@@ -21,6 +22,7 @@ from quota_ops.desired.owners import Nodes as OwnerNodes
 from quota_ops.desired.owners import read_owners
 from quota_ops.desired.profiles import Profiles, read_profiles
 from quota_ops.desired.repository import read_repository
+from quota_ops.desired.usage import read_usage
 from quota_ops.desired.uses import Use, read_uses
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
@@ -43,8 +45,6 @@ from quota_ops.model.entity import IP
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.finding import Silence
 from quota_ops.model.policy import (
-    CONNECTION_NAME,
-    CONNECTION_RULE,
     ApprovalPolicy,
     DriftPolicy,
     GuardThresholds,
@@ -108,24 +108,15 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
         for name, read in _READERS.items()
         if name in fields
     }
+    values |= {
+        name: read(source, fields[name]) for name, read in _PART_READERS.items() if name in fields
+    }
     protect = _read_filters(source, fields["protect"]) if "protect" in fields else {}
     if "scope" in fields:
         values["scope"] = tuple(_read_filters(source, fields["scope"]))
         if fields["scope"].value.value == []:
             remedy = "To allow every entity, remove it."
             source.refuse(fields["scope"].name, "scope is empty and allows no entity.", remedy)
-    if "guards" in fields:
-        values["guards"] = _read_guards(source, fields["guards"])
-    if "freeze" in fields:
-        values["freeze"] = read_freezes(source, fields["freeze"])
-    if "memory" in fields:
-        periods = read_fields(source, fields["memory"].value, MEMORY, fields["memory"]) or {}
-        seconds: dict[str, Any] = {
-            name: read_value(source, period, read_duration) for name, period in periods.items()
-        }
-        values["memory"] = Memory(**seconds)
-    if "retired_brokers" in fields:
-        values["retired_brokers"] = read_retired_brokers(source, fields["retired_brokers"])
     silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
     owner_nodes: OwnerNodes = {}
     if "owners" in fields:
@@ -171,16 +162,6 @@ def is_cluster_id(text: str) -> bool:
     return text != "" and text.isprintable() and " " not in text
 
 
-def _read_connection(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
-    if not CONNECTION_NAME.fullmatch(text):
-        raise Misread(
-            f"{show(text)} is not a connection name. A name {CONNECTION_RULE}.",
-            "Write the name of a connection file; addresses and secrets stay there, outside Git.",
-        )
-    return text
-
-
 def _one_of(policies: type[Named]) -> Callable[[str, yaml.Node], Named]:
     """Return a reader for a field that takes one of a few words."""
 
@@ -207,7 +188,7 @@ def _read_paused(field: str, node: yaml.Node) -> str:
 
 _READERS = {
     "cluster_id": _read_cluster_id,
-    "connection": _read_connection,
+    "connection": read_connection_name,
     "schedule": read_schedule,
     "drift": _one_of(DriftPolicy),
     "approval": _one_of(ApprovalPolicy),
@@ -249,6 +230,23 @@ def _read_guards(source: Source, field: FieldNodes) -> GuardThresholds:
         name: read_value(source, number, _GUARD_READERS[name]) for name, number in fields.items()
     }
     return GuardThresholds(**numbers)
+
+
+def _read_memory(source: Source, field: FieldNodes) -> Memory:
+    fields = read_fields(source, field.value, MEMORY, field) or {}
+    seconds: dict[str, Any] = {
+        name: read_value(source, period, read_duration) for name, period in fields.items()
+    }
+    return Memory(**seconds)
+
+
+_PART_READERS: dict[str, Callable[[Source, FieldNodes], Any]] = {
+    "guards": _read_guards,
+    "freeze": read_freezes,
+    "memory": _read_memory,
+    "retired_brokers": read_retired_brokers,
+    "usage": read_usage,
+}
 
 
 def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, yaml.Node]:

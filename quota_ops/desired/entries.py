@@ -17,7 +17,7 @@ from quota_ops.findings.codes import CODES, SILENCEABLE
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Location, Silence
 from quota_ops.model.moment import find_zone, parse_duration
-from quota_ops.model.policy import Freeze, RetiredBroker
+from quota_ops.model.policy import CONNECTION_NAME, CONNECTION_RULE, Freeze, RetiredBroker
 
 MOST_FREEZES = 100
 """The most windows of a cluster; each is checked before every write."""
@@ -63,6 +63,17 @@ def read_duration(field: str, node: yaml.Node) -> int:
         return int(parse_duration(text).total_seconds())
     except ValueError as error:
         raise Misread(f"{error}.") from None
+
+
+def read_connection_name(field: str, node: yaml.Node) -> str:
+    """Read the name of a connection; Misread for anything else."""
+    text = read_text(field, node)
+    if not CONNECTION_NAME.fullmatch(text):
+        raise Misread(
+            f"{show(text)} is not a connection name. A name {CONNECTION_RULE}.",
+            "Write the name of a connection file; addresses and secrets stay there, outside Git.",
+        )
+    return text
 
 
 _FREEZE_READERS = {

@@ -22,6 +22,7 @@ from quota_ops.desired.yaml.shapes import (
     LIMITS,
     MEMBER,
     MEMORY,
+    METRICS,
     NOTE,
     OVERRIDE,
     OWNER,
@@ -30,6 +31,8 @@ from quota_ops.desired.yaml.shapes import (
     QUOTAS_FILE,
     RETIRED_BROKER,
     SILENCE,
+    USAGE,
+    USAGE_LABELS,
     USE,
     Shape,
 )
@@ -156,6 +159,15 @@ def cluster_schema() -> Schema:
         "profiles": _profiles(),
         "ceilings": _ceilings(),
         "capacity": _object(CAPACITY, {name: _limit(key) for name, key in QUOTA_KEYS.items()}),
+        "usage": _object(
+            USAGE,
+            {
+                "metrics": _object(METRICS, {}),
+                "throttle_times": _object(METRICS, {}),
+                "labels": _object(USAGE_LABELS, {}),
+                "step": duration | {"default": "60s"},
+            },
+        ),
         "repository": {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"},
         "silence": _silence(),
     }

@@ -17,6 +17,7 @@ QuotaOpsError
     └── WrongCluster   3  the addresses belong to another cluster
 
 CannotJudge            6  a comparison could not be made, so there is no verdict
+└── UseUnknown         6  Prometheus did not respond, or rejected a query: use is unknown
 
 Unexpected             5  any other error: a defect of quota-ops, or a limit of this machine
 """
@@ -47,6 +48,14 @@ class CannotJudge(QuotaOpsError):
     """A comparison could not be made, because an input is missing, invalid or partial."""
 
     exit_code = 6
+
+
+class UseUnknown(CannotJudge):
+    """Prometheus did not respond or rejected a query, so what clients use is unknown."""
+
+
+class QueryTooLarge(UseUnknown):
+    """Prometheus would have to read more for a query than it allows; smaller queries may work."""
 
 
 class Refused(QuotaOpsError):

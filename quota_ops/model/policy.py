@@ -11,6 +11,7 @@ from quota_ops.model.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.owners import Owner
 from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE
 from quota_ops.model.stored import to_json
+from quota_ops.model.usage import UsagePolicy
 
 CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 """A file is named after it, so it must be a valid file name and not a path."""
@@ -117,9 +118,9 @@ class RetiredBroker:
     reason: str
 
 
-BESIDE = frozenset({"paused", "freeze", "verify", "repository"})
+BESIDE = frozenset({"paused", "freeze", "verify", "repository", "usage"})
 """Fields that do not decide what is written except through the rows, only when, how it is verified
-and what reports link to: no digest includes them."""
+where use is measured and what reports link to: no digest includes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,8 @@ class Policy:
     """What belongs to whom; empty if only the `owner` of each file counts."""
     ceilings: tuple[Ceiling, ...] = ()
     """What each owner may declare."""
+    usage: UsagePolicy | None = None
+    """Where the use of its clients is measured."""
 
     @property
     def inventory_in_git(self) -> str:

@@ -30,6 +30,7 @@ from quota_ops.desired.yaml.shapes import (
     QUOTAS_FILE,
     RETIRED_BROKER,
     SILENCE,
+    USAGE,
     USE,
     Shape,
 )
@@ -40,6 +41,7 @@ from quota_ops.model.guard import Guard
 from quota_ops.model.outcome import Status
 from quota_ops.model.policy import GuardThresholds
 from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.usage import Preset
 from quota_ops.report.cells import KIND_MEANING
 from tests.docs.markdown import ROOT
 from tests.docs.python_api import python_api
@@ -291,5 +293,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "python-api": python_api,
     "packages": _packages,
     "silence": lambda: _fields(SILENCE),
+    "usage": lambda: _fields(USAGE),
+    "usage-presets": lambda: _values(("preset", "what it fits"), Preset),
     "weather": sentence,
 }

@@ -14,6 +14,7 @@ from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import SETTINGS
 from quota_ops.report.metrics import format_metrics
+from quota_ops.usage.connection import PrometheusConnection
 from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
 from tests.platforms import schema
@@ -109,7 +110,12 @@ def test_connections_parse(
     (tmp_path / "client-secret").write_text("secret")
     for name in re.findall(r"\$\{env:(\w+)\}", block.text):
         monkeypatch.setenv(name, "-----BEGIN A TEXT THAT STANDS ELSEWHERE-----\n")
-    text = block.text.replace("/etc/kafka/", "")
+    text = re.sub(r"/etc/(kafka|quota-ops)/", "", block.text)
+    if text.startswith("url="):
+        (tmp_path / "prometheus-token").write_text("secret")
+        found = PrometheusConnection.parse(text, name="docs", source="a page", folder=tmp_path)
+        assert found.headers["Authorization"] == "Bearer secret"
+        return
     assert Connection.parse(text, name="docs", source="a page", folder=tmp_path).principal
 
 

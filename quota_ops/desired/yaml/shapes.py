@@ -20,8 +20,10 @@ from quota_ops.desired.yaml.scalars import (
 )
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.guard_rules import SHARE_COUNTS_FROM
+from quota_ops.model.policy import CONNECTION_NAME
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.text import counted
+from quota_ops.model.usage import LABEL, USED_KEYS, Preset
 
 DEFAULT = "default"
 ANY = "any"
@@ -31,6 +33,8 @@ TIME = {
     "pattern": r"^\s*[0-9]{4}-.*([0-9][Zz]|[+-][0-9]{2}:?[0-9]{2}|\s[A-Za-z][A-Za-z0-9_+/-]*)\s*$",
     "patternErrorMessage": "Write a time with its zone: 2026-12-01T18:00:00Z.",
 }
+_METRIC = {"type": "string", "minLength": 1}
+_LABEL = {"type": "string", "pattern": f"^{LABEL.pattern}$"}
 
 
 class Field(NamedTuple):
@@ -346,6 +350,10 @@ CLUSTER_FILE = Shape(
             "{late_writes: 24h}",
         ),
         "inventory": Field("The file or folder with the cluster's clients.", "clients.csv"),
+        "usage": Field(
+            "The Prometheus that measures what clients use.",
+            "{prometheus: monitoring, match: {cluster: orders}}",
+        ),
         "repository": Field(
             "The repository's web address; reports link to it.", "https://github.com/acme/quotas"
         ),
@@ -400,6 +408,77 @@ OWNER = Shape(
             '["@acme/payments"]',
         ),
     },
+)
+
+METRICS = Shape(
+    "A mapping of metrics",
+    "a quota key whose use brokers measure",
+    {
+        key: Field(f"The metric for {key}.", "'used{resource=\"Produce\"}'", None, _METRIC)
+        for key in USED_KEYS
+    },
+)
+
+USAGE_LABELS = Shape(
+    "labels",
+    "an entity type in labels",
+    {
+        USER: Field("The label that has the user.", "user", None, _LABEL),
+        CLIENT_ID: Field("The label that has the client id.", "clientId", None, _LABEL),
+    },
+)
+
+USAGE = Shape(
+    "usage",
+    "a field of usage",
+    {
+        "prometheus": Field(
+            "The name of a connection to a Prometheus, or to a service with its HTTP API. Its"
+            " address and secrets stay outside Git.",
+            "monitoring",
+            None,
+            {"type": "string", "pattern": f"^{CONNECTION_NAME.pattern}$"},
+        ),
+        "preset": Field(
+            "How the exporter names metrics and labels; the default is jmx-exporter.",
+            "jmx-exporter",
+            None,
+            {"enum": [str(preset) for preset in Preset], "default": str(Preset.JMX_EXPORTER)},
+        ),
+        "match": Field(
+            "Labels that the series of this cluster's brokers have, and no others.",
+            "{cluster: orders}",
+            None,
+            {
+                "type": "object",
+                "propertyNames": {"pattern": f"^{LABEL.pattern}$"},
+                "additionalProperties": {"type": "string", "minLength": 1},
+            },
+        ),
+        "broker": Field(
+            "The label that tells brokers apart; the default is instance.",
+            "instance",
+            None,
+            _LABEL | {"default": "instance"},
+        ),
+        "metrics": Field(
+            "The metrics of use by quota key, where they are not those of the preset.",
+            "{producer_byte_rate: 'used{resource=\"Produce\"}'}",
+        ),
+        "throttle_times": Field(
+            "The metrics of throttle times by quota key, likewise.",
+            "{producer_byte_rate: 'throttled{resource=\"Produce\"}'}",
+        ),
+        "labels": Field(
+            "The labels of user and client-id, where they are not those of the preset.",
+            "{user: user, client-id: clientId}",
+        ),
+        "step": Field(
+            "The interval of the scrapes, at most 5m; the default is 60s.",
+            "60s",
+        ),
+    },
+    required=("prometheus",),
 )
 
 RETIRED_BROKER = Shape(

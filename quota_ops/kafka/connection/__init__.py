@@ -1,20 +1,15 @@
 """A connection: the addresses and credentials of one cluster, kept outside Git."""
 
-import logging
-import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Self
 
-from quota_ops.kafka.connection.file import Line, read_lines, read_settings
+from quota_ops.connections import Line, read_connection
+from quota_ops.kafka.connection.file import read_lines, read_settings
 from quota_ops.kafka.connection.rules import check_together
 from quota_ops.kafka.connection.settings import DEFAULTS, OAUTHBEARER
-from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import CONNECTION_NAME, CONNECTION_RULE
 
-_log = logging.getLogger(__name__)
 _EXAMPLE = """\
     bootstrap.servers=kafka-1:9094,kafka-2:9094
     security.protocol=sasl_ssl
@@ -110,15 +105,6 @@ class Connection:
         )
 
 
-def connections_folder() -> Path:
-    """Return the folder of the connection files: $QUOTA_OPS_CONNECTIONS, or a user folder."""
-    if chosen := os.environ.get("QUOTA_OPS_CONNECTIONS"):
-        return Path(chosen)
-    from platformdirs import user_config_path  # noqa: PLC0415 - only without a chosen folder
-
-    return user_config_path("quota-ops") / "connections"
-
-
 def find_connection(
     name: str, *, file: Path | None = None, before: str | None = None
 ) -> Connection:
@@ -129,48 +115,14 @@ def find_connection(
     cannot be read. `before` names a place that the caller searched without success; the error
     lists it instead of the option --connection.
     """
-    if not CONNECTION_NAME.fullmatch(name):
-        raise InvalidInput(f"{name!r} is not a connection name.", f"A name {CONNECTION_RULE}.")
-    if file is not None:
-        return _read(name, file, "given as --connection")
-    variable = "QUOTA_OPS_CONNECTION_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
-    if path := os.environ.get(variable):
-        return _read(name, Path(path), f"named by ${variable}")
-    usual = connections_folder() / f"{name}.properties"
-    if _may_exist(usual):
-        return _read(name, usual, "of that name")
-    first = "--connection FILE  not given"
     remedy = _STARTED if name == SANDBOX else "Write that file"
+    first = "--connection FILE  not given"
     if before:
         first, remedy = f"{before}  not defined", f"Define {before}, or write that file"
-    raise InvalidInput(
-        f"there is no connection {name}. Searched:\n"
-        f"    {first}\n"
-        f"    ${variable}  not set\n"
-        f"    {usual}  does not exist",
-        f"{remedy}, for example:\n{_EXAMPLE}",
+    text, found = read_connection(
+        name, example=f"{remedy}, for example:\n{_EXAMPLE}", file=file, first=first
     )
-
-
-def _may_exist(file: Path) -> bool:
-    """Return whether a file exists or denies access; reading it then raises the reason."""
-    try:
-        return file.exists()
-    except OSError:
-        return True
-
-
-def _read(name: str, file: Path, why: str) -> Connection:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InvalidInput(f"connection {name}: {file} is not UTF-8.") from None
-    except OSError as error:
-        raise InvalidInput(
-            f"connection {name}: cannot read {file}, {why}: {error.strerror}."
-        ) from None
-    _log.info("connection %s: read %s", name, file)
-    return Connection.parse(text, name=name, source=str(file), folder=file.parent)
+    return Connection.parse(text, name=name, source=str(found), folder=found.parent)
 
 
 _KEYWORDS = frozenset({"CN", "C", "L", "ST", "STREET", "O", "OU", "DC", "UID"})

@@ -1,43 +1,32 @@
 """Reads a connection file: `name=value` lines with librdkafka's names, or a Java client's file.
 
-A file with Java's names is read by Java's rules, and its settings are translated. In both,
-`${env:NAME}` and `${file:PATH}` are replaced by the content of an environment variable or a file,
-which keeps secrets out of the connection file. A relative path is relative to the folder of the
-file. Error messages name the place and the setting, never a value.
+A file with Java's names is read by Java's rules, and its settings are translated. A relative path
+is relative to the folder of the file.
 """
 
-import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 
+from quota_ops.connections import (
+    Entry,
+    Line,
+    find_file,
+    read_entries,
+    refuse,
+    resolve_references,
+)
 from quota_ops.kafka.connection.settings import (
     ALIASES,
     JAVA_NAMES,
     NOT_OFFERED,
     SETTINGS,
-    Entry,
     Setting,
 )
 from quota_ops.model.errors import InvalidInput
 
-_REFERENCE = re.compile(r"\$\{(?P<kind>[^:}]*):?(?P<target>[^}]*)\}")
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,59}")
-_FILE = re.compile(r"[a-z0-9._/-]{1,100}")
-"""The names that a message may show; any other name may be a secret, typed by mistake."""
 _PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-]*)(-----END [^-]+-----)\s*")
 _SECURITY = ("sasl.", "ssl.", "security.", "enable.ssl.", "https.")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A setting's value, its place, and the `${...}` references in it."""
-
-    value: str = field(repr=False)
-    place: str
-    reference: str | None = None
 
 
 def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
@@ -47,13 +36,13 @@ def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
     unsupported one, or refers to a variable or file that does not exist.
     """
     text = text.removeprefix("\ufeff")
-    written = _read_java_entries(text, source) or _read_entries(text, source)
+    written = _read_java_entries(text, source) or read_entries(text, source)
     lines: dict[str, Line] = {}
     for entry in _rename_entries(written):
         setting = _find_setting(entry)
         if setting.name in lines:
-            _refuse(entry.place, setting, f"is already set at {lines[setting.name].place}")
-        resolved, references = _resolve(setting, entry.value, entry.place, folder)
+            refuse(entry.place, setting.name, f"is already set at {lines[setting.name].place}")
+        resolved, references = resolve_references(setting.name, entry.value, entry.place, folder)
         value = _check_value(setting, resolved, entry.place, folder)
         lines[setting.name] = Line(value, entry.place, references)
     return lines
@@ -92,22 +81,6 @@ def _read_java_entries(text: str, source: str) -> list[Entry]:
     return list(java_properties.read_java(text, source=source))
 
 
-def _read_entries(text: str, source: str) -> list[Entry]:
-    """Return the entries of a file in librdkafka's format: `name=value` lines without escapes."""
-    entries = []
-    for number, written in enumerate(text.split("\n"), start=1):
-        place = f"{source}:{number}"
-        if not written.strip() or written.lstrip().startswith("#"):
-            continue
-        name, equals, value = (part.strip() for part in written.partition("="))
-        if not equals:
-            raise InvalidInput(
-                f"{place}: not a setting.", "Write name=value, or begin a comment with #."
-            )
-        entries.append(Entry(name, value, place))
-    return entries
-
-
 def _find_setting(entry: Entry) -> Setting:
     name, place = entry.name, entry.place
     setting = SETTINGS.get(ALIASES.get(name, name))
@@ -128,41 +101,15 @@ def _find_setting(entry: Entry) -> Setting:
     raise InvalidInput(f"{place}: {entry.shown} is not a setting of a connection.", hint)
 
 
-def _resolve(setting: Setting, written: str, place: str, folder: Path) -> tuple[str, str | None]:
-    """Return the value with every `${...}` replaced by its content, and the references."""
-
-    def read_content(reference: re.Match[str]) -> str:
-        kind, target = reference["kind"], reference["target"]
-        if kind == "env" and target:
-            return _read_variable(setting, target, place)
-        if kind == "file" and target:
-            return _read_file(setting, target, place, folder)
-        _refuse_reference(setting, place)
-
-    if "${" in _REFERENCE.sub(" ", written):
-        _refuse_reference(setting, place)
-    references = " ".join(match[0] for match in _REFERENCE.finditer(written))
-    return _REFERENCE.sub(read_content, written), references or None
-
-
-def _refuse_reference(setting: Setting, place: str) -> NoReturn:
-    # The value is not shown: it may be a password that happens to contain ${...}.
-    raise InvalidInput(
-        f"{place}: {setting.name} contains ${{...}}; "
-        "the known forms are ${env:NAME} and ${file:PATH}.",
-        "Put a value that contains ${ into a file of its own, and write ${file:PATH}.",
-    )
-
-
 def _check_value(setting: Setting, value: str, place: str, folder: Path) -> str:
     if not value:
-        _refuse(place, setting, "has no value")
+        refuse(place, setting.name, "has no value")
     if "\0" in value:
-        _refuse(place, setting, "contains a NUL character")
+        refuse(place, setting.name, "contains a NUL character")
     if setting.choices:
         return _choose(setting, value, place)
     if setting.is_file:
-        return str(_check_file(setting, folder / value, place))
+        return str(find_file(setting.name, folder / value, place))
     if setting.is_pem:
         return _format_pem(setting, value, place)
     return value
@@ -171,36 +118,10 @@ def _check_value(setting: Setting, value: str, place: str, folder: Path) -> str:
 def _format_pem(setting: Setting, value: str, place: str) -> str:
     """Return a PEM text with its line breaks, which Java's files may omit."""
     if "-----BEGIN " not in value:
-        _refuse(place, setting, "contains no PEM text, which begins with -----BEGIN")
+        refuse(place, setting.name, "contains no PEM text, which begins with -----BEGIN")
     if "\n" in value:
         return value
     return _PEM.sub(lambda block: "\n".join([block[1], *block[2].split(), block[3], ""]), value)
-
-
-def _read_variable(setting: Setting, name: str, place: str) -> str:
-    if name not in os.environ:
-        shown = f"the environment variable {name}," if _VARIABLE.fullmatch(name) else "a variable"
-        _refuse(place, setting, f"refers to {shown} which is not set")
-    return os.environ[name]
-
-
-def _read_file(setting: Setting, target: str, place: str, folder: Path) -> str:
-    file = folder / target
-    shown = "a file"
-    try:
-        if _FILE.fullmatch(target) or file.exists():
-            shown = f"the file {file},"
-        return _check_file(setting, file, place, shown).read_text(encoding="utf-8").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        _refuse(place, setting, f"refers to {shown} which cannot be read: {reason}")
-
-
-def _check_file(setting: Setting, file: Path, place: str, shown: str | None = None) -> Path:
-    if not file.is_file():
-        why = "is not a file" if file.exists() else "does not exist"
-        _refuse(place, setting, f"refers to {shown or f'the file {file},'} which {why}")
-    return file
 
 
 def _choose(setting: Setting, value: str, place: str) -> str:
@@ -211,7 +132,3 @@ def _choose(setting: Setting, value: str, place: str) -> str:
             NOT_OFFERED.get(value.upper()),
         )
     return chosen[0]
-
-
-def _refuse(place: str, setting: Setting, what: str) -> NoReturn:
-    raise InvalidInput(f"{place}: {setting.name} {what}.")

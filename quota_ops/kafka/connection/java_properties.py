@@ -8,7 +8,7 @@ them as Latin-1, whatever the file's encoding is.
 import re
 from collections.abc import Iterator
 
-from quota_ops.kafka.connection.settings import Entry
+from quota_ops.connections import Entry
 from quota_ops.model.errors import InvalidInput
 
 _LINE_END = re.compile(r"\r\n|\r|\n")

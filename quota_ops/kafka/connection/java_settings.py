@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import NoReturn
 
+from quota_ops.connections import Entry
 from quota_ops.kafka.connection.jaas import parse_jaas
-from quota_ops.kafka.connection.settings import ALIASES, JAVA_NAMES, NOT_OFFERED, SETTINGS, Entry
+from quota_ops.kafka.connection.settings import ALIASES, JAVA_NAMES, NOT_OFFERED, SETTINGS
 from quota_ops.model.errors import InvalidInput
 
 _TRUST, _KEYS = "ssl.truststore", "ssl.keystore"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from quota_ops.kafka.connection.file import Line
+from quota_ops.connections import Line
 from quota_ops.kafka.connection.settings import DEFAULTS, OAUTHBEARER, SETTINGS
 from quota_ops.model.errors import InvalidInput
 

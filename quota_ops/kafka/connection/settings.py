@@ -3,10 +3,9 @@
 Sources: CONFIGURATION.md of librdkafka; KafkaConnectionManager.DEFAULT_CONFIG of kafka-python.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 OAUTHBEARER = "OAUTHBEARER"
@@ -17,10 +16,6 @@ NOT_OFFERED = {
     "AWS_MSK_IAM": f"MSK's IAM authentication is not supported: librdkafka lacks it; {_INSTEAD}",
 }
 """Mechanisms that users may expect, and what to use instead."""
-
-
-_LIKE_A_SETTING = re.compile(r"(?=[^.]*\.)[a-z0-9._-]{1,60}|acks|retries|debug")
-"""The form of client setting names, and the few names without a dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +32,6 @@ class Setting:
     choices: tuple[str, ...] = ()
     is_file: bool = False
     is_pem: bool = False
-
-
-class Entry(NamedTuple):
-    """A setting as the file contains it: name, value, and place (`demo.properties:3`)."""
-
-    name: str
-    value: str
-    place: str
-
-    @property
-    def shown(self) -> str:
-        """Return the name for a message, unless it may be part of a secret split in two."""
-        return self.name if _LIKE_A_SETTING.fullmatch(self.name) else "this name"
-
-    def __repr__(self) -> str:
-        return f"Entry({self.shown!r}, {self.place!r})"
 
 
 SETTINGS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
-from quota_ops.kafka.connection import connections_folder
+from quota_ops.connections import connections_folder
 from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.process import lock_file

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
+from quota_ops.connections import connections_folder
 from quota_ops.jvm.pinned_jars import Progress
-from quota_ops.kafka.connection import SANDBOX, connections_folder
+from quota_ops.kafka.connection import SANDBOX
 from quota_ops.lab.kafka.broker import start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION

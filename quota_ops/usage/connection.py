@@ -1,0 +1,176 @@
+"""A connection to a Prometheus: its address and credentials, kept outside Git."""
+
+import re
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from ipaddress import ip_address
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from quota_ops.connections import (
+    Entry,
+    Line,
+    find_file,
+    read_connection,
+    read_entries,
+    refuse,
+    resolve_references,
+)
+from quota_ops.model.errors import InvalidInput
+
+_EXAMPLE = """\
+Write that file, for example:
+    url=https://prometheus.example:9090
+    bearer.token=${file:/etc/quota-ops/prometheus-token}
+    ssl.ca.location=/etc/quota-ops/ca.pem"""
+_URL, _TOKEN, _USER, _PASSWORD = "url", "bearer.token", "basic.username", "basic.password"
+_TENANT, _TENANT_HEADER = "tenant", "tenant.header"
+_CA, _CERTIFICATE, _KEY = "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"
+_KEY_PASSWORD = "ssl.key.password"  # noqa: S105 - the name of a setting
+SETTINGS = (
+    *(_URL, _TOKEN, _USER, _PASSWORD, _TENANT, _TENANT_HEADER),
+    *(_CA, _CERTIFICATE, _KEY, _KEY_PASSWORD),
+)
+_NEEDS = {
+    _USER: _PASSWORD,
+    _PASSWORD: _USER,
+    _TENANT_HEADER: _TENANT,
+    _CERTIFICATE: _KEY,
+    _KEY: _CERTIFICATE,
+    _KEY_PASSWORD: _KEY,
+}
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusConnection:
+    """The resolved settings of a Prometheus; `repr` shows no value, and pickling it fails."""
+
+    name: str
+    source: str
+    lines: dict[str, Line] = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str, *, name: str, source: str, folder: Path) -> "PrometheusConnection":
+        """Parse a connection file's text; raises InvalidInput with the invalid line."""
+        lines: dict[str, Line] = {}
+        for entry in read_entries(text, source):
+            _require_known(entry, lines)
+            value, reference = resolve_references(entry.name, entry.value, entry.place, folder)
+            if not value or not value.isprintable():
+                refuse(entry.place, entry.name, "has no value that can be sent")
+            if entry.name.endswith(".location"):
+                value = str(find_file(entry.name, folder / value, entry.place))
+            lines[entry.name] = Line(value, entry.place, reference)
+        _check_together(lines, source)
+        return cls(name, source, lines)
+
+    @property
+    def url(self) -> str:
+        """The address before `/api/v1`."""
+        return self.lines[_URL].value.rstrip("/")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of each request, including secrets."""
+        headers = {"User-Agent": "quota-ops"}
+        if _TOKEN in self.lines:
+            headers["Authorization"] = f"Bearer {self.lines[_TOKEN].value}"
+        if _TENANT in self.lines:
+            header = self.get(_TENANT_HEADER) or "X-Scope-OrgID"
+            headers[header] = self.lines[_TENANT].value
+        return headers
+
+    @property
+    def login(self) -> tuple[str, str] | None:
+        """The user and password of HTTP Basic authentication, if any."""
+        user, password = self.get(_USER), self.get(_PASSWORD)
+        return None if user is None or password is None else (user, password)
+
+    @property
+    def certificate(self) -> tuple[str, str, str | None] | None:
+        """The files of the client's certificate and key, and the key's password, if any."""
+        certificate, key = self.get(_CERTIFICATE), self.get(_KEY)
+        if certificate is None or key is None:
+            return None
+        return certificate, key, self.get(_KEY_PASSWORD)
+
+    @property
+    def authorities(self) -> str | None:
+        """The file of the certificate authorities to trust, if not those of this machine."""
+        return self.get(_CA)
+
+    def get(self, setting: str) -> str | None:
+        """Return the value of a setting, or None."""
+        line = self.lines.get(setting)
+        return None if line is None else line.value
+
+    def secret(self) -> str:
+        """Return the place of the credentials for a message, never their value."""
+        for name in (_TOKEN, _PASSWORD, _CERTIFICATE):
+            if line := self.lines.get(name):
+                return f"{name} ({line.place})"
+        return f"no credentials in {self.source}"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a connection contains secrets, so it cannot be pickled; find it again by name"
+        )
+
+
+def find_prometheus(name: str, *, file: Path | None = None) -> PrometheusConnection:
+    """Find the connection to a Prometheus by name, as that to a Kafka, and read it.
+
+    Raises InvalidInput when there is none, or when it cannot be read.
+    """
+    text, found = read_connection(name, example=_EXAMPLE, file=file)
+    return PrometheusConnection.parse(text, name=name, source=str(found), folder=found.parent)
+
+
+def _require_known(entry: Entry, lines: dict[str, Line]) -> None:
+    if entry.name not in SETTINGS:
+        near = get_close_matches(entry.name, SETTINGS, n=1, cutoff=0.75)
+        hint = f"The known settings are {', '.join(SETTINGS)}."
+        raise InvalidInput(
+            f"{entry.place}: {entry.shown} is not a setting of a connection to a Prometheus.",
+            f"Did you mean {near[0]}?" if near else hint,
+        )
+    if entry.name in lines:
+        refuse(entry.place, entry.name, f"is already set at {lines[entry.name].place}")
+
+
+def _check_together(lines: dict[str, Line], source: str) -> None:
+    if _URL not in lines:
+        raise InvalidInput(f"{source}: url is missing.", _EXAMPLE)
+    for name, needed in _NEEDS.items():
+        if name in lines and needed not in lines:
+            refuse(lines[name].place, name, f"has no effect without {needed}")
+    if _TOKEN in lines and _USER in lines:
+        refuse(lines[_TOKEN].place, _TOKEN, f"and {_USER} cannot be used together")
+    if (header := lines.get(_TENANT_HEADER)) and not _HEADER.fullmatch(header.value):
+        refuse(header.place, _TENANT_HEADER, "is not the name of an HTTP header")
+    line = lines[_URL]
+    try:
+        url = urlsplit(line.value)
+        is_usable = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable or "@" in url.netloc or url.query or url.fragment:
+        raise InvalidInput(
+            f"{line.place}: url is not the address of a Prometheus.",
+            "Write https://HOST:PORT, with a path if need be, and without a name or password.",
+        )
+    is_secret = _TOKEN in lines or _PASSWORD in lines
+    if is_secret and url.scheme == "http" and not _is_loopback(str(url.hostname)):
+        raise InvalidInput(
+            f"{line.place}: url must begin with https://, because a secret is sent there.",
+            "http:// with a secret is allowed only for a loopback address.",
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,76 @@
+"""How exporters name what a broker measures about its clients.
+
+Sources: the rules in the repositories jmx_exporter and jmx-monitoring-stacks; DefaultQuotaCallback
+and ClientQuotaManager, which make the metrics' tags; Sanitizer, which encodes them.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from quota_ops.model.entity import CLIENT_ID, USER
+from quota_ops.model.usage import Metric, Preset, UsagePolicy
+
+_RESOURCES = {
+    "producer_byte_rate": ("Produce", "byte_rate"),
+    "consumer_byte_rate": ("Fetch", "byte_rate"),
+    "request_percentage": ("Request", "request_time"),
+    "controller_mutation_rate": ("ControllerMutation", "mutation_rate"),
+}
+"""The `type` of a broker's MBeans for each quota key, and the attribute that is limited."""
+_THROTTLE_TIME = "throttle_time"
+
+
+class MetricNames(NamedTuple):
+    """The metrics of use and of throttle times by quota key, and the labels of names.
+
+    A key that is not exported is missing.
+    """
+
+    rates: Mapping[str, Metric]
+    throttle_times: Mapping[str, Metric]
+    user: str
+    client_id: str
+
+
+def _quota_metrics() -> MetricNames:
+    def name(resource: str, attribute: str) -> Metric:
+        return Metric(f"kafka_server_quota_{attribute}", (("resource", resource),))
+
+    return MetricNames(
+        {key: name(*each) for key, each in _RESOURCES.items()},
+        {key: name(resource, _THROTTLE_TIME) for key, (resource, _) in _RESOURCES.items()},
+        "user",
+        "clientId",
+    )
+
+
+def _resource_metrics(*, lower: bool, keys: tuple[str, ...] = tuple(_RESOURCES)) -> MetricNames:
+    def name(resource: str, attribute: str) -> Metric:
+        return Metric(f"kafka_server_{resource.lower() if lower else resource}_{attribute}")
+
+    return MetricNames(
+        {key: name(*_RESOURCES[key]) for key in keys},
+        {key: name(_RESOURCES[key][0], _THROTTLE_TIME) for key in keys},
+        "user",
+        "client_id",
+    )
+
+
+PRESETS: Mapping[Preset, MetricNames] = {
+    Preset.JMX_EXPORTER: _quota_metrics(),
+    # Its rules leave out ControllerMutation.
+    Preset.CONFLUENT: _resource_metrics(lower=True, keys=tuple(_RESOURCES)[:3]),
+    Preset.DEFAULT: _resource_metrics(lower=False),
+    Preset.STRIMZI_REPORTER: _resource_metrics(lower=True),
+}
+
+
+def find_names(policy: UsagePolicy) -> MetricNames:
+    """Return the names of a preset, with those that cluster.yaml sets in their place."""
+    preset, labels = PRESETS[policy.preset], dict(policy.labels)
+    return MetricNames(
+        {**preset.rates, **dict(policy.metrics)},
+        {**preset.throttle_times, **dict(policy.throttle_times)},
+        labels.get(USER, preset.user),
+        labels.get(CLIENT_ID, preset.client_id),
+    )

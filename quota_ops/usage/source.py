@@ -1,0 +1,77 @@
+"""What is read, and in which form: a source of samples, and samples as tables."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import pyarrow as pa
+
+from quota_ops.model.usage import Metric, UsagePolicy
+from quota_ops.usage.connection import PrometheusConnection
+from quota_ops.usage.labels import quote_text
+from quota_ops.usage.presets import MetricNames, find_names
+
+SAMPLES = pa.schema(
+    [
+        pa.field("time", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("broker", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("user", pa.string()),
+        pa.field("client_id", pa.string()),
+        pa.field("value", pa.float64(), nullable=False),
+    ]
+)
+"""The use of an entity on one broker: names are Kafka's, null if the series has no such label.
+
+`value` is in the unit of the quota key (bytes/s, percent of one thread, mutations/s), or in ms for
+throttle times; it is never NaN.
+"""
+SCRAPES = pa.schema(
+    [
+        pa.field("time", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("broker", pa.string(), nullable=False),
+        pa.field("up", pa.bool_(), nullable=False),
+    ]
+)
+"""Each scrape of a broker, and whether it succeeded."""
+
+
+class Samples(NamedTuple):
+    """Rates as in SAMPLES, and the scrapes of the same brokers and time as in SCRAPES.
+
+    Where no scrape succeeded, or none is recorded, use is unknown. Where one did, an entity
+    without a sample used nothing.
+    """
+
+    rates: pa.Table
+    up: pa.Table
+
+
+class SeriesNames(NamedTuple):
+    """The names of a series, as SAMPLES has them."""
+
+    user: str | None
+    client_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSource:
+    """The Prometheus of one cluster, and the names of its metrics there."""
+
+    connection: PrometheusConnection
+    names: MetricNames
+    match: tuple[tuple[str, str], ...]
+    broker: str
+    step: int
+    """The interval of the scrapes, in seconds."""
+
+    @classmethod
+    def of(cls, policy: UsagePolicy, connection: PrometheusConnection) -> Self:
+        """Return the source that cluster.yaml declares."""
+        return cls(connection, find_names(policy), policy.match, policy.broker, policy.step)
+
+    def select(self, metric: Metric, extra: Iterable[str] = ()) -> str:
+        """Return the selector of a metric's series of this cluster, in PromQL."""
+        labels = (*metric.labels, *self.match)
+        matchers = [f"{label}={quote_text(value)}" for label, value in labels]
+        return f"{metric.name}{{{','.join([*matchers, *extra])}}}"

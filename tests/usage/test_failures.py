@@ -1,0 +1,181 @@
+"""Servers that fail: every failure means that use is unknown, and says why."""
+
+import json
+import socket
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from quota_ops.model.errors import InvalidInput, QueryTooLarge, UseUnknown
+from quota_ops.usage import prometheus
+from quota_ops.usage.connection import find_prometheus
+from quota_ops.usage.samples import list_brokers, read_samples
+from quota_ops.usage.source import UsageSource
+from tests.usage.conftest import POLICY, connect
+from tests.usage.recording import Answer, Question, serve
+
+END = datetime(2026, 11, 26, tzinfo=UTC)
+START = END - timedelta(hours=1)
+NOTHING = Answer(200, '{"status":"success","data":{"resultType":"vector","result":[]}}')
+
+
+def _error(kind: str, text: str) -> str:
+    return json.dumps({"status": "error", "errorType": kind, "error": text})
+
+
+WHO = "the Prometheus monitoring (URL)"
+PARTIAL = "Nothing is concluded from a part. Try again when all of its stores respond."
+
+
+@pytest.mark.parametrize(
+    ("answer", "message", "remedy"),
+    [
+        (
+            Answer(401, "Unauthorized\n"),
+            "rejected a query with HTTP 401: Unauthorized",
+            "The server does not accept the credentials. Check bearer.token (a test:2).",
+        ),
+        (
+            Answer(404, "404 page not found"),
+            "rejected a query with HTTP 404: 404 page not found",
+            prometheus.REJECTED[404],
+        ),
+        (Answer(302, ""), "rejected a query with HTTP 302", None),
+        (
+            Answer(200, "<html>Log in</html>"),
+            "rejected a query with HTTP 200: <html>Log in</html>",
+            None,
+        ),
+        (
+            Answer(400, _error("bad_data", "invalid parameter")),
+            "rejected a query with HTTP 400: invalid parameter",
+            None,
+        ),
+        (
+            Answer(200, NOTHING.body[:-1] + ',"warnings":["store 2: no route to host"]}'),
+            "gave a partial response: store 2: no route to host",
+            PARTIAL,
+        ),
+        (
+            Answer(200, NOTHING.body[:-1] + ',"isPartial":true}'),
+            "gave a partial response: parts of its data did not respond",
+            PARTIAL,
+        ),
+    ],
+)
+def test_a_rejected_query_is_explained(answer: Answer, message: str, remedy: str | None) -> None:
+    """An error shows the server's own text and the remedy, and never the token."""
+    with serve(lambda _asked, _headers: answer) as url:
+        source = UsageSource.of(POLICY, connect(url, "bearer.token=secret-token"))
+        with pytest.raises(UseUnknown) as raised:
+            list_brokers(source, START, END)
+    assert raised.value.message.replace(url, "URL") == f"{WHO} {message}"
+    assert raised.value.remedy == remedy
+    assert raised.value.exit_code == 6
+    assert "secret-token" not in repr(source) + str(raised.value)
+
+
+def test_what_is_too_much_is_divided() -> None:
+    """A query that a server refuses as too large is divided, down to five minutes."""
+    lengths: list[int] = []
+
+    def respond(asked: Question, _headers: Mapping[str, str]) -> Answer:
+        milliseconds = int(asked.query.rpartition("[")[2].partition("ms")[0])
+        if "last_over_time" in asked.query or milliseconds <= 900_000:
+            return NOTHING
+        lengths.append(milliseconds)
+        text = "query processing would load too many samples into memory in query execution"
+        return Answer(422, _error("execution", text))
+
+    with serve(respond) as url:
+        source = UsageSource.of(POLICY, connect(url))
+        found = read_samples(source, ["b"], "producer_byte_rate", START, END)
+    assert found.rates.num_rows == 0
+    assert sorted(lengths) == [1_800_000] * 4 + [3_600_000] * 2
+    always = Answer(422, _error("execution", "too many samples"))
+    with serve(lambda _asked, _headers: always) as url, pytest.raises(QueryTooLarge):
+        read_samples(UsageSource.of(POLICY, connect(url)), ["b"], "x", START, END)
+
+
+def test_headers_are_those_of_the_connection() -> None:
+    """The tenant and the credentials are sent with each query, to the path below the url."""
+    seen: list[Mapping[str, str]] = []
+
+    def respond(_asked: Question, headers: Mapping[str, str]) -> Answer:
+        seen.append(headers)
+        return NOTHING
+
+    login = ("basic.username=u", "basic.password=p", "tenant=orders")
+    with serve(respond) as url:
+        list_brokers(UsageSource.of(POLICY, connect(f"{url}/prometheus/", *login)), START, END)
+    (headers,) = seen
+    assert headers["path"] == "/prometheus/api/v1/query"
+    assert headers["X-Scope-OrgID"] == "orders"
+    assert headers["Authorization"] == "Basic dTpw"
+
+
+def test_a_server_that_is_away_or_dies_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is away, or ends within a response, is tried again and then named."""
+    monkeypatch.setattr(prometheus, "_ATTEMPTS", 2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        calls: list[bytes] = []
+
+        def die() -> None:
+            for _ in range(2):
+                client, _address = server.accept()
+                calls.append(b"")
+                while b"deny_partial" not in calls[-1]:  # the last field of a question
+                    calls[-1] += client.recv(65_536)
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{")
+                client.close()
+
+        dying = Thread(target=die)
+        dying.start()
+        with pytest.raises(UseUnknown) as raised:
+            list_brokers(UsageSource.of(POLICY, connect(address)), START, END)
+        dying.join()
+    assert len(calls) == 2
+    assert raised.value.message.startswith(
+        f"the Prometheus monitoring ({address}) cannot be reached: peer closed connection"
+    )
+    with pytest.raises(UseUnknown) as raised:
+        list_brokers(UsageSource.of(POLICY, connect(address)), START, END)
+    assert raised.value.message.endswith("Connection refused")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bearer.token=x", "FILE: url is missing."),
+        ("url=kafka:9092", "FILE:1: url is not the address of a Prometheus."),
+        ("url=https://u:p@host", "FILE:1: url is not the address of a Prometheus."),
+        (
+            "url=http://host:9090\nbearer.token=secret",
+            "FILE:1: url must begin with https://, because a secret is sent there.",
+        ),
+        ("url=https://host\nbasic.password=p", "FILE:2: basic.password has no effect without"),
+        (
+            "bootstrap.servers=kafka:9092\nsasl.password=secret",
+            "FILE:1: bootstrap.servers is not a setting of a connection to a Prometheus.",
+        ),
+        (
+            "url=https://host\nbearer.token=${env:NOT_SET}",
+            "FILE:2: bearer.token refers to the environment variable NOT_SET, which is not set.",
+        ),
+    ],
+)
+def test_an_invalid_connection_is_explained(
+    text: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error names the line, never a secret; a connection to Kafka is not accepted."""
+    file = tmp_path / "monitoring.properties"
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path))
+    with pytest.raises(InvalidInput) as raised:
+        find_prometheus("monitoring")
+    assert raised.value.message.replace(str(file), "FILE").startswith(expected)
+    assert "secret" not in str(raised.value).replace("a secret", "")

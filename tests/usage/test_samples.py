@@ -1,0 +1,98 @@
+"""Samples of a recorded Prometheus, whose brokers and clients were real."""
+
+from collections import Counter
+from datetime import timedelta
+
+from quota_ops.usage.samples import list_brokers, read_samples, read_throttle_times
+from quota_ops.usage.source import SAMPLES, SCRAPES, SeriesNames, UsageSource
+from tests.usage.conftest import read_times
+from tests.usage.scenario import ENCODED, QUOTED
+
+TIMES = read_times()
+BROKERS = ("broker-1", "broker-2")
+
+
+def test_samples_have_the_names_that_kafka_knows(source: UsageSource) -> None:
+    """Names are decoded, each as the level of its quota counted it at that time."""
+    assert list_brokers(source, TIMES["started"], TIMES["ended"]) == BROKERS
+    found = read_samples(source, BROKERS, "producer_byte_rate", TIMES["started"], TIMES["ended"])
+    assert (found.rates.schema, found.up.schema) == (SAMPLES, SCRAPES)
+    columns = [found.rates[name].to_pylist() for name in ("user", "client_id")]
+    assert set(zip(*columns, strict=True)) == {
+        ("alice", None),
+        ("bob", "web"),
+        ("bob", None),  # since bob has a quota of his own
+        ("carol", "x1"),
+        ("dave", "etl"),
+        (ENCODED, None),
+        (None, QUOTED),
+        (None, "many"),
+        (None, "other"),  # bob's, before
+        (None, "rare"),
+        (None, "shared"),
+    }
+    assert found.rates["value"].null_count == 0
+    assert set(found.rates["key"].to_pylist()) == {"producer_byte_rate"}
+
+
+def test_a_frozen_broker_is_unknown_not_idle(source: UsageSource) -> None:
+    """While a broker does not respond, its scrapes fail and it has no samples."""
+    found = read_samples(source, BROKERS, "producer_byte_rate", TIMES["started"], TIMES["ended"])
+    failed = [row for row in found.up.to_pylist() if not row["up"]]
+    assert {row["broker"] for row in failed} == {"broker-2"}
+    frozen = TIMES["down"], TIMES["up"] + timedelta(seconds=6)
+    assert all(frozen[0] <= row["time"] <= frozen[1] for row in failed)
+    assert len(failed) >= (TIMES["up"] - TIMES["down"]).seconds // source.step - 1
+    within = [
+        row["broker"]
+        for row in found.rates.to_pylist()
+        if failed[0]["time"] <= row["time"] <= failed[-1]["time"]
+    ]
+    assert set(within) == {"broker-1"}
+
+
+def test_a_selection_reads_its_series_only(source: UsageSource) -> None:
+    """Only the selected names are read, also those with special characters, and no neighbor."""
+    wanted = [SeriesNames(ENCODED, None), SeriesNames(None, QUOTED), SeriesNames("bob", "web")]
+    everything, some = (
+        read_samples(
+            source, BROKERS, "producer_byte_rate", TIMES["down"], TIMES["ended"], selection=names
+        ).rates.to_pylist()
+        for names in (None, wanted)
+    )
+    expected = [row for row in everything if SeriesNames(row["user"], row["client_id"]) in wanted]
+    assert Counter(map(str, some)) == Counter(map(str, expected))
+    assert len(expected) > len(wanted)
+
+
+def test_samples_are_those_after_the_start(source: UsageSource) -> None:
+    """Two adjacent times have no sample twice, and lose none."""
+    middle = TIMES["started"] + timedelta(seconds=100)
+    first, second, both = (
+        read_samples(source, BROKERS, "request_percentage", start, end).rates.to_pylist()
+        for start, end in (
+            (TIMES["started"], middle),
+            (middle, TIMES["down"]),
+            (TIMES["started"], TIMES["down"]),
+        )
+    )
+    assert Counter(map(str, both)) == Counter(map(str, first + second))
+    assert max(row["time"] for row in first) <= middle < min(row["time"] for row in second)
+
+
+def test_throttle_times_are_those_of_throttled_clients(source: UsageSource) -> None:
+    """A throttle time exists for throttled entities alone, because NaN is left out."""
+    found = read_throttle_times(
+        source, ["broker-1"], "producer_byte_rate", TIMES["started"], TIMES["down"]
+    ).to_pylist()
+    assert {(row["user"], row["client_id"]) for row in found} >= {("bob", "web"), ("dave", "etl")}
+    assert ("alice", None) not in {(row["user"], row["client_id"]) for row in found}
+    assert all(row["value"] > 0 for row in found)
+
+
+def test_a_key_without_series_has_no_samples(source: UsageSource) -> None:
+    """Without a quota of a resource brokers measure nothing, but scrapes are known."""
+    found = read_samples(
+        source, BROKERS, "controller_mutation_rate", TIMES["started"], TIMES["ended"]
+    )
+    assert (found.rates.num_rows, found.up.num_rows > 100) == (0, True)
