@@ -28,7 +28,7 @@ from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, find_store, name_run, open_run, start_folder
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import build_dag, is_retry, refuse_unless_done, run_stage
-from quota_ops.model.errors import ClusterTrouble, GuardsRefused, Unreachable
+from quota_ops.model.errors import CannotJudge, ClusterTrouble, GuardsRefused, Unreachable
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import StageStatus
 from quota_ops.model.text import counted
@@ -224,4 +224,11 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
             f"The report of all clusters is {page}",
         )
     refuse_unless_done(page)
+    if invalid := [
+        f"{name}: {file.text}"
+        for name, report in fleet
+        if not isinstance(report, str)
+        for file in report.invalid
+    ]:
+        raise CannotJudge("\n".join(invalid), f"The report of all clusters is {page}")
     return page

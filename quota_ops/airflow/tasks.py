@@ -17,7 +17,7 @@ from quota_ops.airflow.metrics import emit_gauges
 from quota_ops.airflow.pools import log_pools
 from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, open_run
-from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.guard import Guard, idle_words
 from quota_ops.model.outcome import Status
 from quota_ops.model.policy import ApprovalPolicy
@@ -154,7 +154,7 @@ def verify(cluster: ClusterFolder, run_store: str | None) -> str:
 @task
 @log_errors()
 def report(cluster: ClusterFolder, run_store: str | None) -> str:
-    """Write the report however the run ended, then fail if an earlier task did."""
+    """Write the report however the run ended, then fail if a task did, or a file is invalid."""
     from quota_ops.report.text_report import as_text
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_files import PAGE, REPORT
@@ -170,6 +170,8 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
     offer_link(page)
     _refuse_marked_tasks(folder, page)
     refuse_unless_done(page)
+    if written.invalid:
+        raise CannotJudge("\n".join(file.text for file in written.invalid), f"The report: {page}")
     return page
 
 

@@ -20,7 +20,14 @@ from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import find_cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.approval import Author, find_login
-from quota_ops.model.errors import Claimed, GuardsRefused, InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.errors import (
+    CannotJudge,
+    Claimed,
+    GuardsRefused,
+    InvalidInput,
+    QuotaOpsError,
+    Refused,
+)
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
 from quota_ops.report.row_status import RowStatus, report_rows
@@ -122,7 +129,9 @@ def run_command(name: str, typed: StageOptions) -> None:
 
 
 def _exit_if_differs(report: Report, *, is_detailed: bool) -> None:
-    """Exit with the code of an overriding quota or, if `is_detailed`, of other differences."""
+    """Exit with the code of an invalid file, an overriding quota or, if `is_detailed`, others."""
+    if report.invalid:
+        raise click.exceptions.Exit(CannotJudge.exit_code)
     if any(row.status is RowStatus.OVERRIDING for row in report_rows(report)):
         raise click.exceptions.Exit(OVERRIDDEN)
     if is_detailed and report.plan is not None and report.plan.differs:

@@ -53,10 +53,10 @@ def _refuse_repeated_shares(shares: Iterable[Quota], declared: Mapping[Entity, Q
                 known if limit.key in keys else first.setdefault((quota.entity, limit.key), quota)
             )
             if other is not None and other is not quota:
-                quota.refuse(
-                    f"{limit.key} of {quota.entity} is declared at {other.place} too.",
-                    f"Remove it there, or the member from the group {quota.group}.",
-                )
+                words = f"{limit.key} of {quota.entity} is declared at"
+                remedy = f"Remove it there, or the member from the group {quota.group}."
+                there = other.source.problem_at(other.span, f"{words} {quota.place} too.", remedy)
+                quota.refuse(f"{words} {other.place} too.", remedy, there)
 
 
 def refuse_unmanageable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:

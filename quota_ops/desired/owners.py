@@ -1,5 +1,6 @@
 """The field `owners` of cluster.yaml, and the quotas and files that contradict it."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
@@ -130,6 +131,16 @@ _READERS: dict[str, Callable[[str, yaml.Node], str]] = {
 
 _NEAR = 0.85
 """How similar an owner that is not listed has to be to a listed one to count as misspelled."""
+
+
+_OWNER = re.compile(rb"^owner: *[\"']?([^\"'#\n]+)", re.MULTILINE)
+
+
+def find_file_owner(owners: Iterable[Owner], path: str, content: bytes) -> str | None:
+    """Return who owns a file that need not be valid: by cluster.yaml, or else by its own line."""
+    listed = next((owner.name for owner in owners if owner.has_file(path)), None)
+    found = _OWNER.search(content)
+    return listed or (found[1].decode(errors="replace").strip() if found else None) or None
 
 
 def refuse_foreign(

@@ -31,7 +31,7 @@ from quota_ops.desired.files import (
 )
 from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.inventory import read_inventory_files
-from quota_ops.desired.owners import refuse_foreign
+from quota_ops.desired.owners import find_file_owner, refuse_foreign
 from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows
 from quota_ops.desired.shared import add_shared_profiles, list_shared_files
 from quota_ops.desired.yaml.checkout import Folder
@@ -45,7 +45,7 @@ from quota_ops.findings.code import DecidedBy
 from quota_ops.findings.codes import CODES
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
-from quota_ops.model.finding import Finding, Silence
+from quota_ops.model.finding import Finding, InvalidFile, Problem, Silence
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.placement import Placement
 from quota_ops.model.policy import Policy
@@ -69,6 +69,8 @@ class Desired:
     findings: tuple[Finding, ...] = ()
     silences: tuple[Silence, ...] = ()
     contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    invalid: tuple[InvalidFile, ...] = ()
+    """The files with problems that were left out."""
 
     @property
     def needs_brokers(self) -> bool:
@@ -89,19 +91,24 @@ class Desired:
 
 
 def read_cluster(
-    folder: Path, file_cache: FileCache | None = None, *, at: str | None = None
+    folder: Path,
+    file_cache: FileCache | None = None,
+    *,
+    at: str | None = None,
+    skip_invalid: bool = False,
 ) -> Desired:
     """Read all files of a cluster's folder; files that `file_cache` has are not parsed again.
 
-    Temporary limits are those at a time (ISO 8601, UTC), by default now.
+    Temporary limits are those at a time (ISO 8601, UTC), by default now. With `skip_invalid`, the
+    quotas files with problems are left out and listed: no quota that is missing may count as
+    removed then.
 
-    Raises InvalidDesiredState with every problem of every file: one unreadable file stops the
-    cluster, because a missing file must not look like removed quotas. InvalidInput if the folder
-    does not exist.
+    Raises InvalidDesiredState with every problem of every file, if anything but a quotas file has
+    one, or without `skip_invalid`. InvalidInput if the folder does not exist.
     """
     try:
         with open_cluster_folder(folder) as opened:
-            return _read_cluster(opened, file_cache, at or iso_utc())
+            return _read_cluster(opened, file_cache, at or iso_utc(), skip_invalid=skip_invalid)
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in list_sibling_clusters(folder))
         remedy = f"Clusters in the same folder: {beside}." if beside else None
@@ -111,7 +118,9 @@ def read_cluster(
         raise InvalidDesiredState([problem], files=1, quotas=0) from None
 
 
-def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desired:
+def _read_cluster(
+    folder: Folder, file_cache: FileCache | None, at: str, *, skip_invalid: bool
+) -> Desired:
     problems = Problems()
     cluster = _read_cluster_file(folder, problems)
     shared: tuple[Source, ...] = ()
@@ -130,7 +139,16 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desi
         refuse_placeholder(cluster)
         refuse_unmanageable(quotas, cluster)
         refuse_foreign(files, cluster.policy.owners, cluster.source, cluster.owner_nodes)
-    if cluster is None or problems:
+    left_out = (
+        _leave_out_invalid(folder, cluster, names, files, problems)
+        if cluster and problems and skip_invalid
+        else {}
+    )
+    if left_out:
+        files = [file for file in files if file.source.name not in left_out]
+        by_file = [file.quotas for file in files]
+        quotas = tuple(chain.from_iterable(by_file))
+    if cluster is None or (problems and not left_out):
         limits = sum(len(quota.limits) for quota in quotas)
         findings = _findings(by_file, cluster, expanded)[0] if cluster else ()
         there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
@@ -141,7 +159,44 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None, at: str) -> Desi
     findings += tuple(find_idle_silences(findings, silences, _BY_FILES))
     sources = (cluster.source, *shared, *(file.source for file in files))
     contents = {source.name: source.content for source in sources} | clients
-    return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents)
+    contents |= {name: content for name, (content, _) in left_out.items()}
+    invalid = tuple(file for _, file in left_out.values())
+    return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents, invalid)
+
+
+def _leave_out_invalid(
+    folder: Folder,
+    cluster: ClusterFile,
+    names: Sequence[str],
+    files: Sequence[QuotasFile],
+    problems: Problems,
+) -> dict[str, tuple[bytes, InvalidFile]]:
+    """Return the bytes and the first problem of each quotas file with problems, by its name.
+
+    Both files of a contradiction count. It is empty if that is not the whole trouble: anything else
+    has a problem, some problems are not listed, a file was not read, or no valid file is left.
+    """
+    by_path = {str(folder.path / name): name for name in names}
+    if problems.unlisted or not problems.files <= by_path.keys():
+        return {}
+    listed = [*problems.listed, *(found.other for found in problems.listed if found.other)]
+    by_file: dict[str, list[Problem]] = {}
+    for problem in listed:
+        if problem.file in by_path:
+            by_file.setdefault(by_path[problem.file], []).append(problem)
+    is_read = {*by_file, *(file.source.name for file in files)}.issuperset(names)
+    if not is_read or len(by_file) == len(names):
+        return {}
+    found = {}
+    for name, wrong in sorted(by_file.items()):
+        try:
+            content = folder.read(name, MAX_FILE_BYTES)
+        except OSError:
+            return {}
+        owner = find_file_owner(cluster.policy.owners, name, content)
+        first = min(wrong, key=lambda problem: problem.line)
+        found[name] = (content, InvalidFile(name, owner, first.line, first.message, len(wrong)))
+    return found
 
 
 def read_policy(folder: Path) -> Policy:

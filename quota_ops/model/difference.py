@@ -35,6 +35,8 @@ class Kind(StrEnum):
     """Unmanaged, and some clients get it in place of what Git declares for them."""
     GONE = "gone"
     """Managed according to the ledger, but neither in Git nor on the cluster."""
+    NOT_JUDGED = "not_judged"
+    """Managed, and a file with problems declared it last, or may declare it now."""
     CLEARED = "cleared"
     """On neither side, but recorded by a run that did not reach verify."""
 
@@ -51,7 +53,7 @@ class Action(StrEnum):
     REPORT = "report"
     """Nothing is written; reports show it."""
     HELD = "held"
-    """Nothing is written while the hold lasts; reports show until when, by whom and why."""
+    """Nothing is written while a hold lasts, or a file has problems; reports show why."""
 
 
 DRIFT_KINDS = frozenset({Kind.DRIFTED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.GONE})

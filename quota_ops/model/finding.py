@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from quota_ops.model.text import counted
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -26,6 +28,26 @@ class Problem:
     def __str__(self) -> str:
         text = f"{self.place}  {self.message}"
         return text if self.remedy is None else f"{text} {self.remedy}"
+
+
+class InvalidFile(NamedTuple):
+    """A quotas file with problems, which a run leaves out: its quotas stay as they are stored.
+
+    `file` is the path below the cluster's folder, `line` and `message` are of the first problem.
+    """
+
+    file: str
+    owner: str | None
+    line: int
+    message: str
+    problems: int
+
+    @property
+    def text(self) -> str:
+        """The file, its owner and a problem: `a.yaml (owner search) is invalid: line 8: …`."""
+        whose = f" (owner {self.owner})" if self.owner else ""
+        more = f" ({counted(self.problems, 'problem')})" if self.problems > 1 else ""
+        return f"{self.file}{whose} is invalid: line {self.line}: {self.message}{more}"
 
 
 class Location(NamedTuple):

@@ -12,7 +12,7 @@ from quota_ops.model.code_host import Repository
 from quota_ops.model.commit import Changes, Provenance
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import QuotaOpsError, Refused
-from quota_ops.model.finding import Finding
+from quota_ops.model.finding import Finding, InvalidFile
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.owners import OwnerChange
@@ -156,6 +156,8 @@ class Report:
     """The commits since the last applied one; None for a run that may not write."""
     path: str | None = None
     """The path of the cluster's folder below the root of that repository."""
+    invalid: tuple[InvalidFile, ...] = ()
+    """The quotas files with problems, which the run left out."""
     looked: str | None = None
     """When verify, or else describe, read the cluster; None if nothing was read."""
 

@@ -138,6 +138,7 @@ class ClusterRow(NamedTuple):
     cluster: str
     drift: str
     clear_unmanaged: bool
+    invalid_files: str | None = None
 
 
 class HoldRow(NamedTuple):

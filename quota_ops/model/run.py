@@ -8,7 +8,7 @@ from uuid import uuid4
 from quota_ops.model.approval import Decision
 from quota_ops.model.commit import Provenance
 from quota_ops.model.difference import Difference
-from quota_ops.model.finding import Finding, Silence
+from quota_ops.model.finding import Finding, InvalidFile, Silence
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Outcome
@@ -56,10 +56,11 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The findings of the files, and every silence there."""
+    """The findings of the files, every silence there, and the files that were left out."""
 
     findings: tuple[Finding, ...]
     silences: tuple[Silence, ...]
+    invalid: tuple[InvalidFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,8 +96,8 @@ absence of a value. `sequence` is the number of the run that wrote the row; null
 person adopted, unless the ledger has other rows of its key."""
 
 CLUSTERS = derive_table("clusters", ClusterRow)
-"""The settings of each cluster: the drift policy, and whether unmanaged rows in scope are
-cleared."""
+"""The settings of each cluster: the drift policy, whether unmanaged rows in scope are
+cleared, and the quotas files with problems, each after a line break and before one."""
 
 HOLDS = derive_table("holds", HoldRow)
 """The entities on hold, one row each: `held` is the end, author and reason of the hold."""

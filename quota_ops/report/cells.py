@@ -25,6 +25,7 @@ KIND_MEANING = {
     Kind.RETURNED: "not in Git, and back on the cluster with a value that a run had cleared",
     Kind.OVERRIDING: "unmanaged, and some clients get it in place of what Git declares",
     Kind.UNMANAGED: "on the cluster, but neither in Git nor in the ledger",
+    Kind.NOT_JUDGED: "declared last, or perhaps now, by a file that is invalid",
     Kind.GONE: "removed from Git, and from the cluster outside Git",
     Kind.CLEARED: "neither in Git nor on the cluster; an earlier run did not finish",
 }

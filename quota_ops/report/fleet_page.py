@@ -163,7 +163,7 @@ def _make_line(
 
 
 _COUNTED = (RowStatus.OVERRIDING, RowStatus.DRIFTED, RowStatus.PENDING, RowStatus.UNMANAGED)
-_OTHERS = (RowStatus.RETURNED, RowStatus.HELD, RowStatus.UNSETTLED)
+_OTHERS = (RowStatus.RETURNED, RowStatus.HELD, RowStatus.NOT_JUDGED, RowStatus.UNSETTLED)
 """The statuses without a column."""
 
 

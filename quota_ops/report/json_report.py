@@ -60,6 +60,8 @@ def as_json(report: Report) -> str:
                     reason, at), standstill (why nothing may be written), guards, repairs (what a
                     run writes although guards block: entity, key), waiting (what they hold back),
                     policy; null without a plan
+    invalid         the quotas files with problems, which the run left out: file, owner, line,
+                    message, problems; their rows are `not_judged`
     warnings        sentences: why stored quotas may not apply, or may be outdated
     rollback        for a run that rolls back another: run, commit, digest, by, reason, rows
                     (entity, key, before, after, owner, verified, now, left, foreign); else null
@@ -112,6 +114,7 @@ def _head(report: Report) -> dict[str, Any]:
         "verified": report.verified,
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
+        "invalid": [file._asdict() for file in report.invalid],
         "warnings": warnings(report),
         "rollback": report.rollback and to_json(Rollback, report.rollback),
         "clients": report.clients and to_json(InventoryEffects, report.clients),

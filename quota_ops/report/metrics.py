@@ -30,6 +30,10 @@ _COUNTS = {
     ),
     "returned": ("quotas_returned", "Quotas that have the value of an earlier run again."),
     "held": ("quotas_held", "Quotas that are not changed, because a person holds them."),
+    "not_judged": (
+        "quotas_not_judged",
+        "Managed quotas that are not compared or changed, because a file is invalid.",
+    ),
     "unmanaged": (
         "quotas_unmanaged",
         "Quotas that quota-ops does not manage, without overriding ones.",
@@ -59,6 +63,8 @@ class ClusterState(NamedTuple):
     """How many changes the broker rejected in the newest run that tried to apply Git."""
     applied: str | None = None
     """When the newest run ended that applied Git and that nothing stopped."""
+    invalid: int | None = None
+    """How many quotas files with problems the newest run left out."""
 
 
 def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
@@ -79,7 +85,7 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
         "declared": plan["desired"],
         "stored": plan["actual"] + sum(map(_count_stored, rows)),
     }
-    succeeded = None if ends & STOPPED else report["finished"]
+    succeeded = None if ends & STOPPED or report["invalid"] else report["finished"]
     return ClusterState(
         cluster,
         reported=report["finished"],
@@ -88,6 +94,7 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
         drifted={kind: kinds[kind] for kind in sorted(DRIFT_KINDS)},
         refused=sum(map(_is_refused, rows)) if began & _APPLYING else None,
         applied=succeeded if "apply" in began else None,
+        invalid=len(report["invalid"]),
     )
 
 
@@ -120,6 +127,11 @@ class _States(Collector):
         )
         for name, (metric, about) in _COUNTS.items():
             yield self._gauge(metric, about, partial(_count, name))
+        yield self._gauge(
+            "files_invalid",
+            "Quotas files with problems, which the newest run left out.",
+            lambda one: one.invalid,
+        )
         yield self._gauge_drift()
         yield self._gauge(
             "changes_refused",

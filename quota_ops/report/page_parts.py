@@ -36,6 +36,7 @@ MEANING = {
     RowStatus.DRIFTED: "changed on the cluster outside Git",
     RowStatus.RETURNED: "has an earlier run's value again",
     RowStatus.HELD: "not changed while a person holds it",
+    RowStatus.NOT_JUDGED: "not changed, because its file is invalid",
     RowStatus.UNSETTLED: "rejected, stale, unknown, different on a broker, or not read back",
     RowStatus.UNMANAGED: "on the cluster, and not declared in Git",
     RowStatus.FORGOTTEN: "neither in Git nor on the cluster; only the ledger knew it",

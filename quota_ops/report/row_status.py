@@ -46,6 +46,8 @@ class RowStatus(StrEnum):
     """Has the value of an earlier run again: a late write, or a cleared quota."""
     HELD = "held"
     """Not changed, because a person holds it."""
+    NOT_JUDGED = "not judged"
+    """Managed, and not changed, because a file that declares or may declare it is invalid."""
     UNSETTLED = "not confirmed"
     """Refused, stale, unknown, different on a broker, or not read back."""
     UNMANAGED = "unmanaged"
@@ -233,7 +235,7 @@ def _find_status(
         return RowStatus.UNSETTLED
     is_held = row.action is Action.HELD or (row.kind is Kind.OVERRIDING and row.held)
     if is_held or (outcome and outcome.status is Status.HELD):
-        return RowStatus.IN_SYNC if row.kind is Kind.IN_SYNC else RowStatus.HELD
+        return _HELD.get(row.kind, RowStatus.HELD)
     if row.action is Action.FORGET:
         return RowStatus.DRIFTED if row.is_drift and not forgets else RowStatus.FORGOTTEN
     if row.action not in WRITES:
@@ -242,6 +244,9 @@ def _find_status(
         return RowStatus.CHANGED if applied.was_written else RowStatus.FOUND
     return _NOT_WRITTEN.get(row.kind, RowStatus.PENDING)
 
+
+_HELD = {Kind.IN_SYNC: RowStatus.IN_SYNC, Kind.NOT_JUDGED: RowStatus.NOT_JUDGED}
+"""The status of a held row; any other kind is held."""
 
 _REPORTED = {
     Kind.OVERRIDING: RowStatus.OVERRIDING,

@@ -19,6 +19,7 @@ _TONES = {
     RowStatus.DRIFTED: Tone.CHANGE,
     RowStatus.RETURNED: Tone.CHANGE,
     RowStatus.HELD: Tone.CHANGE,
+    RowStatus.NOT_JUDGED: Tone.REFUSAL,
     RowStatus.UNSETTLED: Tone.REFUSAL,
     RowStatus.UNMANAGED: Tone.CONTEXT,
     RowStatus.FORGOTTEN: Tone.CONTEXT,

@@ -41,9 +41,9 @@ from quota_ops.report.sentences import (
 from quota_ops.report.stages import stopped_stages
 from quota_ops.report.ways import list_overriding_ways
 
-STOPS_ALL = (
-    "Until then nothing of this cluster is planned or written: quotas of a file that cannot be "
-    "read would look removed."
+UNTIL_THEN = (
+    "Until then, runs change only what the other quotas files declare, and clear nothing. A "
+    "problem elsewhere, for example in cluster.yaml, stops them."
 )
 
 
@@ -69,7 +69,7 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
     )
     lines.append(line(total, Tone.REFUSAL))
     if error.quotas and error.files_with_problems < error.files:
-        lines.append(line(STOPS_ALL, Tone.CONTEXT))
+        lines.append(line(UNTIL_THEN, Tone.CONTEXT))
     return tuple(lines)
 
 
@@ -144,7 +144,7 @@ def plan_numbers(plan: Plan) -> str:
 
     `8 to change of 26 (6 to set, 2 to clear), 18 in sync, 1 unmanaged`: to change, in sync,
     overridden, held and only reported add up to the total; overriding, unmanaged and gone rows are
-    not in it.
+    not in it, and neither are rows that were not judged.
     """
     count = Counter(_part(row) for row in plan.differences)
     held, reported, gone = count["held"], count["only reported"], count["gone"]
@@ -155,6 +155,7 @@ def plan_numbers(plan: Plan) -> str:
         f"{sets + clears:,} to change of {whole:,}{both}, {plan.in_sync:,} in sync"
         + (f", {plan.overridden:,} overridden" if plan.overridden else "")
         + (f", {held:,} held" if held else "")
+        + (f", {count['not judged']:,} not judged" if count["not judged"] else "")
         + (f", {reported:,} only reported" if reported else "")
         + (f", {gone:,} gone" if gone else "")
         + (f", {overriding:,} overriding" if overriding else "")
@@ -168,6 +169,8 @@ def _part(row: Difference) -> str:
         return row.action
     if row.kind in {Kind.IN_SYNC, Kind.CLEARED}:
         return ""
+    if row.kind is Kind.NOT_JUDGED:
+        return "not judged"
     if row.action is Action.HELD:
         return "held"
     if row.kind in {Kind.UNMANAGED, Kind.OVERRIDING, Kind.GONE}:

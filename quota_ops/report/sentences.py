@@ -262,6 +262,7 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     failure = report.provenance.failure
     return [
         *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),
+        *map(quoted, _invalid_words(report)),
         *([callback] if callback else []),
         *([late] if (late := late_words(report.facts)) else []),
         *([clock] if (clock := clock_words(report.clock_lead)) else []),
@@ -271,6 +272,19 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
         *([unread] if (unread := _unread_words(report)) else []),
         *missed,
     ]
+
+
+def _invalid_words(report: Report) -> Iterator[str]:
+    """Yield a sentence for each file that was left out, and what happens to its quotas."""
+    yield from (f"{file.text}" for file in report.invalid)
+    if report.invalid:
+        number = count_statuses(report)[RowStatus.NOT_JUDGED]
+        which = plural(len(report.invalid), "it is", "they are")
+        yield (
+            f"Until {which} corrected, nothing is cleared on {report.cluster}, and "
+            f"{counted(number, 'quota')} {plural(number, 'stays', 'stay')} as stored, not judged: "
+            f"quota-ops check {report.cluster} shows every problem."
+        )
 
 
 def _foreign_words(report: Report) -> str:

@@ -71,9 +71,15 @@ def summarize(report: Report, named: str | None = None) -> Summary:
         return Summary(status, reason, (*parts, *more))
     if moved := _overriding_words(cluster, report, count) or _drift_words(cluster, report, count):
         return Summary(SyncStatus.ATTENTION, moved, (*filter(None, (news_words(report),)), *more))
-    if not has_not_ended(report.stages) and (waits := _pending_words(cluster, count)):
+    compared = not (report.invalid or has_not_ended(report.stages))
+    if compared and (waits := _pending_words(cluster, count)):
         return Summary(SyncStatus.PENDING, waits, more)
-    if missing := _unreachable_words(report) or stop or ("verify did not run" if unseen else None):
+    if (
+        missing := _invalid_words(report)
+        or _unreachable_words(report)
+        or stop
+        or ("verify did not run" if unseen else None)
+    ):
         reason = f"{missing}, so it is unknown whether {cluster} matches Git"
         return Summary(SyncStatus.UNKNOWN, reason, details)
     return Summary(SyncStatus.IN_SYNC, _agreement_words(report, cluster), details)
@@ -102,6 +108,16 @@ def _agreement_words(report: Report, cluster: str) -> str:
 def _count_skipped(report: Report) -> int:
     """Return how many rows verify skipped, because they are held or were not written."""
     return max((broker.left for broker in report.brokers), default=0)
+
+
+def _invalid_words(report: Report) -> str:
+    """Return which files are invalid: `payments.yaml (owner payments) is invalid`."""
+    if not report.invalid:
+        return ""
+    first, others = report.invalid[0], len(report.invalid) - 1
+    owner = f" (owner {escape_text(first.owner)})" if first.owner else ""
+    more = f" and {counted(others, 'other file')}" if others else ""
+    return f"{escape_text(first.file)}{owner}{more} {plural(others + 1, 'is', 'are')} invalid"
 
 
 def _overriding_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
@@ -136,13 +152,18 @@ _ALSO = {
     RowStatus.OVERRIDING: "overriding",
     RowStatus.DRIFTED: "drifted",
     RowStatus.RETURNED: "with the value of an earlier run",
+    RowStatus.NOT_JUDGED: "not judged",
     RowStatus.PENDING: "pending",
     RowStatus.HELD: "held",
 }
 """The statuses that the details count; the first that occurs is the reason and not repeated.
 
-Pending changes are not a reason while the run has not ended.
+Pending changes are not a reason while the run has not ended. If a file is invalid, that is the
+reason, unless one of `_REASONS` is.
 """
+_REASONS = frozenset(
+    {RowStatus.UNSETTLED, RowStatus.OVERRIDING, RowStatus.DRIFTED, RowStatus.RETURNED}
+)
 
 
 def _pending_words(cluster: str, count: Mapping[RowStatus, int]) -> str:
@@ -161,6 +182,7 @@ def _list_details(
 ) -> Iterator[str]:
     there = [status for status in _ALSO if count[status]]
     unsaid = has_not_ended(report.stages) and there[:1] == [RowStatus.PENDING]
+    unsaid |= bool(report.invalid) and not _REASONS.intersection(there)
     yield from (f"{count[status]:,} {_ALSO[status]}" for status in (there if unsaid else there[1:]))
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} {plural(guards, 'blocks', 'block')} the plan"

@@ -108,6 +108,7 @@ def _check(run: Run) -> None:
         bundle=run.bundle,
         must_know_commit=run.must_know_commit,
         file_cache=run.file_cache,
+        skip_invalid=True,
     )
     if run.must_know_commit:
         since = read_last_commit(run.ledger)

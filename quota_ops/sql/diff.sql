@@ -73,6 +73,15 @@ sides AS (
     -- An intent of another value explains nothing.
     CASE WHEN e.recalled_state = 'cleared' OR e.is_back THEN e.recalled_state END AS recalled,
     h.held,
+    -- A file with problems declared this managed row last, or may declare it now.
+    c.invalid_files IS NOT NULL
+    AND (e.verified IS NOT NULL OR e.recalled_state IS NOT NULL)
+    AND (
+      e.desired IS NULL
+      OR POSITION(
+        CHR(10) || COALESCE(e.verified_file, e.recalled_file) || CHR(10) IN c.invalid_files
+      ) > 0
+    ) AS is_open,
     -- Among all rows of a key, the one that best explains its current value: the current intent of
     -- that value, then another one, then a clear of it, then the last clear of any value.
     ROW_NUMBER() OVER (
@@ -90,6 +99,7 @@ sides AS (
         e.recalled_value DESC
     ) AS place
   FROM explained AS e
+  INNER JOIN clusters AS c ON e.cluster = c.cluster
   LEFT JOIN holds AS h ON e.cluster = h.cluster AND e.entity = h.entity
 ),
 
@@ -98,6 +108,9 @@ kinds AS (
     sides.*,
     CASE
       WHEN desired = actual THEN 'in_sync'
+      WHEN COALESCE(desired, actual) IS NULL AND (verified IS NULL OR recalled = 'intended')
+        THEN 'cleared'
+      WHEN is_open THEN 'not_judged'
       WHEN desired IS NOT NULL THEN CASE
         WHEN arrived OR actual = verified THEN 'pending'
         WHEN verified IS NULL AND actual IS NULL THEN 'pending'
@@ -106,7 +119,6 @@ kinds AS (
         WHEN desired = verified THEN 'drifted'
         ELSE 'conflict'
       END
-      WHEN actual IS NULL AND (verified IS NULL OR recalled = 'intended') THEN 'cleared'
       WHEN actual IS NULL THEN 'gone'
       WHEN arrived OR actual = verified THEN 'removed'
       WHEN is_back THEN 'returned'
@@ -134,7 +146,7 @@ SELECT
     WHEN k.kind = 'unmanaged' AND (k.hands_off IS NOT NULL OR NOT c.clear_unmanaged OR NOT k.in_scope)
       THEN 'report'
     WHEN k.kind = 'returned' AND (k.hands_off IS NOT NULL OR NOT k.in_scope) THEN 'report'
-    WHEN k.held IS NOT NULL THEN 'held'
+    WHEN k.held IS NOT NULL OR k.kind = 'not_judged' THEN 'held'
     WHEN k.kind = 'in_sync' THEN 'record'
     WHEN k.kind IN ('gone', 'cleared') THEN 'forget'
     WHEN k.hands_off IS NOT NULL THEN 'report'

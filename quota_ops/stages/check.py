@@ -43,12 +43,15 @@ def check_desired_state(
     bundle: BundleVersion | None = None,
     must_know_commit: bool = False,
     file_cache: FileCache | None = None,
+    skip_invalid: bool = False,
 ) -> Desired:
     """Write policy.json, checked.json (findings and silences) and desired.parquet.
 
     With limits of the whole cluster, it writes declared.parquet instead: describe divides them.
     An inventory in Git becomes inventory.parquet. Temporary limits are those at the start of the
     run, also if the run checks again later, or at the time that its plan is made for.
+
+    With `skip_invalid`, quotas files with problems are left out, and checked.json lists them.
 
     Records the commit of the files in run.json. Raises InvalidDesiredState with every problem, or
     if another folder next to this one declares the same cluster, because each would clear the
@@ -67,10 +70,11 @@ def check_desired_state(
         must_know=must_know_commit,
         file_cache=file_cache,
         at=about.as_of or about.started,
+        skip_invalid=skip_invalid,
     )
     folder.change_about(provenance=provenance, path=find_path(cluster_folder, bundle))
     folder.leave_policy(desired.policy)
-    folder.write(CHECKED, Checked(desired.findings, desired.silences))
+    folder.write(CHECKED, Checked(desired.findings, desired.silences, desired.invalid))
     folder.write_table(DECLARED if desired.needs_brokers else DESIRED, desired.rows)
     if (clients := read_clients(desired.policy, cluster_folder)) is not None:
         folder.write_arrow(INVENTORY, clients)

@@ -70,6 +70,8 @@ def test_metrics_follow_the_newest_run(lab: Lab) -> None:
         ("quotas_pending", "demo"): 1,
         ("quotas_returned", "demo"): 0,
         ("quotas_held", "demo"): 0,
+        ("quotas_not_judged", "demo"): 0,
+        ("files_invalid", "demo"): 0,
         ("quotas_unmanaged", "demo"): 1,
         ("quotas_unconfirmed", "demo"): 0,
         ("changes_refused", "demo"): 0,
@@ -81,7 +83,7 @@ def test_metrics_follow_the_newest_run(lab: Lab) -> None:
         ("last_success_timestamp_seconds", "demo"): ended,
     }
 
-    (lab.folder / "broken.yaml").write_text("owner: [")
+    (lab.folder / "team.yaml").write_text("owner: [")
     lab.call("report", "demo")
     failed = lab.runs[-1].read_json(REPORT)
     before = found[("last_success_timestamp_seconds", "demo")]

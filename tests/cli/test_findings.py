@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.findings.codes import CODES
-from quota_ops.report.screens import STOPS_ALL
+from quota_ops.report.screens import UNTIL_THEN
 from tests.preloaded import preloaded
 
 QUOTAS = """\
@@ -73,7 +73,7 @@ def test_check_says_findings_under_problems(folder: Path) -> None:
         "             ^^^^^^^^^^^\n"
         f"{PREFIXED}"
         "1 problem in 1 of 2 files, 1 finding (2 quotas read)\n"
-        f"{STOPS_ALL}\n"
+        f"{UNTIL_THEN}\n"
     )
 
 

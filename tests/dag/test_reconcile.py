@@ -174,14 +174,23 @@ def test_broker_gone_before_apply(demo: Repository, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("embedded")
-def test_invalid_yaml(demo: Repository) -> None:
-    """A problem in the YAML ends the run at check, with file and line, without a retry."""
-    (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
+def test_invalid_yaml(demo: Repository, caplog: pytest.LogCaptureFixture) -> None:
+    """A run without a valid file ends at check, with file and line, without a retry.
+
+    An invalid file among others makes the last task fail, once the others are applied.
+    """
+    folder = demo.root / "desired_state" / "demo"
+    (folder / "payments.yaml").write_text("owner: payments\n")
     run = demo.run("reconcile_demo")
     assert run.state == "failed"
     assert run.tasks["check"] == "failed"
     assert run.tries["check"] == 1
     assert "payments.yaml:1" in said(run, "check")
+
+    (folder / "search.yaml").write_text(ALICE.replace("owner: payments", "owner: search"))
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks) == ("failed", DONE | {"report": "failed"})
+    assert "payments.yaml (owner payments) is invalid: line 1: " in caplog.text
 
 
 def test_a_cluster_file_that_does_not_parse(demo: Repository) -> None:

@@ -28,6 +28,7 @@ class Case:
     drift: str = "repair"
     clear_unmanaged: bool = False
     held: Mapping[str, str] = field(default_factory=dict)
+    invalid_files: str | None = None
     expected: tuple[tuple[str, str, str, str], ...] = ()
     broker: str | None = field(default=None)
 
@@ -76,6 +77,9 @@ def _case(cluster: str, values: Mapping[str, Any]) -> Case:
         drift=values.get("drift", "repair"),
         clear_unmanaged=values.get("clear_unmanaged", False),
         held={_entity(who): why for who, why in values.get("held", {}).items()},
+        invalid_files="".join(f"\n{name}" for name in values.get("invalid", [])) + "\n"
+        if "invalid" in values
+        else None,
         expected=tuple(sorted(_expected(text) for text in values["expected"])),
         broker=values.get("broker"),
     )

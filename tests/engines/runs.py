@@ -41,6 +41,7 @@ def put(
     held: Mapping[str, str] = MappingProxyType({}),
     drift: str = "repair",
     clear_unmanaged: bool = False,
+    invalid_files: str | None = None,
 ) -> Path:
     """Create a run folder with the sides of one cluster; `held` are entities, and their hold."""
     path.mkdir(parents=True, exist_ok=True)
@@ -49,7 +50,7 @@ def put(
     folder.write_table(ACTUAL, actual)
     folder.write_table(LEDGER, ledger)
     folder.write_table(HOLDS, [(cluster, entity, text) for entity, text in held.items()])
-    folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged)])
+    folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged, invalid_files)])
     return path
 
 

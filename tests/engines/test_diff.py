@@ -39,6 +39,7 @@ def decided(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[st
             held=case.held,
             drift=case.drift,
             clear_unmanaged=case.clear_unmanaged,
+            invalid_files=case.invalid_files,
         )
         for case in CASES
     }

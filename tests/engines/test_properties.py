@@ -55,6 +55,7 @@ class Cluster(NamedTuple):
     rows: dict[tuple[str, str], tuple[Any, ...]]
     holds: str | None = None
     """The hold on every second entity."""
+    invalid_files: str | None = None
 
     @property
     def held(self) -> dict[str, str]:
@@ -87,6 +88,7 @@ clusters = st.builds(
         max_size=4,
     ),
     maybe_text,
+    st.none(),
 )
 Fleet = dict[str, Cluster]
 fleets: st.SearchStrategy[Fleet] = st.dictionaries(texts, clusters, min_size=1, max_size=4)
@@ -129,7 +131,7 @@ def by_engine(
     compared: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER)
     for table, rows in zip(compared, zip(*sides, strict=True), strict=True):
         folder.write_table(table, [row for some in rows for row in some])
-    policies = [(name, *one[:2]) for name, one in fleet.items()]
+    policies = [(name, *one[:2], one.invalid_files) for name, one in fleet.items()]
     folder.write_table(CLUSTERS, policies)
     holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
     folder.write_table(HOLDS, holds)
@@ -175,6 +177,27 @@ def test_any_names_texts_and_numbers(
 def test_hundreds_of_examples_in_one_job(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> None:
     """Either engine gives the rows and the batch of the reference, complete and in order."""
     assert comparable(*by_engine(engine, tmp_path, fleet)) == comparable(*by_oracle(fleet))
+
+
+def test_an_invalid_file_removes_nothing(
+    embedded: EmbeddedEngine, fleet: Fleet, tmp_path: Path
+) -> None:
+    """While a file is invalid, a run changes no managed row that a valid file does not declare."""
+    invalid = {
+        name: one._replace(clear_unmanaged=False, invalid_files="\nx.yaml\n")
+        for name, one in fleet.items()
+    }
+
+    differences, _ = by_engine(embedded, tmp_path, invalid)
+
+    changed = {Action.SET, Action.CLEAR}
+    assert {row.after is None for row in differences if row.action in changed} == {False}
+    forgotten = [row for row in differences if row.action is Action.FORGET]
+    assert {row.kind for row in forgotten} <= {Kind.CLEARED}
+    declared = [row for row in by_oracle(fleet)[0] if row.after is not None]
+    assert [row for row in comparable(differences, [])[0] if row.after is not None] == (
+        comparable(declared, [])[0]
+    )
 
 
 def moved(cluster: Cluster, *, back: bool) -> Cluster:

@@ -10,7 +10,7 @@ from quota_ops.desired.read import read_cluster
 from quota_ops.findings.code import DecidedBy
 from quota_ops.findings.codes import CODES
 from quota_ops.findings.silences import list_unsilenced
-from quota_ops.model.finding import Finding
+from quota_ops.model.finding import Finding, InvalidFile
 
 CASES = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
@@ -64,3 +64,13 @@ def test_an_example_gives_rise_to_its_finding(code: Any, tmp_path: Path) -> None
     findings = found(tmp_path, files)
 
     assert [(finding.code, finding.silenced) for finding in findings] == [(code.code, None)]
+
+
+def test_what_an_invalid_file_says() -> None:
+    """It names the file, its owner if that is known, a problem, and how many there are."""
+    one = InvalidFile("a.yaml", None, 1, "The file is empty.", 1)
+
+    assert one.text == "a.yaml is invalid: line 1: The file is empty."
+    assert one._replace(owner="search", problems=2).text == (
+        "a.yaml (owner search) is invalid: line 1: The file is empty. (2 problems)"
+    )

@@ -16,7 +16,7 @@ from quota_ops.model.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.finding import Finding, Location, Silence
+from quota_ops.model.finding import Finding, InvalidFile, Location, Silence
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome, Status
@@ -119,6 +119,7 @@ RECORDS: list[tuple[Any, Any]] = [
     ),
     (InventoryEffects, InventoryEffects("c.csv", (OwnerEffects("pay", *range(9)),), "a1")),
     (Findings, Findings((FINDING, FINDING._replace(place=Location("team.yaml", 3))))),
+    (Checked, Checked((), (), (InvalidFile("a.yaml", "search", 3, "It is empty.", 2),))),
     (Checked, Checked((FINDING,), (Silence("QO105", "later", None, Location("c.yaml", 3, 21)),))),
     (Pruned, Pruned("2026-11-21T10:00:00Z", "verified", None, None, 3)),
     (

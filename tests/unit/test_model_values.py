@@ -125,7 +125,7 @@ desired: cluster entity key value:double owner? reason? file line:int derivation
 actual: cluster entity key value:double in_scope:boolean hands_off?
 ledger: cluster entity key value:double? state owner? file? commit? run at sequence:int?+
  returns_to:double?+ brokers:int?+
-clusters: cluster drift clear_unmanaged:boolean
+clusters: cluster drift clear_unmanaged:boolean invalid_files?+
 holds: cluster entity held
 differences: cluster entity key kind action before:double? after:double? verified:double? owner?
  reason? file? line:int? commit? run? since? hands_off? held? memory?+ derivation?+

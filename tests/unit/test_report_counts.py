@@ -74,7 +74,7 @@ def _report(of: Report, judged: Sequence[tuple[Kind, Action]], others: int) -> R
 _HEADING = re.compile(
     r"(?P<change>[\d,]+) to change of (?P<whole>[\d,]+)"
     r"( \((?P<set>[\d,]+) to set, (?P<clear>[\d,]+) to clear\))?, (?P<sync>[\d,]+) in sync"
-    r"(, (?P<held>[\d,]+) held)?(, (?P<reported>[\d,]+) only reported)?"
+    r"(, (?P<held>[\d,]+) held)?(, [\d,]+ not judged)?(, (?P<reported>[\d,]+) only reported)?"
     r"(, (?P<gone>[\d,]+) gone)?(, (?P<overriding>[\d,]+) overriding)?"
     r", (?P<unmanaged>[\d,]+) unmanaged$",
     re.MULTILINE,

@@ -9,7 +9,7 @@ from quota_ops.model.finding import Problem
 from quota_ops.model.report import Report
 from quota_ops.report.layout import Row, Span, Table, plain
 from quota_ops.report.screens import (
-    STOPS_ALL,
+    UNTIL_THEN,
     apply_screen,
     finished_line,
     plan_screen,
@@ -156,7 +156,7 @@ def test_problems() -> None:
         "                      ^^^^^^^^^^^^^^^^^\n"
         "b.yaml:31:5  user=indexer is already described. Keep one.\n"
         "2 problems in 2 of 5 files (412 quotas read)\n"
-        f"{STOPS_ALL}\n"
+        f"{UNTIL_THEN}\n"
     )
 
 

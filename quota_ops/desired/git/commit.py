@@ -66,6 +66,7 @@ def read_with_commit(
     must_know: bool = False,
     file_cache: FileCache | None = None,
     at: str | None = None,
+    skip_invalid: bool = False,
 ) -> tuple[Desired, Provenance]:
     """Read a cluster's folder as `read_cluster` does, and find the commit with exactly these bytes.
 
@@ -75,7 +76,7 @@ def read_with_commit(
     """
     until = monotonic() + _SETTLED_AFTER
     while True:
-        desired = read_cluster(folder, file_cache, at=at)
+        desired = read_cluster(folder, file_cache, at=at, skip_invalid=skip_invalid)
         try:
             found = _find_commit(folder, desired.contents, bundle)
         except GitFailed as error:

@@ -1,6 +1,6 @@
 """describe: read every quota that the cluster stores, and the ledger at that moment."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,6 +10,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import FilterIndex
+from quota_ops.model.finding import InvalidFile
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
@@ -26,7 +27,7 @@ from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.parquet import to_values
 from quota_ops.store.place import Place
-from quota_ops.store.run_files import DESCRIBED, FACTS, METADATA
+from quota_ops.store.run_files import CHECKED, DESCRIBED, FACTS, METADATA
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.snapshot import Snapshot
 from quota_ops.store.succession import take_number_above
@@ -68,7 +69,9 @@ def describe_cluster(
     folder.write_table(ACTUAL, actual)
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
-    folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table)])
+    checked = folder.find(CHECKED)
+    invalid = checked.invalid if checked else ()
+    folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table, invalid)])
     lead = measure_lead(folder.place / HOLDS.file) if holds_folder.list() else 0.0
     folder.write(
         DESCRIBED,
@@ -89,12 +92,18 @@ def describe_cluster(
         folder.write(METADATA, metadata)
 
 
-def make_cluster_row(policy: Policy, ledger_table: pa.Table) -> ClusterRow:
-    """Return a cluster's settings of the diff; unmanaged quotas stay until a run was verified."""
+def make_cluster_row(
+    policy: Policy, ledger_table: pa.Table, invalid: Sequence[InvalidFile] = ()
+) -> ClusterRow:
+    """Return a cluster's settings of the diff.
+
+    Unmanaged quotas stay until a run was verified, and while a file is invalid.
+    """
     verified = ledger_edits.VERIFIED in to_values(ledger_table["state"])
     was_verified = verified and ledger.read_applied_notes(ledger_table)[0] is not None
-    clears = policy.clear_unmanaged and was_verified
-    return ClusterRow(policy.cluster_id, policy.drift, clears)
+    clears = policy.clear_unmanaged and was_verified and not invalid
+    files = "\n".join(file.file for file in invalid)
+    return ClusterRow(policy.cluster_id, policy.drift, clears, f"\n{files}\n" if invalid else None)
 
 
 def _stored_quotas(stored: Stored) -> Iterator[StoredQuota]:

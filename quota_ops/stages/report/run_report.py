@@ -33,6 +33,7 @@ from quota_ops.store.run_files import (
     APPROVAL,
     AUDITED,
     CHANGES,
+    CHECKED,
     CLIENT_COUNTS,
     DESCRIBED,
     EFFECTS,
@@ -117,6 +118,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         repository=_find_repository(policy),
         changes=parts.find(CHANGES),
         path=about.path,
+        invalid=checked.invalid if (checked := parts.find(CHECKED)) else (),
         looked=_find_last(folder, [STAGE.of("verify") if brokers else DESCRIBED]),
     )
 
