@@ -11,6 +11,7 @@ from quota_ops.cli.console import show_screen, warn_unnamed
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import counted
+from quota_ops.model.tool import Tool
 
 if TYPE_CHECKING:
     from quota_ops.model.policy import Policy
@@ -24,6 +25,8 @@ Examples:
   quota-ops import demo
   quota-ops import demo --group-by prefix --into ./imported/demo
   quota-ops import demo --actual snapshot.jsonl --owner platform
+  quota-ops import demo --from strimzi users.yaml --from terraform terraform.tfstate
+  quota-ops import demo --unmanaged
 
 \b
 Then:
@@ -35,6 +38,29 @@ Then:
     "--connection",
     "Leave it out: quota-ops reads the snapshot, not the cluster.",
     beside=("--actual",),
+)
+@refuse_idle(
+    "--connection",
+    "Leave it out: quota-ops reads the files, not the cluster.",
+    beside=("--from",),
+)
+@refuse_idle("--actual", "Leave out one of them.", beside=("--from",))
+@refuse_idle("--into", "Leave it out: the files go beside the others.", beside=("--unmanaged",))
+@click.option(
+    "--from",
+    "foreign",
+    nargs=2,
+    type=(click.Choice([tool.value for tool in Tool]), click.Path(path_type=Path)),
+    metavar="TOOL FILE",
+    multiple=True,
+    help="Read the quotas from a file of another tool instead of the cluster: strimzi (KafkaUser), "
+    "jikkou (KafkaClientQuota), terraform (the state of the provider Mongey/kafka) or "
+    "kafka-configs (the output of --describe). Can be repeated; needs a cluster.yaml.",
+)
+@click.option(
+    "--unmanaged",
+    is_flag=True,
+    help="Only the quotas that no file of the cluster declares, into new files beside those.",
 )
 @click.option(
     "--group-by",
@@ -70,8 +96,10 @@ def import_(
     desired_state: Path,
     connection_file: Path | None,
     profiles: bool,
+    foreign: tuple[tuple[str, Path], ...],
+    unmanaged: bool,
 ) -> None:
-    """Write YAML files from the quotas that a cluster stores.
+    """Write YAML files from the quotas that a cluster stores, or that another tool declares.
 
     Needs no cluster.yaml: without one, it writes one, and CLUSTER is the name of the
     connection. What YAML cannot declare (a stored NaN, a host name as an address) is listed
@@ -84,6 +112,8 @@ def import_(
         folder=desired_state / cluster if is_folder_or_link(desired_state / cluster) else None,
         actual=actual,
         connection_file=connection_file,
+        foreign=tuple((Tool(tool), file) for tool, file in foreign),
+        unmanaged=unmanaged,
     )
     if source.folder is None and is_folder_or_link(Path(cluster)):
         source = source.at(Path(cluster))
@@ -99,6 +129,10 @@ class Source:
     folder: Path | None
     actual: Path | None
     connection_file: Path | None
+    foreign: tuple[tuple[Tool, Path], ...] = ()
+    """Files of other tools, which are read instead of the cluster."""
+    unmanaged: bool = False
+    """Whether to leave out what the files of the folder declare."""
 
     def at(self, folder: Path) -> Self:
         """Return the same source with the cluster's folder set."""
@@ -125,8 +159,16 @@ def write_desired_state(
     policy = None if source.folder is None or text is None else read_policy(source.folder)
     known = into == source.folder
     replaced = (CLUSTER_YAML,) if known and text is not None else ()
-    _refuse_full(into, known=known)
+    if policy is None and (source.foreign or source.unmanaged):
+        raise InvalidInput(
+            f"{source.cluster} has no {CLUSTER_YAML}",
+            "Write it first, with cluster_id and connection; quota-ops init creates an example.",
+        )
+    if not source.unmanaged:
+        _refuse_full(into, known=known)
     stored, cluster_id = _read(source, policy)
+    if source.unmanaged:
+        stored = _list_unmanaged(stored, into)
     if text is None or policy is None:
         name = Path(source.cluster).name
         text = new_cluster_file(cluster_id, name)
@@ -140,6 +182,14 @@ def write_desired_state(
         propose_profiles=propose_profiles,
     )
     files = {name: text.encode() for name, text in imported.files.items()}
+    if source.unmanaged:
+        files = {
+            name if name == CLUSTER_YAML else f"unmanaged-{name}": text
+            for name, text in files.items()
+        }
+    if source.unmanaged and imported.files == {CLUSTER_YAML: text}:
+        click.echo(f"{into}: no quota that a file can declare is unmanaged")
+        return
     write_files(into, files, replaced=replaced)
     desired = read_cluster(into)
     for quota in imported.left_out:
@@ -149,12 +199,37 @@ def write_desired_state(
         click.echo(
             f"{imported.elsewhere:,} more are already protected or out of scope in {CLUSTER_YAML}"
         )
-    total = f"{counted(len(desired.rows), 'quota')} of {counted(len(stored), 'stored one')}"
-    show_screen((line(f"{into}: {total} in {counted(desired.files, 'file')}", Tone.OK),))
+    written = [row for row in desired.rows if row.file in files]
+    found = f"{len(stored):,} found" if source.foreign else counted(len(stored), "stored one")
+    total = f"{counted(len(written), 'quota')} of {found}"
+    number = counted(len(files) - source.unmanaged, "file")
+    show_screen((line(f"{into}: {total} in {number}", Tone.OK),))
+
+
+def _list_unmanaged(stored: "tuple[StoredQuota, ...]", folder: Path) -> "tuple[StoredQuota, ...]":
+    """Return the stored quotas that no file declares; list those whose entity a file has."""
+    from quota_ops.desired.read import read_cluster
+    from quota_ops.report.layout import Tone, line
+
+    places: dict[str, str] = {}
+    declared = set()
+    for row in read_cluster(folder).rows:
+        places.setdefault(row.entity, f"{row.file}:{row.line}")
+        declared.add((row.entity, row.key))
+    found = [quota for quota in stored if (quota.entity.text, quota.key) not in declared]
+    for quota in found:
+        if place := places.get(quota.entity.text):
+            words = f"not written: {quota.entity.text} {quota.key}: add it to {place}"
+            show_screen((line(words, Tone.CHANGE),))
+    return tuple(quota for quota in found if quota.entity.text not in places)
 
 
 def _read(source: Source, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":
     """Read the stored quotas and the cluster's id."""
+    if source.foreign and policy is not None:
+        from quota_ops.desired.foreign import read_foreign_files
+
+        return read_foreign_files(source.foreign), policy.cluster_id
     if source.actual is not None:
         return _read_snapshot(source.actual, policy)
     from quota_ops.kafka.cluster import open_cluster

@@ -10,9 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
+from quota_ops.desired.foreign import read_foreign_files
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.entity import Entity
+from quota_ops.model.tool import Tool
 from tests.broker.kafka_configs import kafka_configs
 from tests.looking import seen_in_time
 from tests.writing import empty
@@ -121,6 +123,11 @@ def test_what_we_set_kafkas_command_prints(broker: RunningBroker, cluster: Clust
         broker, [["--describe", *(w for t in one for w in ("--entity-type", t))] for one in shapes]
     )
 
+    Path("printed.txt").write_text("".join(printed))
+    quotas = read_foreign_files([(Tool.KAFKA_CONFIGS, Path("printed.txt"))])
+    assert {(quota.entity, quota.key, quota.value) for quota in quotas} == {
+        (entity, key, value) for entity, keys in BY_US.items() for key, value in keys.items()
+    }, "import reads what Kafka's command prints"
     found = [one for text in printed for one in read(text)]
     assert dict(found) == {words(entity): dict(keys) for entity, keys in BY_US.items()}
 

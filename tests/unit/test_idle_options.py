@@ -39,6 +39,8 @@ def items(command: click.Command) -> dict[str, list[str]]:
                 found[str(param.name).upper()] = [_sample(param)]
         elif isinstance(param, click.Option) and param.is_flag:
             found[param.opts[0]] = [param.opts[0]]
+        elif isinstance(param.type, click.Tuple):
+            found[param.opts[0]] = [param.opts[0], *map(_sample_type, param.type.types)]
         elif isinstance(param.type, click.Choice):
             for choice in param.type.choices:
                 found[f"{param.opts[0]} {choice}"] = [param.opts[0], choice]
@@ -49,11 +51,15 @@ def items(command: click.Command) -> dict[str, list[str]]:
 
 def _sample(param: click.Parameter) -> str:
     """Return a value that the parser accepts."""
-    if isinstance(param.type, click.Choice):
-        return str(param.type.choices[0])
-    if isinstance(param.type, click.Path):
-        return str(Path(__file__) if param.type.dir_okay is False else Path(__file__).parent)
-    return "2026-12-01T00:00Z" if param.name == "as_of" else "7"
+    return "2026-12-01T00:00Z" if param.name == "as_of" else _sample_type(param.type)
+
+
+def _sample_type(kind: click.ParamType[Any]) -> str:
+    if isinstance(kind, click.Choice):
+        return str(kind.choices[0])
+    if isinstance(kind, click.Path):
+        return str(Path(__file__) if kind.dir_okay is False else Path(__file__).parent)
+    return "7"
 
 
 def refusals(command: click.Command) -> Iterator[str]:

@@ -224,6 +224,47 @@ def test_import_writes_over_nothing(folder: Path) -> None:
     ]
 
 
+def test_import_of_files_of_other_tools(folder: Path) -> None:
+    """Quotas of other tools become files without a cluster; a folder without cluster.yaml fails."""
+    Path("described.txt").write_text(
+        "Quota configs for user-principal 'alice' are producer_byte_rate=1048576.0\n"
+    )
+    Path("user.yaml").write_text(
+        "kind: KafkaUser\nmetadata: {name: bob}\nspec: {quotas: {requestPercentage: 50}}\n"
+    )
+    files = ["--from", "kafka-configs", "described.txt", "--from", "strimzi", "user.yaml"]
+    found = CliRunner().invoke(main, ["import", "demo", *files])
+    assert found.stdout == "desired_state/demo: 2 quotas of 2 found in 2 files\n"
+    assert (folder / "users.yaml").read_text().splitlines()[3:] == [
+        "  - user: alice",
+        "    limits:",
+        "      producer_byte_rate: 1 MiB",
+        "  - user: bob",
+        "    limits:",
+        "      request_percentage: 50",
+    ]
+
+    failed = CliRunner().invoke(main, ["import", "other", *files])
+    assert (failed.exit_code, failed.stderr.splitlines()[0]) == (2, "other has no cluster.yaml")
+
+
+def test_import_of_unmanaged_quotas(folder: Path) -> None:
+    """Only what no file declares is written, into new files; a key of a declared entity is not."""
+    text = "owner: a\nquotas: [{user: alice, limits: {producer_byte_rate: 1 MiB}}]\n"
+    (folder / "users.yaml").write_text(text)
+    lines = run("import", "--unmanaged").stdout.splitlines()
+    assert lines[0] == "not written: user=alice request_percentage: add it to users.yaml:2"
+    assert lines[-1] == "desired_state/demo: 1 quota of 5 stored ones in 1 file"
+    assert (folder / "users.yaml").read_text() == text
+    assert (folder / "unmanaged-users.yaml").read_text().splitlines()[3:] == [
+        "  - user: etl",
+        "    limits:",
+        "      consumer_byte_rate: unlimited",
+    ]
+    again = run("import", "--unmanaged").stdout.splitlines()
+    assert again[-1] == "desired_state/demo: no quota that a file can declare is unmanaged"
+
+
 PROFILES = """\
 cluster_id: A
 connection: demo

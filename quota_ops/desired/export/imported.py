@@ -81,8 +81,11 @@ def new_cluster_file(cluster_id: str, connection: str) -> str:
 
 
 def with_protected(text: str, left_out: Iterable[LeftOut]) -> str:
-    """Add the entities that were left out to `protect` in the text of a valid cluster.yaml."""
-    lines = "".join(protect_lines(left_out))
+    """Add the entities that were left out to `protect` in the text of a valid cluster.yaml.
+
+    What an earlier import added is not repeated.
+    """
+    lines = "".join(entry for entry in protect_lines(left_out) if entry not in text)
     if not lines:
         return text
     node = _find_field(text, "protect")
