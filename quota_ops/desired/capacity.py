@@ -1,68 +1,53 @@
 """The field `capacity` of cluster.yaml: what a broker can serve, compared with what is promised."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import yaml
 
 from quota_ops.desired.entries import place_of
-from quota_ops.desired.limits import Limit, read_limits
+from quota_ops.desired.limits import read_limits
 from quota_ops.desired.quotas_file import Quota
 from quota_ops.desired.yaml.fields import FieldNodes, read_value
-from quota_ops.desired.yaml.scalars import read_factor, show
+from quota_ops.desired.yaml.scalars import read_factor
 from quota_ops.desired.yaml.shapes import CAPACITY
 from quota_ops.desired.yaml.source import Source
-from quota_ops.findings.codes import CODES, OVERCOMMITTED
-from quota_ops.model.finding import Finding
-from quota_ops.model.quota import QUOTA_KEYS, format_limit
-
-_NAMED = 3
-"""How many owners a finding names."""
+from quota_ops.findings.overcommitment import find_overcommitted
+from quota_ops.model.capacity import Capacity, DeclaredLimit, sum_promises
+from quota_ops.model.finding import Finding, Location
 
 
-class Capacity(NamedTuple):
-    """What a broker can serve by key, and how many times this may be promised."""
+class DeclaredCapacity(NamedTuple):
+    """The capacity of a broker, and where cluster.yaml declares it, by key."""
 
-    source: Source
-    limits: tuple[Limit, ...]
-    factor: float
+    capacity: Capacity
+    places: Mapping[str, Location]
 
 
-def read_capacity(source: Source, field: FieldNodes) -> Capacity:
+def read_capacity(source: Source, field: FieldNodes) -> DeclaredCapacity:
     """Read the capacity of a broker; adds problems for invalid values."""
     limits = read_limits(source, field, (), CAPACITY)
     nodes = field.value.value if isinstance(field.value, yaml.MappingNode) else ()
     factor = next((FieldNodes(name, node) for name, node in nodes if name.value == "factor"), None)
-    return Capacity(source, limits, read_value(source, factor, read_factor) or 1.0)
+    amounts = tuple(sorted((limit.key, limit.value) for limit in limits))
+    capacity = Capacity(amounts, read_value(source, factor, read_factor) or 1.0)
+    return DeclaredCapacity(capacity, {limit.key: place_of(source, limit.span) for limit in limits})
 
 
-def check_capacity(capacity: Capacity, quotas: Iterable[Quota]) -> Iterator[Finding]:
+def check_capacity(declared: DeclaredCapacity, quotas: Iterable[Quota]) -> Iterator[Finding]:
     """Yield a finding for each key of which more is promised than the factor allows.
 
-    A promise is the limit of a named entity. Defaults and unlimited quotas promise no amount.
+    Limits of the whole cluster do not count: each broker's share is known when the cluster is read.
     """
-    promised: dict[str, dict[str, float]] = {limit.key: {} for limit in capacity.limits}
+    known: list[DeclaredLimit] = []
+    uncounted: Counter[str] = Counter()
     for quota in quotas:
         for limit in quota.limits:
-            is_amount = limit.value != QUOTA_KEYS[limit.key].unlimited
-            if limit.key in promised and is_amount and not quota.entity.has_default:
-                owner = show(quota.owner or "no owner")
-                sums = promised[limit.key]
-                sums[owner] = sums.get(owner, 0.0) + limit.value
-    for limit in capacity.limits:
-        owners = promised[limit.key]
-        total = sum(owners.values())
-        if total > limit.value * capacity.factor:
-            ordered = sorted(owners.items(), key=lambda owner: (-owner[1], owner[0]))
-            most = ", ".join(
-                f"{owner} {format_limit(limit.key, value)}" for owner, value in ordered[:_NAMED]
-            )
-            times = total / limit.value
-            message = (
-                f"{format_limit(limit.key, total)} of {limit.key} are promised on each broker,"
-            )
-            message += f" {times:.3g} times the capacity of {format_limit(limit.key, limit.value)};"
-            message += f" most by {most}."
-            place = place_of(capacity.source, limit.span)
-            remedy = CODES[OVERCOMMITTED].remedy
-            yield Finding(OVERCOMMITTED, None, limit.key, message, remedy, place)
+            if limit.is_whole:
+                uncounted[limit.key] += 1
+            else:
+                known.append(DeclaredLimit(quota.owner, quota.entity.text, limit.key, limit.value))
+    promises = sum_promises(declared.capacity, known)
+    for finding in find_overcommitted(promises, uncounted):
+        yield finding._replace(place=declared.places.get(finding.key or ""))

@@ -56,7 +56,8 @@ def read_ceilings(source: Source, field: FieldNodes) -> DeclaredCeilings:
 def check_ceilings(declared: DeclaredCeilings, quotas: Iterable[Quota]) -> Iterator[Finding]:
     """Yield a finding for each ceiling that no quota has, and for each limit above a ceiling.
 
-    The guard `above_ceiling` blocks the plans that set these limits.
+    The guard `above_ceiling` blocks the plans that set these limits. It also compares the shares of
+    limits of the whole cluster, which are known when the cluster is read.
     """
     if declared.source is None:
         return
@@ -67,7 +68,7 @@ def check_ceilings(declared: DeclaredCeilings, quotas: Iterable[Quota]) -> Itera
         if quota.owner is None:
             continue
         owners.add(quota.owner)
-        for limit in quota.limits:
+        for limit in (limit for limit in quota.limits if not limit.is_whole):
             sums[quota.owner, limit.key] += limit.value
             most = each.get(quota.owner, {}).get(limit.key)
             if most is not None and limit.value > most:

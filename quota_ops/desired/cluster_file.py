@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
-from quota_ops.desired.capacity import Capacity, read_capacity
+from quota_ops.desired.capacity import DeclaredCapacity, read_capacity
 from quota_ops.desired.ceilings import DeclaredCeilings, read_ceilings
 from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.entries import (
@@ -84,7 +84,7 @@ class ClusterFile(NamedTuple):
     owner_nodes: OwnerNodes
     profiles: Profiles
     uses: tuple[Use, ...]
-    capacity: Capacity | None
+    capacity: DeclaredCapacity | None
     ceilings: DeclaredCeilings
 
 
@@ -127,6 +127,7 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
         ceilings = read_ceilings(source, fields["ceilings"])
         values["ceilings"] = ceilings.ceilings
     capacity = read_capacity(source, fields["capacity"]) if "capacity" in fields else None
+    values["capacity"] = capacity and capacity.capacity
     uses = read_uses(source, fields["use"]) if "use" in fields else ()
     if len(source.problems) > before:
         return None

@@ -53,11 +53,7 @@ def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
 
 def _capacity(facts: ClusterFacts) -> float | None:
     """Return the percentage that the largest broker provides; None unless all brokers report it."""
-    threads = [
-        broker.network_threads + broker.io_threads
-        for broker in facts.brokers
-        if broker.network_threads is not None and broker.io_threads is not None
-    ]
+    threads = [broker.threads for broker in facts.brokers if broker.threads is not None]
     return 100.0 * max(threads) if threads and len(threads) == len(facts.brokers) else None
 
 

@@ -18,6 +18,13 @@ class BrokerFacts:
     network_threads: int | None = None
     io_threads: int | None = None
 
+    @property
+    def threads(self) -> int | None:
+        """The threads whose time request_percentage limits; None if they are not all known."""
+        if self.network_threads is None or self.io_threads is None:
+            return None
+        return self.network_threads + self.io_threads
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from quota_ops.model.capacity import Capacity
 from quota_ops.model.ceilings import Ceiling
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
@@ -118,9 +119,9 @@ class RetiredBroker:
     reason: str
 
 
-BESIDE = frozenset({"paused", "freeze", "verify", "repository", "usage"})
-"""Fields that do not decide what is written except through the rows, only when, how it is verified
-where use is measured and what reports link to: no digest includes them."""
+BESIDE = frozenset({"paused", "freeze", "verify", "repository", "usage", "capacity"})
+"""Fields that do not decide what is written except through the rows, only when, how it is verified,
+where use is measured and what reports show beside it: no digest includes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,8 @@ class Policy:
     """What each owner may declare."""
     usage: UsagePolicy | None = None
     """Where the use of its clients is measured."""
+    capacity: Capacity | None = None
+    """What a broker can serve; None if nobody declared it."""
 
     @property
     def inventory_in_git(self) -> str:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from quota_ops.model.approval import Decision
+from quota_ops.model.capacity import Promises
 from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.code_host import Repository
@@ -160,6 +161,8 @@ class Report:
     """The quotas files with problems, which the run left out."""
     looked: str | None = None
     """When verify, or else describe, read the cluster; None if nothing was read."""
+    promises: tuple[Promises, ...] = ()
+    """What Git promises on each broker beside its capacity; empty if no capacity is declared."""
 
     @property
     def commit(self) -> str | None:

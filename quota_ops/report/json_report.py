@@ -11,6 +11,7 @@ from quota_ops.model.report import Report
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import OverrideRow
 from quota_ops.model.stored import to_json
+from quota_ops.report.capacity import promises_json
 from quota_ops.report.findings import findings_json
 from quota_ops.report.row_status import (
     ReportRow,
@@ -70,6 +71,8 @@ def as_json(report: Report) -> str:
                     no_longer_limited, losing, throttled, shared_differently),
                     trouble (why they are not counted); null without one, or without writes
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
+    capacity        what Git promises on each broker by key: key, capacity, factor, promised,
+                    owners (owner, promised); empty without `capacity` in cluster.yaml
     decisions       each approval or rejection of the plan: said, digest, guards, shown, by, login,
                     at, reason, run
     brokers         broker, address, asked (how often it was queried), behind (how many rows
@@ -119,6 +122,7 @@ def _head(report: Report) -> dict[str, Any]:
         "rollback": report.rollback and to_json(Rollback, report.rollback),
         "clients": report.clients and to_json(InventoryEffects, report.clients),
         "findings": findings_json(report.findings),
+        "capacity": promises_json(report.promises),
         "decisions": [status.as_json() for status in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),

@@ -12,6 +12,7 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.guard import format_override
 from quota_ops.model.report import Report
 from quota_ops.report.brokers import broker_id, broker_words, format_broker_result
+from quota_ops.report.capacity import Share, list_shares
 from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.ending import count_ending, list_holds
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
@@ -79,7 +80,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         rows[row.section].append(page)
         if row.section is Section.REST:
             rest[row.status].append(page)
-    parts = bar(count_statuses(report))
+    parts, shares = bar(count_statuses(report)), list(list_shares(report.promises))
     applied = has_applied(report)
     planned = Section.CHANGE.heading(applied=applied)
     changes_title = planned if rows[Section.CHANGE] else "About the plan"
@@ -97,7 +98,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
     limits = format_limits(stored) if stored else None
     return rendered(
         "report.html",
-        {f"#bar0 .{part.style}": part.quotas for part in parts},
+        {f"#bar0 .{part.style}": part.quotas for part in parts} | _weigh(shares),
         report=report,
         summary=summary,
         looked=moment(report.looked or report.finished),
@@ -117,6 +118,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         verified=verified_words(report),
         broker_id=broker_id,
         format_broker_result=format_broker_result,
+        shares=shares,
         findings=list(_findings(report)),
         findings_found=len(list_unsilenced(report.findings)),
         explained=EXPLAINED,
@@ -136,6 +138,15 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         commit_link=links.find_commit(report.commit),
         previous=find_previous(past),
     )
+
+
+def _weigh(shares: list[Share]) -> dict[str, int]:
+    """Return the lengths of the bars of promises, by CSS selector."""
+    return {
+        f"#share{number} {part}": weight
+        for number, share in enumerate(shares)
+        for part, weight in (("i", share.part), ("s", 1000 - share.part))
+    }
 
 
 def _advise(status: RowStatus, report: Report) -> tuple[str, str]:

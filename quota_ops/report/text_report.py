@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
+from quota_ops.report.capacity import capacity_screen
 from quota_ops.report.client_effects import inventory_lines
 from quota_ops.report.findings import finding_lines
 from quota_ops.report.formats import at_commit, moment
@@ -49,6 +50,7 @@ def report_screen(report: Report) -> Screen:
         *_section(Section.HELD, report, rows),
         *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),
         *verify_screen(report),
+        *capacity_screen(report.promises),
         *_findings(report),
         *_section(Section.REST, report, rows),
     )

@@ -4,6 +4,7 @@ from quota_ops.findings.codes import CODES
 from quota_ops.model.difference import Kind
 from quota_ops.model.finding import Finding, Location
 from tests.lab import Lab
+from tests.places import on_disk
 from tests.writing import State
 
 STATE: State = {
@@ -44,3 +45,50 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
     )
     (covering,) = (row for row in folder.differences() if row.entity == "user=<default>")
     assert covering.kind is Kind.OVERRIDING
+
+
+PROMISED = """\
+owner: team
+quotas:
+  - {user: etl, cluster_limits: {producer_byte_rate: 3000}}
+  - {user: shop, limits: {producer_byte_rate: 1000, request_percentage: 550}}
+"""
+
+
+def test_a_report_compares_promises_with_capacity(lab: Lab) -> None:
+    """Each broker's share of a limit of the whole cluster counts, and the threads it reports."""
+    lab.desire({}, capacity={"producer_byte_rate": 2000})
+    (lab.folder / "team.yaml").write_text(PROMISED, "utf-8")
+
+    run = lab.run("report")
+
+    text = (on_disk(run) / "report.txt").read_text("utf-8")
+    report = text.split("Capacity of a broker\n")[1].split("\n\n")[0].splitlines()
+    assert [line.split("  ")[0] for line in report[1:]] == [
+        "producer_byte_rate",
+        "",
+        "request_percentage",
+        "",
+    ]
+    assert [line.split() for line in report[1:]] == [
+        ["producer_byte_rate", "all,", "of", "2", "kB/s", "4", "kB/s", "200", "%", "#" * 30],
+        ["team", "4", "kB/s", "200", "%", "#" * 30],
+        ["request_percentage", "all,", "of", "1,100", "%", "550", "%", "50", "%", "#" * 15],
+        ["team", "550", "%", "50", "%", "#" * 15],
+    ]
+    assert run.read_json("report.json")["capacity"][0] == {
+        "key": "producer_byte_rate",
+        "capacity": 2000.0,
+        "factor": 1.0,
+        "promised": 4000.0,
+        "owners": [{"owner": "team", "promised": 4000.0}],
+    }
+    (beyond,) = (finding for finding in run.findings() if finding.code == "QO118")
+    assert beyond.message == (
+        "4 kB/s of producer_byte_rate are promised on each broker, 2 times the capacity of 2 kB/s; "
+        "most by team 4 kB/s."
+    )
+    assert (
+        '<tr class="total"><td>producer_byte_rate</td>'
+        in (on_disk(run) / "report.html").read_text()
+    )

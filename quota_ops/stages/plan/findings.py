@@ -1,15 +1,20 @@
 """The findings that plan writes: those about the files, and those that need the cluster."""
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
 from quota_ops.findings.cluster_rules import Rows, check_cluster, list_decidable_codes
+from quota_ops.findings.overcommitment import find_overcommitted
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
+from quota_ops.model.capacity import DeclaredLimit, sum_promises
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
 from quota_ops.model.run import Findings
-from quota_ops.model.tables import DESIRED
+from quota_ops.model.tables import DECLARED, DESIRED
 from quota_ops.store.parquet import to_values
 from quota_ops.store.run_files import CHECKED, FACTS, FINDINGS
 from quota_ops.store.run_folder import RunFolder
@@ -30,9 +35,26 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     known = {finding[:3] for finding in checked.findings}
     found_now = check_cluster(rows, others, facts)
     more = [finding for finding in found_now if finding[:3] not in known]
-    found = (*checked.findings, *mark_silenced(_add_locations(desired, more), checked.silences))
+    more = [*_add_locations(desired, more), *_find_overcommitted(folder, facts)]
+    found = (*checked.findings, *mark_silenced(more, checked.silences))
     found += tuple(find_idle_silences(found, checked.silences, list_decidable_codes(facts)))
     folder.write(FINDINGS, Findings(found))
+
+
+def _find_overcommitted(folder: RunFolder, facts: ClusterFacts | None) -> Iterator[Finding]:
+    """Yield what is promised beyond the capacity, of the keys that check could not count whole."""
+    capacity = folder.policy().capacity
+    if capacity is None or not folder.has(DECLARED.file):
+        return
+    whole = {row.key for row in folder.read_rows(DECLARED) if row.whole is not None}
+    promises = sum_promises(capacity, list_declared_limits(folder), facts)
+    yield from find_overcommitted(promise for promise in promises if promise.key in whole)
+
+
+def list_declared_limits(folder: RunFolder) -> Iterator[DeclaredLimit]:
+    """Yield the limits of a run's desired rows, with the shares of limits of the whole cluster."""
+    for row in folder.read_rows(DESIRED):
+        yield DeclaredLimit(row.owner, row.entity, row.key, row.value)
 
 
 def _get_values(desired: pa.Table) -> Rows:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
+from quota_ops.model.capacity import Promises, sum_promises
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
@@ -25,6 +26,7 @@ from quota_ops.model.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.earlier_runs import read_owner_changes
 from quota_ops.stages.plan.effects import read_effects
+from quota_ops.stages.plan.findings import list_declared_limits
 from quota_ops.stages.report.command_report import read_record
 from quota_ops.store.origins import read_origins
 from quota_ops.store.place import Place
@@ -120,11 +122,19 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         path=about.path,
         invalid=checked.invalid if (checked := parts.find(CHECKED)) else (),
         looked=_find_last(folder, [STAGE.of("verify") if brokers else DESCRIBED]),
+        promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy)) or (),
     )
 
 
 def _has_protected(folder: RunFolder) -> bool:
     return any(row.hands_off == PROTECTED and row.after is None for row in folder.differences())
+
+
+def _read_promises(folder: RunFolder, policy: Policy | None) -> tuple[Promises, ...]:
+    """Return what Git promises on each broker; empty without a capacity, or for other runs."""
+    if policy is None or policy.capacity is None or not folder.has(CHECKED):
+        return ()
+    return sum_promises(policy.capacity, list_declared_limits(folder), folder.find(FACTS))
 
 
 def _find_repository(policy: Policy | None) -> Repository | None:
