@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.client_effects import InventoryEffects
-from quota_ops.model.difference import WRITES
+from quota_ops.model.difference import WRITES, Difference, Kind
 from quota_ops.model.effect import NO_RISK
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.history import HistoryRow, Mode
@@ -105,7 +105,19 @@ def _describe_stop(report: Report) -> dict[str, str | None]:
     for stage in report.stages:
         if stage.status in STOPPED:
             return {"stopped_at": stage.stage, "stopped": stage.status, "failure": stage.message}
+    if report.invalid:
+        failure = "\n".join(file.text for file in report.invalid)
+        return {"stopped_at": "check", "stopped": StageStatus.FAILED, "failure": failure}
     return {}
+
+
+def _find_kind(row: Difference) -> Kind:
+    """Return the kind of a row; one that was not judged is drift if it changed since it was read.
+
+    So the history does not end its drift, whatever its file is to declare.
+    """
+    moved = row.verified is not None and not same(row.before, row.verified)
+    return Kind.DRIFTED if row.kind is Kind.NOT_JUDGED and moved else row.kind
 
 
 def _name_guards(guards: tuple[GuardFinding, ...]) -> dict[str, str | None]:
@@ -123,7 +135,7 @@ def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]
     return {
         "entity": difference.entity,
         "key": difference.key,
-        "kind": difference.kind,
+        "kind": _find_kind(difference),
         "action": difference.action,
         "state": row.status.name.lower(),
         "outcome": outcome,

@@ -72,6 +72,9 @@ def test_an_invalid_file_stops_its_own_quotas_alone(lab: Lab) -> None:
     for metric, value in (("quotas_not_judged", 3), ("files_invalid", 1), ("quotas_in_sync", 1)):
         assert f'quota_ops_{metric}{{cluster="demo"}} {value}.0' in metrics
 
+    history = " ".join(lab.call("history", "demo", "--entity", "user=eve").stdout.split())
+    assert f"{KEY} drifted, seen by 3 runs none -> 1 kB/s" in history, history
+
     write_file(lab.folder, "search.yaml", "search", entry("bob", "9 MiB"))
     mended = json.loads(lab.call("plan", "demo", "--format", "json").stdout)
     kinds = {row["entity"]: row["kind"] for row in mended["rows"]}
