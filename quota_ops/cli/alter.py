@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from quota_ops.model.commit import Provenance
     from quota_ops.model.policy import Policy
     from quota_ops.report.alteration import AlterReport
+    from quota_ops.runs.alter import Altered
     from quota_ops.runs.ownership import Attribution
 
 
@@ -101,7 +102,6 @@ def alter(
     from quota_ops.cli.session import Session
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.approval import find_login
-    from quota_ops.model.outcome import Status
     from quota_ops.report.alteration import AlterReport
     from quota_ops.report.audit_command import Verb
     from quota_ops.runs.alter import alter_quotas, refuse_protected
@@ -111,6 +111,7 @@ def alter(
     from quota_ops.stages.report.end_record import find_audit_connection
     from quota_ops.store.attempt import report_sent
     from quota_ops.store.run_files import ALTER, APPLIED, EFFECTS
+    from quota_ops.store.run_state import RunState
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
     if source is None:
@@ -159,6 +160,7 @@ def alter(
                     sent,
                     read_effects(run) if run.has(EFFECTS) else {},
                     facts,
+                    found.brokers if (found := RunState(run).verification) else (),
                 ),
                 output,
             )
@@ -167,6 +169,13 @@ def alter(
         finally:
             if not validate_only:
                 record_command(run, Verb.ALTER, connection_file)
+    _raise_unless_done(done)
+
+
+def _raise_unless_done(done: "Altered") -> None:
+    """Raise why the change was not sent, not accepted or not stored by every broker."""
+    from quota_ops.model.outcome import Status
+
     if done.refusal is not None:
         raise done.refusal
     if left := [outcome for outcome in done.outcomes if outcome.status is not Status.ACCEPTED]:
@@ -174,6 +183,8 @@ def alter(
             f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not succeed",
             "The accepted changes were written.",
         )
+    if done.unverified is not None:
+        raise done.unverified
 
 
 def _prepare_hold(

@@ -16,6 +16,8 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit, json_number, same
 from quota_ops.model.rows import BatchRow, Key
+from quota_ops.model.verification import BrokerResult
+from quota_ops.report.brokers import brokers_words
 from quota_ops.report.cells import outcome_words
 from quota_ops.report.effects import format_effect
 from quota_ops.report.findings import FEW, finding_lines, findings_json
@@ -50,6 +52,8 @@ class AlterReport:
     sent: bool
     effects: Mapping[Key, Effect]
     facts: ClusterFacts | None = None
+    brokers: Sequence[BrokerResult] = ()
+    """The brokers that were read back; empty if nothing was written."""
 
     def count_altered(self) -> int:
         """Return how many keys got another value."""
@@ -77,6 +81,10 @@ def alter_screen(report: AlterReport) -> Screen:
     if report.standstill is not None:
         words = altered_at_standstill(policy.cluster, report.standstill)
         blocks += [line(words, Tone.CHANGE), line()]
+    if report.brokers:
+        agrees = all(broker.agrees for broker in report.brokers)
+        tone = Tone.OK if agrees else Tone.REFUSAL
+        blocks.append(line(brokers_words(report.brokers), tone))
     return (*blocks, line(f"run: {report.run}", Tone.CONTEXT))
 
 
@@ -117,6 +125,7 @@ def alter_json(report: AlterReport) -> dict[str, Any]:
         "changed": report.count_altered() if report.sent else 0,
         "standstill": report.standstill,
         "changes": changes,
+        "brokers": [asdict(broker) for broker in report.brokers],
         "guards": [asdict(guard) for guard in report.guards],
         "findings": findings_json(_find(report)),
     }

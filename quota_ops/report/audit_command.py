@@ -1,7 +1,7 @@
 """The audit record of an `alter`, `adopt` or `release`, which are runs without a plan."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -9,7 +9,9 @@ from quota_ops.model.approval import Decision
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.quota import json_number
 from quota_ops.model.report import StageResult
-from quota_ops.model.run import About, Alter, LedgerEdit
+from quota_ops.model.rows import Key
+from quota_ops.model.run import About, Alter, LedgerEdit, Verification
+from quota_ops.model.verification import Verdict
 from quota_ops.report.audit import SCHEMA, Json
 from quota_ops.store.json_text import without_nulls
 
@@ -38,6 +40,8 @@ class CommandEnd:
     outcomes: tuple[Outcome, ...]
     decisions: tuple[Decision, ...]
     """Who overrode which guards of an alter."""
+    verification: Verification | None = None
+    """What an alter read back."""
 
 
 def format_command_end(end: CommandEnd, number: int) -> Json:
@@ -67,15 +71,17 @@ def format_command_end(end: CommandEnd, number: int) -> Json:
         "plan": None,
         "decisions": [decision.as_json() for decision in end.decisions],
         "rollback": None,
-        "brokers": [],
-        "changes": list(_changes(_KINDS[end.verb], end.record, end.outcomes)),
+        "brokers": [asdict(broker) for broker in end.verification.brokers]
+        if end.verification
+        else [],
+        "changes": list(_changes(end)),
     }
 
 
-def _changes(
-    kind: str, record: Alter | LedgerEdit, outcomes: Iterable[Outcome]
-) -> Iterator[dict[str, Any]]:
-    by_entity = {outcome.entity: outcome for outcome in outcomes}
+def _changes(end: CommandEnd) -> Iterator[dict[str, Any]]:
+    record, by_entity = end.record, {outcome.entity: outcome for outcome in end.outcomes}
+    read = end.verification
+    wrong = {row.id: row.verdict for row in read.verdicts} if read else {}
     changes = (
         ((change.id, change.before, change.after, None) for change in record.changes)
         if isinstance(record, Alter)
@@ -86,11 +92,13 @@ def _changes(
         yield {
             "entity": entity,
             "key": key,
-            "kind": kind,
+            "kind": _KINDS[end.verb],
             "before": json_number(before),
             "after": json_number(after),
             "outcome": outcome and outcome.status.value,
-            "verdict": None,
+            "verdict": wrong.get(Key(entity, key), Verdict.VERIFIED)
+            if read and outcome and outcome.was_written
+            else None,
         } | without_nulls(
             {
                 "owner": row and row.owner,

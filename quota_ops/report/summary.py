@@ -59,7 +59,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
     """Return whether the cluster matches Git; `named` is its name as the output formats it."""
     rows, count = report_rows(report), count_statuses(report)
     cluster = escape_text(named or report.cluster)
-    if report.plan is None and not report.brokers:
+    if report.record is not None or (report.plan is None and not report.brokers):
         return _record_words(report, cluster)
     stop = stop_words(report)
     unseen = list_unread_rows(report)
@@ -88,7 +88,8 @@ def summarize(report: Report, named: str | None = None) -> Summary:
 def _record_words(report: Report, cluster: str) -> Summary:
     """Return the action of a run without a plan, or why the status is unknown."""
     if report.record is not None:
-        return Summary(report.record.word, escape_text(report.record.reason))
+        details = tuple(_broker_details(report)) if report.brokers else ()
+        return Summary(report.record.word, escape_text(report.record.reason), details)
     why = stop_words(report) or "no plan was made"
     return Summary(SyncStatus.UNKNOWN, f"{why}, so the state of {cluster} is unknown")
 

@@ -16,7 +16,7 @@ from quota_ops.model import ledger_edits
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.effect import Effect
-from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.guard import GuardFinding, format_blocking
 from quota_ops.model.guard_rules import judge_alteration
@@ -35,6 +35,7 @@ from quota_ops.stages.apply.requests import send_noted, write_batches
 from quota_ops.stages.plan.effects import write_effects
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.validate import validate_batches
+from quota_ops.stages.verify import verify_alteration
 from quota_ops.store import ledger
 from quota_ops.store.attempt import Attempt, state_sent
 from quota_ops.store.parquet import from_rows, read_rows
@@ -48,13 +49,15 @@ class Altered(NamedTuple):
     """The rows, the outcome of each entity, the guards that blocked, and why nothing was sent.
 
     A guard that was overridden has the reason in `allowed`. `refusal` is None when the rows were
-    sent, or, with validate-only, could be sent.
+    sent, or, with validate-only, could be sent. `unverified` is why a broker may store another
+    value; None if every broker returned what was written, or nothing was.
     """
 
     rows: tuple[BatchRow, ...]
     outcomes: tuple[Outcome, ...]
     guards: tuple[GuardFinding, ...]
     refusal: Refused | None
+    unverified: QuotaOpsError | None = None
 
 
 def refuse_protected(alterations: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
@@ -86,6 +89,7 @@ def alter_quotas(
 
     Nothing is sent when one of ALTER_GUARDS blocks that `allow` does not name. A refusal is
     recorded as the end of the stage apply. `hold` is called just before the changes are sent.
+    Every broker is read back, as after a plan.
     """
     batches, outcomes = record_and_validate(
         *(folder, cluster, alterations, attribution),
@@ -96,6 +100,7 @@ def alter_quotas(
     guards = folder.read(ALTER).guards
     refusal = _find_refusal(outcomes, guards)
     rows = tuple(row for batch in batches.values() for row in batch)
+    unverified = None
     if not validate_only:
         if refusal is None:
             record_overrides(folder, attribution, guards)
@@ -104,10 +109,21 @@ def alter_quotas(
             hold()
             outcomes = send_batches(folder, cluster, batches)
             end_memory(ledger_folder, rows, outcomes)
+            unverified = _read_back(folder, cluster, ledger_folder)
         else:
             with suppress(Refused), folder.stage("apply"):
                 raise refusal
-    return Altered(rows, outcomes, guards, refusal)
+    return Altered(rows, outcomes, guards, refusal, unverified)
+
+
+def _read_back(folder: RunFolder, cluster: Cluster, ledger_folder: Place) -> QuotaOpsError | None:
+    """Write verification.json; return why not every broker stores what was written, or None."""
+    try:
+        with folder.stage("verify"):
+            verify_alteration(folder, cluster, ledger_folder)
+    except QuotaOpsError as error:
+        return error
+    return None
 
 
 def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Refused | None:

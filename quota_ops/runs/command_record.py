@@ -14,11 +14,15 @@ from quota_ops.model.report import StageStatus
 from quota_ops.report.audit_command import CommandEnd, Verb, format_command_end
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_command_history
-from quota_ops.store.run_files import APPLIED
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_state import RunState
 from quota_ops.store.run_store import RunStore
 
-_STAGES = {Verb.ALTER: ("validate", "apply"), Verb.ADOPT: ("adopt",), Verb.RELEASE: ("release",)}
+_STAGES = {
+    Verb.ALTER: ("validate", "apply", "verify"),
+    Verb.ADOPT: ("adopt",),
+    Verb.RELEASE: ("release",),
+}
 
 
 def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
@@ -51,7 +55,8 @@ def record_command_end(
     record = folder.record()
     if record is None:
         raise InvalidInput(f"{folder.place} has no record of {verb}")
-    results = map(folder.stage_result, _STAGES[verb])
+    state = RunState(folder)
+    results = map(state.stage, _STAGES[verb])
     end = CommandEnd(
         verb,
         folder.about(),
@@ -59,8 +64,9 @@ def record_command_end(
         iso_utc(),
         tuple(result for result in results if result.status is not StageStatus.NOT_RUN),
         record,
-        folder.outcomes(APPLIED),
+        state.outcomes,
         folder.decisions(),
+        state.verification,
     )
     form = partial(format_command_end, end)
     forgotten = record_command_history(folder, form(1))  # first, as in write_reports

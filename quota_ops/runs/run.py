@@ -25,7 +25,7 @@ from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.verify.record import mark_superseded
 from quota_ops.store.earlier_attempts import begin
 from quota_ops.store.place import Place
-from quota_ops.store.run_files import CHANGES, ROLLBACK
+from quota_ops.store.run_files import ALTER, CHANGES, ROLLBACK
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import at_work
 from quota_ops.store.run_store import RunStore
@@ -215,9 +215,12 @@ def _find_approved(run: Run) -> str:
 
 
 def _verify(run: Run) -> None:
-    from quota_ops.stages.verify import verify_cluster  # noqa: PLC0415 - as above
+    from quota_ops.stages.verify import verify_alteration, verify_cluster  # noqa: PLC0415 - as above
 
     with mark_superseded(run.folder):
+        if run.folder.has(ALTER):
+            verify_alteration(run.folder, run.connect(), run.ledger)
+            return
         verify_cluster(run.folder, run.connect(), run.ledger, run.progress)
 
 

@@ -82,6 +82,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "unlimited: user=alice producer_byte_rate and 1 more would lift the limit of clients "
         "(overridden: INC-31)\n"
         "\n"
+        "1 of 1 broker agrees\n"
         f"run: {run}\n"
         "\n"
         "To keep it, declare it in Git:\n"

@@ -72,7 +72,7 @@ def test_guards_of_a_one_off_change() -> None:
     shown = CliRunner().invoke(main, ["show", "last"]).stdout
     assert shown.startswith(
         "Altered: 1 of 1 change on demo was written, by anna, overriding guard small_limit "
-        f"({found})."
+        f"({found}); 1 of 1 broker agrees."
     )
     assert "anna (--allow small_limit)" in CliRunner().invoke(main, ["runs"]).stdout
 
@@ -134,7 +134,8 @@ def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:
     ]
     assert changed == [0, 1, 0]
     assert shown.startswith(
-        "Not altered: there was nothing to change, by anna: demo already stored these values.\n"
+        "Not altered: there was nothing to change, by anna: demo already stored these values; "
+        "1 of 1 broker agrees.\n"
     )
     came_to = r"not applied|altered(?= +1 )|nothing changed"
     assert [re.findall(came_to, one) for one in runs[1:]] == [

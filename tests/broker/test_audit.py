@@ -143,15 +143,15 @@ def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
         (None, None),
     ]
     assert [one["by"] for one in kept[1:]] == ["anna", "anna", None]
-    named = ("kind", "before", "after", "owner", "outcome")
+    named = ("kind", "before", "after", "owner", "outcome", "verdict")
     assert [[one.get(name) for name in named] for end in kept for one in end["changes"]] == [
-        ["altered", None, 2.0**21, None, "accepted"],
-        ["adopted", 2.0**21, 2.0**21, "team", None],
-        ["released", 2.0**21, 2.0**21, "team", None],
-        ["takeover", 2.0**21, 2.0**20, "team", "accepted"],
+        ["altered", None, 2.0**21, None, "accepted", "verified"],
+        ["adopted", 2.0**21, 2.0**21, "team", None, None],
+        ["released", 2.0**21, 2.0**21, "team", None, None],
+        ["takeover", 2.0**21, 2.0**20, "team", "accepted", None],
     ]
     assert [[one["stage"] for one in end["stages"]] for end in kept[:3]] == [
-        ["validate", "apply"],
+        ["validate", "apply", "verify"],
         ["adopt"],
         ["release"],
     ]

@@ -13,7 +13,6 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BOOTSTRAP
-from quota_ops.stages import verify
 from quota_ops.store.run_files import METADATA
 from tests.broker.pinging import Pinged, ping
 from tests.broker.stage_runs import TEN
@@ -113,7 +112,7 @@ def test_a_broker_behind_a_private_link_differs(
     lab: Lab, link: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With verify: bootstrap an error names the address and the id of the broker behind it."""
-    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
+    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
     lab.desire({"user=alice": {"producer_byte_rate": 1.0}}, verify="bootstrap")
     connection = Connection.parse(lab.connection_file.read_text(), name="demo", source="a test")
     with open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster:

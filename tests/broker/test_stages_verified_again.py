@@ -6,7 +6,6 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.specification import parse_exactly
 from quota_ops.runs import ownership
 from quota_ops.runs.chain import run_stages
-from quota_ops.stages import verify
 from quota_ops.store import ledger
 from tests.broker.going_back import kinds, reconcile, run_at
 from tests.broker.stage_runs import KEY
@@ -19,7 +18,7 @@ BEFORE: State = {"user=bob": {KEY: 1.0}, "user=given": {KEY: 1.0}}
 
 def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verifying an old run again fails and leaves the ledger unchanged; released rows stay so."""
-    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
+    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
     old = reconcile(lab, BEFORE, "c1")
     given = parse_exactly(["user=given"], [], [])
     ownership.release_quotas(

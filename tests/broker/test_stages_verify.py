@@ -1,13 +1,15 @@
 """verify on three brokers: each is queried, an unreachable one is named, and no query hangs."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from getpass import getuser
 from pathlib import Path
 from threading import Timer
 
 import pytest
 
-from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
 from quota_ops.lab.kafka.node import RunningNode
@@ -15,10 +17,10 @@ from quota_ops.model.alteration import group_alterations
 from quota_ops.model.errors import Refused, Unreachable
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.policy import VerifyPolicy
+from quota_ops.model.policy import Policy, VerifyPolicy
 from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
+from quota_ops.runs import command_record
 from quota_ops.runs.chain import run_stages
-from quota_ops.stages import verify
 from quota_ops.store.run_files import VERIFICATION
 from quota_ops.store.run_folder import RunFolder
 from tests.broker.freezing import frozen
@@ -33,7 +35,7 @@ pytestmark = pytest.mark.local_store
 
 @pytest.fixture(name="lab")
 def _lab(three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 2.0)
+    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 2.0)
     with open_lab(three.broker, tmp_path, timeout=3.0) as lab:
         yield lab
 
@@ -132,14 +134,44 @@ def behind(folder: RunFolder) -> dict[int, int | None]:
     return {broker.broker: broker.behind for broker in brokers_of(folder)}
 
 
-def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningNode) -> None:
-    """Rows that the others store enter the ledger; the run fails until all brokers respond."""
+def test_a_silent_broker_is_named_and_blocks_no_row(
+    lab: Lab, follower: RunningNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that the others store enter the ledger; the run fails until all brokers respond.
+
+    The same holds for an alter, except that its rows never enter the ledger.
+    """
     lab.desire(TEN)
     run = lab.planned()
     run_stages(run, ("apply",))
 
+    def open_soon(policy: Policy, connection: Connection) -> AbstractContextManager[Cluster]:
+        return open_cluster(connection, cluster_id=policy.cluster_id, timeout=3.0)
+
+    monkeypatch.setattr(command_record, "open_policy", open_soon)
     with frozen(follower):
         error = error_of(run, ("verify", "report"))
+        altered = lab.call("alter", "demo", "--names", "user=new", "--add", "request_percentage=7")
+
+    altering = lab.runs[-1]
+    assert (altered.returncode, altered.stderr) == (
+        1,
+        (
+            f"not every broker stores the desired values: cluster demo: broker {follower.id} at "
+            f"{follower.address()} cannot be reached: timed out after 3 s.\n"
+            "  The others store every row. Verify again when it responds: quota-ops verify --run "
+            f"{altering.place}\n"
+            "  If only the bootstrap address is reachable, for example over a private link, set "
+            "verify: bootstrap in cluster.yaml.\n"
+        ),
+    )
+    assert "\n2 of 3 brokers agree\nrun: " in altered.stdout
+    again = lab.call("verify", "--run", str(altering.place))
+    assert (again.returncode, again.stderr) == (0, "")
+    assert behind(altering) == {1: 0, 2: 0, 3: 0}
+    assert lab.call("show", "last").stdout.startswith(
+        f"Altered: 1 of 1 change on demo was written, by {getuser()}; 3 of 3 brokers agree.\n"
+    )
 
     assert type(error) is Refused
     assert str(error) == (
@@ -161,7 +193,7 @@ def test_a_silent_broker_does_not_use_up_the_time_of_the_others(
     lab: Lab, follower: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that lagged while an unreachable one was queried is queried once more after it."""
-    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
+    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
     lab.desire(TEN)
     folder = lab.run("plan")
 
@@ -219,7 +251,7 @@ def test_no_broker_answers_where_nothing_is_asked_for(
     three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If no broker responds, verify fails even if Git declares nothing."""
-    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
+    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
     with open_lab(three.broker, tmp_path, timeout=1.0) as lab:
         lab.desire({})
         folder = lab.run("diff")

@@ -57,7 +57,9 @@ class Scene:
     def hurry(self, verifying: float = 0.2) -> None:
         """Make runs wait for a silent cluster no longer than a test can."""
         self.patch.setattr(delivery, "PATIENCE", 0.5)
-        self.patch.setattr("quota_ops.stages.verify.compute_deadline", lambda _rows: verifying)
+        self.patch.setattr(
+            "quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: verifying
+        )
 
     def start(self, **options: Any) -> Run:
         """Return a new run; `connect` may be another way to the cluster."""

@@ -1,21 +1,16 @@
 """verify: query all brokers until they agree or a deadline passes; then update the ledger."""
 
 from shlex import quote
-from uuid import uuid4
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.outcomes import find_unwritten
 from quota_ops.model.errors import Refused
 from quota_ops.model.progress import SILENT, Progress
-from quota_ops.model.run import Verification
+from quota_ops.model.rows import Key
 from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS
-from quota_ops.model.verification import BOOTSTRAP, BrokerResult, RowVerdict
-from quota_ops.stages.describe.absent_brokers import add_absent_brokers
-from quota_ops.stages.verify.brokers import (
-    find_wrong_rows,
-    query_brokers,
-    raise_unless_agreed,
-)
+from quota_ops.model.verification import RowVerdict
+from quota_ops.stages.describe.absent_brokers import read_known_brokers
+from quota_ops.stages.verify.brokers import raise_unless_agreed, read_back
 from quota_ops.stages.verify.earlier_values import describe_late_writes, refuse_returned
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
@@ -23,19 +18,10 @@ from quota_ops.stages.verify.targets import find_targets
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.place import Place
-from quota_ops.store.run_files import APPLIED, METADATA, PLAN, VERIFICATION
+from quota_ops.store.run_files import APPLIED, PLAN
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_state import RunState
 from quota_ops.store.succession import why_lost, why_overtaken
-
-
-def compute_deadline(rows: int) -> float:
-    """Return the deadline, in seconds, for all brokers to return `rows` stored values.
-
-    The time that a broker takes to apply metadata grows with the state: milliseconds on a small
-    cluster, half a minute after 100,000 changes.
-    """
-    return 10.0 + rows / 1000
 
 
 def verify_cluster(
@@ -64,26 +50,20 @@ def verify_cluster(
     )
     state = RunState(folder)
     digest = state.applied_digest
-    find_metadata = cluster.start_metadata_query()
 
     def is_overtaken() -> bool:
         known = ledger.read(ledger_folder)
         return has_applied and why_overtaken(folder, known, ledger_folder) is not None
 
-    stored, brokers = query_brokers(
-        *(cluster, targets, compute_deadline(len(targets)), progress, run.last_written),
+    known = known_brokers(ledger.last(ledger_folder).table)
+    read = read_back(
+        *(cluster, run.policy, targets, known),
+        progress=progress,
+        last_written=run.last_written,
         is_overtaken=is_overtaken,
         skipped=skipped,
     )
-    known = known_brokers(ledger.last(ledger_folder).table)
-    responder = min(brokers, key=lambda broker: (not broker.agrees, broker.behind is None))
-    metadata, registered = add_absent_brokers(
-        *(find_metadata(), cluster, run.policy, known),
-        BOOTSTRAP if responder.bootstrap else responder.broker,
-    )
-    if not responder.bootstrap:
-        brokers = (*brokers, *map(BrokerResult.of_absent, metadata.missed))
-    wrong_rows = tuple(find_wrong_rows(targets, stored))
+    stored, brokers, wrong_rows = read.stored, read.brokers, read.wrong_rows
     overtaken, lost = None, None
     if has_applied and stored:
         lost = why_lost(folder, ledger.read(ledger_folder), ledger_folder)
@@ -97,12 +77,10 @@ def verify_cluster(
             verified,
             verified_before=state.find_verified(frozenset(verified)),
             stored=stored,
-            brokers=known.after(run.about.run, live, registered, metadata.absent),
+            brokers=known.after(run.about.run, live, read.registered, read.metadata.absent),
             lost=lost,
         )
-    count = len(targets) - len(wrong_rows)
-    folder.write(VERIFICATION, Verification(uuid4().hex, count, digest, tuple(brokers), wrong_rows))
-    folder.write(METADATA, metadata)
+    read.write(folder, digest)
     if overtaken is not None:
         raise Refused(overtaken, format_remedy(run, stored, ledger.read(ledger_folder).rows))
     if lost is not None:
@@ -121,3 +99,32 @@ def verify_cluster(
     if not has_plan:
         refuse_returned(differences)
     return wrong_rows
+
+
+def verify_alteration(folder: RunFolder, cluster: Cluster, ledger_folder: Place) -> None:
+    """Write verification.json: the brokers that store what an alter has written.
+
+    The ledger does not change: the values are not those of Git. Raises as `verify_cluster` when a
+    broker differs or does not respond; writes nothing if the controller accepted nothing.
+    """
+    state = RunState(folder)
+    written = {
+        Key(outcome.entity, key)
+        for outcome in state.outcomes
+        if outcome.was_written
+        for key in outcome.keys
+    }
+    rows = [row for batch in folder.batches().values() for row in batch if row.id in written]
+    if not rows:
+        return
+    targets = {row.id: row.after for row in rows}
+    known = read_known_brokers(ledger_folder)
+    read = read_back(cluster, folder.policy(), targets, known, last_written=rows[-1].entity)
+    read.write(folder, state.applied_digest)
+    raise_unless_agreed(
+        read.brokers,
+        read.wrong_rows,
+        late_writes="",
+        retry=f"quota-ops verify --run {quote(str(folder.place))}",
+        wanted="the change",
+    )

@@ -3,13 +3,19 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic, sleep
+from typing import NamedTuple
+from uuid import uuid4
 
 from quota_ops.kafka.brokers import explain_read_failure
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
-from quota_ops.model.progress import Progress
+from quota_ops.model.metadata import Metadata
+from quota_ops.model.policy import Policy
+from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.registration import KnownBrokers, Registered
 from quota_ops.model.rows import Key, Stored, Targets, find_unequal
+from quota_ops.model.run import Verification
 from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import (
     BACK_OR_GONE,
@@ -19,12 +25,75 @@ from quota_ops.model.verification import (
     RowVerdict,
     Verdict,
 )
+from quota_ops.stages.describe.absent_brokers import add_absent_brokers
+from quota_ops.store.run_files import METADATA, VERIFICATION
+from quota_ops.store.run_folder import RunFolder
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
 """The first and the longest wait between two rounds, in seconds; the wait doubles each time."""
 
 _SOON, _SHORT_WAIT = 0.5, 0.005
 """Seconds within which a small cluster returns a write, and between two queries for it."""
+
+
+def compute_deadline(rows: int) -> float:
+    """Return the deadline, in seconds, for all brokers to return `rows` stored values.
+
+    The time that a broker takes to apply metadata grows with the state: milliseconds on a small
+    cluster, half a minute after 100,000 changes.
+    """
+    return 10.0 + rows / 1000
+
+
+class ReadBack(NamedTuple):
+    """The values that each broker returned, their results, and the rows that differ."""
+
+    targets: Targets
+    stored: Mapping[int, Stored]
+    brokers: tuple[BrokerResult, ...]
+    wrong_rows: tuple[RowVerdict, ...]
+    registered: tuple[Registered, ...] | None
+    metadata: Metadata
+
+    def write(self, folder: RunFolder, digest: str | None) -> None:
+        """Write verification.json of the writes with the digest, and metadata.json."""
+        count = len(self.targets) - len(self.wrong_rows)
+        verification = Verification(uuid4().hex, count, digest, self.brokers, self.wrong_rows)
+        folder.write(VERIFICATION, verification)
+        folder.write(METADATA, self.metadata)
+
+
+def read_back(
+    cluster: Cluster,
+    policy: Policy,
+    targets: Targets,
+    known: KnownBrokers,
+    *,
+    progress: Progress = SILENT,
+    last_written: str | None,
+    is_overtaken: Callable[[], bool] = lambda: False,
+    skipped: int = 0,
+) -> ReadBack:
+    """Read rows back from every broker until all agree, as `query_brokers`.
+
+    `known` are the brokers of the last verified run. A registered broker that cannot be queried is
+    among the results, and does not agree.
+    """
+    find_metadata = cluster.start_metadata_query()
+    stored, brokers = query_brokers(
+        *(cluster, targets, compute_deadline(len(targets)), progress, last_written),
+        is_overtaken=is_overtaken,
+        skipped=skipped,
+    )
+    responder = min(brokers, key=lambda result: (not result.agrees, result.behind is None))
+    metadata, registered = add_absent_brokers(
+        *(find_metadata(), cluster, policy, known),
+        BOOTSTRAP if responder.bootstrap else responder.broker,
+    )
+    if not responder.bootstrap:
+        brokers = (*brokers, *map(BrokerResult.of_absent, metadata.missed))
+    wrong_rows = tuple(find_wrong_rows(targets, stored))
+    return ReadBack(targets, stored, brokers, wrong_rows, registered, metadata)
 
 
 def query_brokers(
@@ -126,11 +195,12 @@ def raise_unless_agreed(
     *,
     late_writes: str,
     retry: str,
+    wanted: str = "Git",
 ) -> None:
     """Raise Refused when a broker differs or did not respond, Unreachable when none responded.
 
     `late_writes` describes the late writes among the wrong rows; `retry` is the command that
-    verifies again.
+    verifies again; `wanted` is what the rows are compared with.
     """
     unreachable = [
         f"{broker.named} {broker.error}" if broker.absent else broker.error
@@ -138,7 +208,7 @@ def raise_unless_agreed(
         if broker.error is not None
     ]
     differing = [
-        f"{broker.named} differs from Git in {counted(broker.behind, 'key')}"
+        f"{broker.named} differs from {wanted} in {counted(broker.behind, 'key')}"
         for broker in brokers
         if broker.behind
     ]
@@ -151,7 +221,7 @@ def raise_unless_agreed(
         )
     if wrong_rows:
         are = plural(len(wrong_rows), "row differs", "rows differ")
-        remedy = f"{len(wrong_rows):,} {are} from Git.{late_writes}"
+        remedy = f"{len(wrong_rows):,} {are} from {wanted}.{late_writes}"
     else:
         has_unreachable = any(broker.error and not broker.absent for broker in brokers)
         what = (
