@@ -52,7 +52,7 @@ COMMANDS = {
     "backtest": "Show which past plans the guards of a policy would have blocked.",
     "metrics": "Write the state of clusters as metrics for Prometheus.",
     "prune": "Remove old runs from the run store.",
-    "import": "Write YAML files from the quotas that a cluster stores.",
+    "import": "Write YAML files from the quotas of a cluster or another tool.",
     "init": "Create a repository for your quotas.",
     "schema": "Print the JSON Schema of the YAML files or of the audit log.",
     "findings": "Explain the findings of check and plan.",

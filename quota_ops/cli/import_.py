@@ -99,7 +99,7 @@ def import_(
     foreign: tuple[tuple[str, Path], ...],
     unmanaged: bool,
 ) -> None:
-    """Write YAML files from the quotas that a cluster stores, or that another tool declares.
+    """Write YAML files from the quotas of a cluster or another tool.
 
     Needs no cluster.yaml: without one, it writes one, and CLUSTER is the name of the
     connection. What YAML cannot declare (a stored NaN, a host name as an address) is listed

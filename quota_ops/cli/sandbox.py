@@ -16,6 +16,7 @@ from quota_ops.model.errors import ClusterTrouble
 Examples:
   quota-ops sandbox start
   quota-ops sandbox start --version 3.9.2
+  quota-ops sandbox start --brokers 3 --auth scram
   quota-ops sandbox start --store s3
   quota-ops sandbox status
   quota-ops plan demo
@@ -41,12 +42,25 @@ def sandbox() -> None:
     help="Also start an S3 server for the run store, and print the variables that name it. "
     "Needs quota-ops[sandbox-s3].",
 )
+@click.option(
+    "--brokers",
+    type=click.IntRange(1, 5),
+    help="How many brokers.  [default: those that run, or 1]",
+)
+@click.option(
+    "--auth",
+    type=click.Choice(["scram"]),
+    help="Require SCRAM-SHA-512, and permissions: the connection demo is of the user svc-quota, "
+    "who may describe and alter quotas; the user alice may use topics.",
+)
 @output_format
-def start(version: str | None, store: str | None, output: str) -> None:
-    """Start the broker in the background, and wait until it responds.
+def start(
+    version: str | None, store: str | None, brokers: int | None, auth: str | None, output: str
+) -> None:
+    """Start the brokers in the background, and wait until they respond.
 
     The first start of a version downloads its jars (45 MB) from Maven Central into your cache.
-    Each version keeps its own data.
+    Each version keeps its own data, and so does each number of brokers and authentication.
     """
     from quota_ops.lab.kafka.jars import build_progress
     from quota_ops.lab.kafka.sandbox import start_sandbox
@@ -56,9 +70,9 @@ def start(version: str | None, store: str | None, output: str) -> None:
         start_s3_sandbox()
     if output == "text":
         click.echo("starting Kafka on this machine ...", err=True)
-    _show(
-        start_sandbox(version=version, progress=build_progress(version or DEFAULT_VERSION)), output
-    )
+    progress = build_progress(version or DEFAULT_VERSION)
+    started = start_sandbox(version=version, brokers=brokers, auth=auth, progress=progress)
+    _show(started, output)
 
 
 @sandbox.command()
@@ -93,10 +107,12 @@ def _show(found: Any, output: str) -> None:
     values = {
         "running": found.running,
         "version": node.version if node else None,
-        "bootstrap": node.address() if found.running else None,
+        "brokers": len(found.nodes) if found.running else None,
+        "bootstrap": found.bootstrap if found.running else None,
         "cluster_id": node.cluster_id if node else None,
         "pid": node.pid if found.running else None,
         "connection": str(found.connection) if found.connection.exists() else None,
+        "client": str(found.client) if found.client else None,
         "log": str(node.log) if node else None,
     }
     variables = list_variables(s3) if s3 else None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -175,6 +176,50 @@ def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
     assert again.running
     assert again.node
     assert again.node.ports == first.node.ports
+
+
+@pytest.mark.matrix
+@pytest.mark.local_store
+@pytest.mark.usefixtures("sandbox_home")
+def test_a_sandbox_like_production() -> None:
+    """With --brokers 3 --auth scram the connection is of a user who may alter quotas, no more.
+
+    The configuration of the client is of a user who may not describe quotas, another password is
+    rejected, and a second start with other options says how to get them.
+    """
+    run = CliRunner().invoke
+    started = run(main, ["sandbox", "start", "--brokers", "3", "--auth", "scram"])
+    assert started.exit_code == 0, started.output
+    told = run(main, ["sandbox", "status", "--format", "json"])
+    status = json.loads(told.stdout)
+    assert status["brokers"] == len(status["bootstrap"].split(",")) == 3
+
+    ping = run(main, ["ping", "demo"])
+    assert "3 of 3 brokers respond" in ping.stdout
+    assert "User:svc-quota is authorized to" in ping.stdout
+    assert re.findall(r"(?:alter quotas|list users) +(\w+)", ping.stdout) == ["yes", "yes"]
+    altered = run(main, ["alter", "demo", *RAISE, "--reason", "a test"])
+    assert altered.exit_code == 0, altered.stderr
+
+    client = Path(status["client"])
+    assert client.stat().st_mode & 0o777 == 0o600
+    refused = run(main, ["alter", "demo", *RAISE, "--reason", "no", "--connection", str(client)])
+    assert refused.exit_code == 3
+    assert "User:alice is not authorized to describe client quotas" in refused.stderr
+    client.write_text(re.sub('password="[^"]*"', 'password="wrong"', client.read_text()))
+    rejected = run(main, ["describe", "demo", "--connection", str(client)])
+    assert "rejected the credentials of user 'alice'" in rejected.stderr
+
+    other = run(main, ["sandbox", "start", "--brokers", "1"])
+    assert other.stderr.splitlines()[-2:] == [
+        "The sandbox already runs Kafka 4.3.1 with 3 brokers with scram.",
+        "  Run: quota-ops sandbox stop && quota-ops sandbox start --brokers 1",
+    ]
+    assert run(main, ["sandbox", "stop"]).stdout == "stopped\n"
+    assert run(main, ["sandbox", "status"]).exit_code == 3
+
+
+RAISE = ["--names", "user=alice", "--add", "producer_byte_rate=1048576"]
 
 
 def test_a_connection_of_ones_own_stops_the_start(sandbox_home: Path) -> None:

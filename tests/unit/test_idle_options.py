@@ -59,7 +59,7 @@ def _sample_type(kind: click.ParamType[Any]) -> str:
         return str(kind.choices[0])
     if isinstance(kind, click.Path):
         return str(Path(__file__) if kind.dir_okay is False else Path(__file__).parent)
-    return "7"
+    return str(kind.min) if isinstance(kind, click.IntRange) else "7"
 
 
 def refusals(command: click.Command) -> Iterator[str]:

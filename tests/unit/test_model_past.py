@@ -78,3 +78,18 @@ def test_what_is_kept_of_a_history() -> None:
     assert select_past([known(), other], days, [DRIFTED, PENDING], 1) == Past(
         {Key("user=alice", RATE): known()}, days[1:]
     )
+
+
+def test_when_a_quota_last_agreed() -> None:
+    """The run before found new drift of a quota of Git in order; otherwise the ledger knows."""
+    ledger, compared = "2026-11-20T08:00:00Z", "2026-11-20T09:00:00Z"
+    row = DRIFTED._replace(since=ledger)
+    new = Past(days=(LOOKED,), compared=compared)
+    old = past(LOOKED, drifted_since="2026-11-19T10:00:00Z")
+
+    assert new.find_last_agreement(row) == compared
+    assert Past(days=(LOOKED,)).find_last_agreement(row) == ledger
+    assert old.find_last_agreement(row) == ledger
+    assert new.find_last_agreement(row._replace(after=None)) == ledger
+    assert new.find_last_agreement(DRIFTED) == compared
+    assert old.find_last_agreement(DRIFTED) is None

@@ -1,92 +1,190 @@
-"""The sandbox of `quota-ops sandbox`: one broker in the background, with the name `demo`."""
+"""The sandbox of `quota-ops sandbox`: brokers in the background, with the name `demo`."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_urlsafe
 
 from platformdirs import user_state_path
 
 from quota_ops.connections import connections_folder
 from quota_ops.jvm.pinned_jars import Progress
 from quota_ops.kafka.connection import SANDBOX
-from quota_ops.lab.kafka.broker import start_broker
-from quota_ops.lab.kafka.config import BrokerConfig
+from quota_ops.kafka.users import create_users
+from quota_ops.lab.kafka.broker import RunningBroker, start_broker
+from quota_ops.lab.kafka.config import PLAIN, BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.node import RunningNode, read_node
 from quota_ops.lab.kafka.process import lock_file
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.text import counted
 
 DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+_PLAINTEXT = "security.protocol=PLAINTEXT\n"
+SCRAM = "scram"
+"""Authentication by SCRAM-SHA-512, and Kafka's authorizer."""
+_SASL = "SASL"
+_WRITER, _CLIENT = "svc-quota", "alice"
+"""The users of a sandbox with authentication: who alters quotas, and who uses topics."""
+_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _FIRST_LINE = "# Written by quota-ops sandbox start; quota-ops sandbox stop removes it.\n"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxStatus:
-    """The sandbox: its folder, its connection file, and its node (None before the first start).
+    """The sandbox: its folder, its connection file, and its nodes (none before the first start).
 
     `started` is whether this call started it.
     """
 
     home: Path
     connection: Path
-    node: RunningNode | None
+    nodes: tuple[RunningNode, ...]
     started: bool = False
 
     @property
+    def node(self) -> RunningNode | None:
+        """The first node."""
+        return self.nodes[0] if self.nodes else None
+
+    @property
     def running(self) -> bool:
-        """Whether the broker's process is alive."""
-        return self.node is not None and self.node.alive
+        """Whether the process of a broker is alive."""
+        return any(node.alive for node in self.nodes)
+
+    @property
+    def auth(self) -> str | None:
+        """How clients authenticate: SCRAM, or None."""
+        return SCRAM if self.node and _SASL in self.node.ports else None
+
+    @property
+    def bootstrap(self) -> str:
+        """The bootstrap.servers for clients."""
+        return ",".join(node.address(_SASL if self.auth else PLAIN) for node in self.nodes)
+
+    @property
+    def client(self) -> Path | None:
+        """The configuration of a client that uses topics; None without authentication."""
+        return self.nodes[0].folder.parent / f"{_CLIENT}.properties" if self.auth else None
 
 
 def find_sandbox() -> SandboxStatus:
-    """Return the status of the sandbox without changing it."""
+    """Return the status of the sandbox without changing it; the one that runs, if one does."""
     chosen = os.environ.get("QUOTA_OPS_SANDBOX")
     home = (Path(chosen) if chosen else user_state_path("quota-ops") / "sandbox").resolve()
-    node = read_node(home / "node-1")
-    return SandboxStatus(home=home, connection=find_connection_file(SANDBOX), node=node)
+    found = [_read_sandbox(home, folder) for folder in (home, *sorted(home.glob("brokers-*")))]
+    return next((status for status in found if status.running), found[0])
+
+
+def _read_sandbox(home: Path, folder: Path) -> SandboxStatus:
+    """Return the sandbox in a folder: a number of brokers and an authentication have their own."""
+    nodes = [node for path in sorted(folder.glob("node-*")) if (node := read_node(path))]
+    return SandboxStatus(home=home, connection=find_connection_file(SANDBOX), nodes=tuple(nodes))
 
 
 def start_sandbox(
     *,
     cluster_id: str = DEMO_CLUSTER_ID,
     version: str | None = None,
+    brokers: int | None = None,
+    auth: str | None = None,
     progress: Progress = lambda _done, _all: None,
 ) -> SandboxStatus:
     """Start the sandbox in the background, unless it is running, and write its connection file.
 
-    The default `version` is the running one, or DEFAULT_VERSION. Each version keeps its own data
-    across starts. Raises InvalidInput when another version is running, no sandbox wrote the
-    connection file, or a folder cannot be written; MissingTool without Java or jars;
-    ClusterTrouble when Kafka does not start.
+    The default `version` is the running one, or DEFAULT_VERSION; the default of `brokers` and
+    `auth` likewise, or one broker without authentication. Each combination keeps its own data
+    across starts. With SCRAM, the connection is of a user who may only describe and alter quotas.
+    Raises InvalidInput when another sandbox is running, no sandbox wrote the connection file, or a
+    folder cannot be written; MissingTool without Java or jars; ClusterTrouble when Kafka does not
+    start.
     """
     with _lock_sandbox() as status:
         if status.node and status.running:
-            if version not in (None, status.node.version):
-                raise InvalidInput(
-                    f"The sandbox already runs Kafka {status.node.version}.",
-                    f"Run: quota-ops sandbox stop && quota-ops sandbox start --version {version}",
-                )
+            _refuse_other(status, version, brokers, auth)
             return status
         check_replaceable(status.connection)
         status.connection.parent.mkdir(parents=True, exist_ok=True)
-        config = BrokerConfig(cluster_id=cluster_id, version=version or DEFAULT_VERSION)
-        broker = start_broker(config, status.home, detached=True, progress=progress)
+        config = _configure(cluster_id, version or DEFAULT_VERSION, brokers or 1, auth)
+        name = f"brokers-{config.nodes}" + (f"-{auth}" if auth else "")
+        home = status.home if (config.nodes, auth) == (1, None) else status.home / name
+        broker = start_broker(config, home, detached=True, progress=progress)
         try:
-            write_connection(status.connection, broker.bootstrap())
+            logins = _create_users(broker, home) if auth else {}
+            write_connection(
+                status.connection,
+                broker.bootstrap(_SASL if auth else PLAIN),
+                logins.get(_WRITER, _PLAINTEXT),
+            )
         except BaseException:
             broker.stop()
             raise
-        return replace(status, node=broker.nodes[0], started=True)
+        return replace(status, nodes=broker.nodes, started=True)
+
+
+def _refuse_other(
+    status: SandboxStatus, version: str | None, brokers: int | None, auth: str | None
+) -> None:
+    """Raise InvalidInput if a running sandbox is not the one that was requested."""
+    running = status.node.version if status.node else ""
+    wanted = {
+        f"--version {version}": version in (None, running),
+        f"--brokers {brokers}": brokers in (None, len(status.nodes)),
+        f"--auth {auth}": auth in (None, status.auth),
+    }
+    if not all(wanted.values()):
+        shape = counted(len(status.nodes), "broker") if len(status.nodes) > 1 else ""
+        words = " with ".join(filter(None, (f"Kafka {running}", shape, status.auth)))
+        others = " ".join(option for option, is_same in wanted.items() if not is_same)
+        raise InvalidInput(
+            f"The sandbox already runs {words}.",
+            f"Run: quota-ops sandbox stop && quota-ops sandbox start {others}",
+        )
+
+
+def _configure(cluster_id: str, version: str, brokers: int, auth: str | None) -> BrokerConfig:
+    config = BrokerConfig(cluster_id=cluster_id, version=version, nodes=brokers)
+    if auth is None:
+        return config
+    prefix = f"listener.name.{_SASL.lower()}"
+    return replace(
+        config,
+        listeners={_SASL: "SASL_PLAINTEXT"},
+        super_users=("admin",),
+        properties={
+            f"{prefix}.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            f"{prefix}.scram-sha-512.sasl.jaas.config": f"{_MODULE} required;",
+        },
+    )
+
+
+def _create_users(broker: RunningBroker, home: Path) -> dict[str, str]:
+    """Create the users, write the configuration of the client, and return their settings."""
+    passwords = {user: token_urlsafe(12) for user in ("admin", _WRITER, _CLIENT)}
+    create_users(broker.bootstrap(), passwords, writers=[_WRITER], clients=[_CLIENT])
+    logins = {
+        user: (
+            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n"
+            f'sasl.jaas.config={_MODULE} required username="{user}" password="{password}";\n'
+        )
+        for user, password in passwords.items()
+    }
+    for user in ("admin", _CLIENT):
+        write_connection(home / f"{user}.properties", broker.bootstrap(_SASL), logins[user])
+    return logins
 
 
 def stop_sandbox() -> bool:
     """Stop the sandbox and remove its connection file; return whether it was running."""
     with _lock_sandbox() as status:
         running = status.running
-        if status.node:
-            status.node.stop()
+        for node in status.nodes:
+            node.send(signal.SIGTERM)
+        for node in status.nodes:  # the last one would wait for a quorum of stopped nodes
+            node.stop(30.0 if len(status.nodes) == 1 else 2.0)
         remove_connection(status.connection)
         return running
 
@@ -120,12 +218,16 @@ def check_replaceable(file: Path) -> None:
         )
 
 
-def write_connection(file: Path, bootstrap: str) -> None:
-    """Write a connection to a sandbox broker; raises InvalidInput if the file is the user's own."""
+def write_connection(file: Path, bootstrap: str, settings: str = _PLAINTEXT) -> None:
+    """Write a connection to a sandbox, which only this user can read.
+
+    Raises InvalidInput if the file is the user's own.
+    """
     check_replaceable(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     written = file.with_name(f".{file.name}.{os.getpid()}")
-    written.write_text(f"{_FIRST_LINE}bootstrap.servers={bootstrap}\nsecurity.protocol=PLAINTEXT\n")
+    written.touch(mode=0o600)
+    written.write_text(f"{_FIRST_LINE}bootstrap.servers={bootstrap}\n{settings}")
     written.replace(file)
 
 
