@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from quota_ops.model.commit import Provenance
     from quota_ops.model.policy import Policy
     from quota_ops.report.alteration import AlterReport
-    from quota_ops.runs.alter import Altered
+    from quota_ops.runs.alter import Altered, Undo
     from quota_ops.runs.ownership import Attribution
 
 
@@ -35,7 +35,8 @@ Examples:
   quota-ops alter demo --names user=alice --add request_percentage=50 --until 8h --reason INC-31
   quota-ops alter demo --names client-id=app --defaults user --delete producer_byte_rate
   quota-ops alter demo --names user=replicator --add producer_byte_rate=unlimited
-  quota-ops alter demo --from changes.jsonl --validate-only"""
+  quota-ops alter demo --from changes.jsonl --validate-only
+  quota-ops alter demo --undo last"""
 )
 @options.cluster_argument
 @options.names
@@ -50,6 +51,11 @@ Examples:
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Read many changes: a line for each key, as in a snapshot; null clears a key.",
+)
+@click.option(
+    "--undo",
+    metavar="RUN",
+    help="Restore the values before an earlier alter, where nobody has changed them since.",
 )
 @click.option("--validate-only", is_flag=True, help="Only validate; write nothing.")
 @click.option(
@@ -81,6 +87,7 @@ def alter(
     add: tuple[str, ...],
     delete: tuple[str, ...],
     source: Path | None,
+    undo: str | None,
     validate_only: bool,
     allow: tuple[str, ...],
     until: str | None,
@@ -114,15 +121,14 @@ def alter(
     from quota_ops.store.run_state import RunState
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
-    if source is None:
-        wanted = _parse_change(names, defaults, add, delete)
-    else:
-        wanted = _read_changes(source, session.policy, names, defaults, add, delete)
+    undone = None if undo is None else _read_undone(session, undo)
+    wanted = _read_wanted(session.policy, undone, source, (names, defaults, add, delete))
     overridden = tuple(options.parse_allowed(allow, reason, "alter"))
     refuse_protected(wanted, session.policy.protect)
     connection = session.find_connection()
     desired, provenance = _read_desired(session, commit, must_know=not validate_only)
-    attribution = Attribution(by, reason or "", find_login())
+    why = reason or (f"undoes {undone.run}" if undone else "")
+    attribution = Attribution(by, why, find_login())
     hold = _prepare_hold(session, until, attribution, wanted, desired)
     run = start_command_run(session.store, session.policy, provenance)
     entities = {alteration.entity for alteration in wanted}
@@ -139,6 +145,7 @@ def alter(
             ledger_folder=session.ledger,
             policy=session.policy,
             allow=overridden,
+            undo=undone,
             validate_only=validate_only,
             hold=hold,
             find_audit=partial(find_audit_connection, file=connection_file),
@@ -164,6 +171,7 @@ def alter(
                 ),
                 output,
             )
+            _warn_left(undone, done)
             warn_idle(overridden, done.guards)
             warn_of_writes((*writes, *session.find_writes(entities.__contains__)) if sent else ())
         finally:
@@ -212,32 +220,64 @@ def _prepare_hold(
     return partial(hold_entities, session.holds, entities, ends, attribution)
 
 
-def _parse_change(
-    names: tuple[str, ...], defaults: tuple[str, ...], add: tuple[str, ...], delete: tuple[str, ...]
+def _read_wanted(
+    policy: "Policy",
+    undone: "Undo | None",
+    source: Path | None,
+    typed: tuple[tuple[str, ...], ...],
 ) -> "tuple[Alteration, ...]":
+    """Return the changes of an earlier alter, of a file, or `typed` as options; of one of these."""
     from quota_ops.model.alteration import Alteration, parse_changes
     from quota_ops.model.specification import parse_entity
 
+    if undone is not None:
+        _refuse_beside("--undo", *typed, source)
+        return undone.alterations
+    if source is not None:
+        _refuse_beside("--from", *typed)
+        return _read_changes(source, policy)
+    names, defaults, add, delete = typed
     return (Alteration(parse_entity(names, defaults), parse_changes(add, delete)),)
 
 
-def _refuse_beside_file(*options_beside: tuple[str, ...]) -> None:
-    if any(options_beside):
+def _refuse_beside(option: str, *others: object) -> None:
+    if any(others):
+        also = ", --from" if option == "--undo" else ""
         raise InvalidInput(
-            "--from already names the entities and their changes",
-            "Leave out --names, --defaults, --add and --delete.",
+            f"{option} already names the entities and their changes",
+            f"Leave out --names, --defaults, --add{also} and --delete.",
         )
 
 
-def _read_changes(
-    source: Path, policy: "Policy", *options_beside: tuple[str, ...]
-) -> "tuple[Alteration, ...]":
+def _read_undone(session: "Session", named: str) -> "Undo":
+    """Return what an earlier alter of this cluster changed."""
+    from quota_ops.runs.alter import Undo
+    from quota_ops.store.run_names import find_run
+
+    name = named if "/" in named else f"{session.policy.cluster}/{named}"
+    folder = find_run(session.store, name)
+    if folder.policy().cluster_id != session.policy.cluster_id:
+        raise InvalidInput(
+            f"run {folder.place.name} is of another cluster than {session.heading}",
+            "List the runs: quota-ops runs",
+        )
+    return Undo.read(folder)
+
+
+def _warn_left(undone: "Undo | None", done: "Altered") -> None:
+    """List the rows that were not restored, because their values have changed since."""
+    restored = {row.id for row in done.rows}
+    for row in undone.changes if undone else ():
+        if row.id not in restored:
+            click.echo(f"{row.entity} {row.key} was changed since, and stays as it is", err=True)
+
+
+def _read_changes(source: Path, policy: "Policy") -> "tuple[Alteration, ...]":
     """Read the changes in a file; InvalidInput if it names another cluster."""
     from quota_ops.model.alteration import read_changes
     from quota_ops.model.snapshot import read_header
     from quota_ops.store.snapshot import read_lines
 
-    _refuse_beside_file(*options_beside)
     lines = read_lines(source)
     changes = read_changes(lines, str(source))
     read_header(lines, str(source)).require_cluster(policy.cluster_id, str(source))

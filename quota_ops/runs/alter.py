@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from shlex import quote
+from typing import NamedTuple, Self
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
@@ -16,6 +17,7 @@ from quota_ops.model import ledger_edits
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.effect import Effect
+from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.guard import GuardFinding, format_blocking
@@ -23,6 +25,7 @@ from quota_ops.model.guard_rules import judge_alteration
 from quota_ops.model.ledger_edits import forget_values, ledger_key
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
+from quota_ops.model.quota import same
 from quota_ops.model.rows import Batches, BatchRow, Key, Stored
 from quota_ops.model.run import Alter, Change
 from quota_ops.model.tables import BATCHES, DIFFERENCES
@@ -43,6 +46,7 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_files import ALTER, APPLIED, VALIDATED
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import at_work
+from quota_ops.store.run_state import RunState
 
 
 class Altered(NamedTuple):
@@ -58,6 +62,57 @@ class Altered(NamedTuple):
     guards: tuple[GuardFinding, ...]
     refusal: Refused | None
     unverified: QuotaOpsError | None = None
+
+
+class Undo(NamedTuple):
+    """An earlier alter that is undone: the name of its run, and what it wrote or may have."""
+
+    run: str
+    changes: tuple[Change, ...]
+
+    @classmethod
+    def read(cls, earlier: RunFolder) -> Self:
+        """Return the changes to undo; Refused if it is no alter, is running or wrote nothing."""
+        state, run = RunState(earlier), earlier.about().run
+        if state.alter is None:
+            raise Refused(
+                f"run {run} is no alter", f"Undo a plan: quota-ops rollback {quote(str(run))}"
+            )
+        if state.life is not None:
+            raise Refused(
+                f"run {run} has not recorded its end",
+                "Wait until it has ended, or let the next run of the cluster record its end.",
+            )
+        rows = state.written | state.unknown
+        changes = tuple(row for row in state.alter.changes if row.id in rows)
+        if not changes:
+            raise Refused(f"run {run} changed nothing, so there is nothing to undo")
+        return cls(run, changes)
+
+    @property
+    def alterations(self) -> tuple[Alteration, ...]:
+        """The values before the changes."""
+        return _group(self.changes)
+
+    def select(self, stored: Stored) -> tuple[Alteration, ...]:
+        """Return those of rows that still have the value that the alter set.
+
+        Raises Refused if all of them have changed since.
+        """
+        still = [row for row in self.changes if same(stored.get(row.id), row.after)]
+        if not still:
+            raise Refused(
+                f"the cluster has other values than those that run {self.run} set",
+                "Nothing was written. Set the values that you want: quota-ops alter --names ...",
+            )
+        return _group(still)
+
+
+def _group(changes: Iterable[Change]) -> tuple[Alteration, ...]:
+    values: dict[str, list[tuple[str, float | None]]] = {}
+    for row in changes:
+        values.setdefault(row.entity, []).append((row.key, row.before))
+    return tuple(Alteration(Entity.parse(name), tuple(keys)) for name, keys in values.items())
 
 
 def refuse_protected(alterations: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
@@ -81,6 +136,7 @@ def alter_quotas(
     ledger_folder: Place,
     policy: Policy,
     allow: Sequence[str] = (),
+    undo: Undo | None = None,
     validate_only: bool,
     hold: Callable[[], None] = lambda: None,
     find_audit: Callable[[str], Connection] = find_audit_connection,
@@ -89,13 +145,15 @@ def alter_quotas(
 
     Nothing is sent when one of ALTER_GUARDS blocks that `allow` does not name. A refusal is
     recorded as the end of the stage apply. `hold` is called just before the changes are sent.
-    Every broker is read back, as after a plan.
+    Every broker is read back, as after a plan. With `undo`, only rows are restored that still have
+    the value which that alter set; Refused if there are none.
     """
     batches, outcomes = record_and_validate(
         *(folder, cluster, alterations, attribution),
         allow=allow,
         policy=policy,
         ledger_folder=ledger_folder,
+        undo=undo,
     )
     guards = folder.read(ALTER).guards
     refusal = _find_refusal(outcomes, guards)
@@ -159,10 +217,12 @@ def record_and_validate(
     allow: Sequence[str],
     policy: Policy,
     ledger_folder: Place,
+    undo: Undo | None,
 ) -> tuple[Batches, tuple[Outcome, ...]]:
     """Write alter.json, the effects and validated.json; return the batches and the outcomes."""
     with folder.stage("validate"):
         stored = cluster.describe_values()
+        alterations = undo.select(stored) if undo else alterations
         verified = _read_verified(ledger_folder)
         writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
         batches = _number_batches(writes)

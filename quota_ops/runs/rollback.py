@@ -1,6 +1,7 @@
 """rollback: a run whose desired rows are the values that an earlier run replaced, not YAML."""
 
 from collections.abc import Iterable, Iterator
+from shlex import quote
 
 from quota_ops.model import ledger_edits
 from quota_ops.model.approval import find_login
@@ -82,11 +83,10 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
 def _refuse_alter(store: RunStore, earlier: RunFolder) -> Refused:
     about = earlier.about()
     planned = find_last_planned_write(store, about.cluster, earlier.policy().cluster_id)
-    other = f"The last run that wrote a plan: quota-ops rollback {planned}" if planned else ""
-    values = f"Set the earlier values with quota-ops alter: they are in {earlier.place / ALTER}."
+    other = f". The last run that wrote a plan: quota-ops rollback {planned}" if planned else ""
     return Refused(
         f"run {about.run} is an alter: a rollback undoes what a plan changed",
-        f"{values} {other}".rstrip(),
+        f"Undo it: quota-ops alter {quote(about.cluster)} --undo {quote(about.run)}{other}",
     )
 
 

@@ -216,6 +216,48 @@ def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
     assert settled(cluster, rows) == rows
 
 
+def test_an_alter_is_undone(cluster: Cluster) -> None:
+    """The values before an alter are restored where they are as it left them; others are named."""
+    (Path("desired_state") / "demo" / "team.yaml").unlink()
+    alter("--names", "user=alice", "--add", f"{P}=3 MiB")
+    lines = (
+        {"entity": {"user": "alice"}, "key": P, "value": 5},
+        {"entity": {"user": "bob"}, "key": P, "value": 5},
+        {"entity": {"user": "carol"}, "key": P, "value": 5},
+    )
+    Path("changes.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert alter("--from", "changes.jsonl").exit_code == 0
+    run = last_run()
+    alter("--names", "user=carol", "--add", f"{P}=6")
+    allowed = ("--allow", "raise", "--allow", "unlimited", "--reason", "INC-31")
+
+    undone = alter("--undo", run, *allowed)
+
+    assert undone.exit_code == 0, undone.stderr
+    assert undone.stderr.splitlines()[0] == (
+        "user=carol producer_byte_rate was changed since, and stays as it is"
+    )
+    rows = {("user=alice", P, 3 * 2.0**20), ("user=carol", P, 6.0)}
+    assert settled(cluster, rows) == rows
+    again = alter("--undo", run)
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert again.stderr == (
+        f"the cluster has other values than those that run {run} set\n"
+        "  Nothing was written. Set the values that you want: quota-ops alter --names ...\n"
+    )
+    last = last_run()
+    assert alter("--undo", "last").stderr == (
+        f"run {last} is no alter\n  Undo a plan: quota-ops rollback {last}\n"
+    )
+    beside = alter("--undo", run, "--add", f"{P}=1")
+    assert beside.stderr.startswith("--undo already names the entities and their changes\n")
+
+
+def last_run() -> str:
+    """Return the name of the last run."""
+    return CliRunner().invoke(main, ["runs", "demo"]).stdout.splitlines()[1].split()[3]
+
+
 FREEZE = "freeze: [{cron: '* * * * *', zone: UTC, duration: 1h, reason: the weekend}]\n"
 
 

@@ -185,7 +185,7 @@ def test_what_is_not_sure_is_not_taken_back(
 
 
 def test_an_alter_is_not_rolled_back(lab: Lab) -> None:
-    """After an `alter`, `rollback last` names its record, and the last run that wrote a plan."""
+    """After an `alter`, `rollback last` names its undoing, and the last run that wrote a plan."""
     lab.desire({"user=a": {KEY: 1.0}})
     planned = lab.run("reconcile")
     altered = lab.call("alter", "demo", "--names", "user=a", "--add", f"{KEY}=2", *WHY)
@@ -195,7 +195,7 @@ def test_an_alter_is_not_rolled_back(lab: Lab) -> None:
 
     assert (ended.returncode, ended.stdout) == (Refused.exit_code, "")
     assert ended.stderr.endswith(
-        "/alter.json. The last run that wrote a plan: "
+        f"--undo {lab.runs[-1].place.name}. The last run that wrote a plan: "
         f"quota-ops rollback demo/{planned.place.name}\n"
     )
 
