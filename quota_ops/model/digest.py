@@ -67,11 +67,11 @@ USE = derive_table("use", UseRow)
 class DelayRow(NamedTuple):
     """A row of DELAYS: how a limit would have delayed those who share it, on one broker.
 
-    All but `highest`, which is a rate, are seconds. `seen` is how long the broker was seen. `above`
-    is how long the use was above the limit: the limit throttles at least that long. `delayed` is
-    how long it throttles if clients send later what they cannot send then; `longest` is the longest
-    delay then. `at_present` is how long the use was at the present limit, which hides how much more
-    the clients would have sent.
+    All but `highest`, which is a rate, are seconds. `seen` is how long the broker was seen from the
+    first sample of those clients on. `above` is how long the use was above the limit: the limit
+    throttles at least that long. `delayed` is how long it throttles if clients send later what they
+    cannot send then; `longest` is the longest delay then. `at_present` is how long the use was at
+    the present limit, which hides how much more the clients would have sent.
     """
 
     shared_by: str

@@ -21,7 +21,7 @@ def digest_day(rates: pa.Table, scrapes: pa.Table, day: str, step: int) -> pa.Ta
     """Return DIGEST of a day, sorted, from the samples of that day.
 
     `rates` has `time`, `broker`, `key`, `user`, `client_id`, `value`; `scrapes` has `time`,
-    `broker`, `up`. `step` is how many seconds pass between two samples.
+    `broker`, `up`. `step` is how many seconds pass between two scrapes at most.
     """
     views = {"rates": _rename(rates), "scrapes": scrapes}
     rows = _run(DIGEST, text.digest_text(day, step), views)
@@ -50,6 +50,7 @@ def _rename(rates: pa.Table) -> pa.Table:
 
 def _run(table: Table[Any], sql: str, views: Mapping[str, pa.Table]) -> pa.Table:
     with interruptible(), duckdb.connect() as db:
+        db.execute("CREATE MACRO unix_millis(moment) AS epoch_ms(moment)")  # as in Spark
         for name, rows in views.items():
             db.register(name, rows)
         with timed(_log, logging.DEBUG, f"{table.name} in DuckDB"):

@@ -8,8 +8,21 @@
 -- A limit delays load and does not remove it. What waits after a sample is the backlog
 -- b = max(0, b + (rate - limit) * seconds): the sum of these terms, less the lowest sum so far. In
 -- time that was not seen nothing is sent and nothing comes, because nothing shows either.
-WITH seen AS (
-  SELECT DISTINCT broker, time FROM scrapes WHERE up
+--
+-- Time before the first sample of those who share a limit does not count as seen: they were idle
+-- then, or brokers counted them by other names.
+WITH intervals AS (
+  SELECT
+    broker, time, up,
+    LEAST({step} * 1000, COALESCE(
+      unix_millis(LEAD(time) OVER (PARTITION BY broker ORDER BY time)) - unix_millis(time),
+      {step} * 1000
+    )) / 1000.0 AS seconds
+  FROM scrapes
+),
+
+seen AS (
+  SELECT broker, time, seconds FROM intervals WHERE up
 ),
 
 limits AS (
@@ -27,15 +40,24 @@ used AS (
   GROUP BY s.shared_by, r.broker, r.time
 ),
 
+known AS (
+  SELECT u.shared_by, MIN(u.time) AS since
+  FROM used AS u
+  INNER JOIN seen AS s ON u.broker = s.broker AND u.time = s.time
+  GROUP BY u.shared_by
+),
+
 sums AS (
   SELECT
-    l.shared_by, l.rate_limit, l.present_limit, s.broker, s.time, COALESCE(u.rate, 0.0) AS rate,
-    SUM((COALESCE(u.rate, 0.0) - l.rate_limit) * {step}) OVER (
+    l.shared_by, l.rate_limit, l.present_limit, s.broker, s.time, s.seconds,
+    COALESCE(u.rate, 0.0) AS rate,
+    SUM((COALESCE(u.rate, 0.0) - l.rate_limit) * s.seconds) OVER (
       PARTITION BY l.shared_by, s.broker ORDER BY s.time
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS total
   FROM limits AS l
-  CROSS JOIN seen AS s
+  INNER JOIN known AS k ON l.shared_by = k.shared_by
+  INNER JOIN seen AS s ON k.since <= s.time
   LEFT JOIN used AS u ON l.shared_by = u.shared_by AND s.broker = u.broker AND s.time = u.time
 ),
 
@@ -51,11 +73,11 @@ backlogs AS (
 
 SELECT
   shared_by, broker,
-  CAST(COUNT(*) * {step} AS DOUBLE) AS seen,
-  CAST(SUM(CASE WHEN rate > rate_limit THEN {step} ELSE 0 END) AS DOUBLE) AS above,
-  CAST(SUM(CASE WHEN backlog > 0 THEN {step} ELSE 0 END) AS DOUBLE) AS delayed,
+  CAST(SUM(seconds) AS DOUBLE) AS seen,
+  CAST(SUM(CASE WHEN rate > rate_limit THEN seconds ELSE 0 END) AS DOUBLE) AS above,
+  CAST(SUM(CASE WHEN backlog > 0 THEN seconds ELSE 0 END) AS DOUBLE) AS delayed,
   MAX(backlog) / MAX(rate_limit) AS longest,
-  CAST(SUM(CASE WHEN rate >= 0.97 * present_limit THEN {step} ELSE 0 END) AS DOUBLE) AS at_present,
+  CAST(SUM(CASE WHEN rate >= 0.97 * present_limit THEN seconds ELSE 0 END) AS DOUBLE) AS at_present,
   MAX(rate) AS highest
 FROM backlogs
 GROUP BY shared_by, broker

@@ -4,15 +4,25 @@
 --      scrapes  time, broker, up: whether the broker was seen, at the times of its rates
 -- Out: the columns of DIGEST in quota_ops/model/digest.py
 --
--- A sample stands for {step} seconds. Of a broker that is not up nothing counts: Prometheus repeats
--- the last value of a series for some minutes.
-WITH seen AS (
-  SELECT DISTINCT broker, time FROM scrapes WHERE up
+-- A sample stands for the time until the next scrape, {step} seconds at most: the rest of a longer gap
+-- was not seen. Of a scrape that failed nothing counts.
+WITH intervals AS (
+  SELECT
+    broker, time, up,
+    LEAST({step} * 1000, COALESCE(
+      unix_millis(LEAD(time) OVER (PARTITION BY broker ORDER BY time)) - unix_millis(time),
+      {step} * 1000
+    )) AS millis
+  FROM scrapes
+),
+
+seen AS (
+  SELECT broker, time, millis FROM intervals WHERE up
 ),
 
 used AS (
   SELECT
-    r.broker, r.key, r.user_name, r.client_id, r.value,
+    r.broker, r.key, r.user_name, r.client_id, r.value, s.millis,
     CASE WHEN r.value > 0 THEN CAST(CEIL(LN(r.value) / LN({base})) AS INT) END AS bucket
   FROM rates AS r
   INNER JOIN seen AS s ON r.broker = s.broker AND r.time = s.time
@@ -21,13 +31,13 @@ used AS (
 buckets AS (
   SELECT
     broker, key, user_name, client_id, bucket,
-    COUNT(*) * {step} AS seconds, MAX(value) AS highest
+    SUM(millis) AS millis, MAX(value) AS highest
   FROM used
   GROUP BY broker, key, user_name, client_id, bucket
 ),
 
 coverage AS (
-  SELECT s.broker, k.key, COUNT(*) * {step} AS seconds
+  SELECT s.broker, k.key, SUM(s.millis) AS millis
   FROM seen AS s
   CROSS JOIN (SELECT DISTINCT key FROM rates) AS k
   GROUP BY s.broker, k.key
@@ -35,7 +45,7 @@ coverage AS (
 
 SELECT
   '{day}' AS day, broker, key, user_name, client_id, bucket,
-  CAST(seconds AS INT) AS seconds,
+  CAST(ROUND(millis / 1000.0) AS INT) AS seconds,
   CASE
     WHEN bucket = MAX(bucket) OVER (PARTITION BY broker, key, user_name, client_id) THEN highest
   END AS highest
@@ -44,5 +54,5 @@ UNION ALL
 SELECT
   '{day}' AS day, broker, key, CAST(NULL AS STRING) AS user_name,
   CAST(NULL AS STRING) AS client_id, CAST(NULL AS INT) AS bucket,
-  CAST(seconds AS INT) AS seconds, CAST(NULL AS DOUBLE) AS highest
+  CAST(ROUND(millis / 1000.0) AS INT) AS seconds, CAST(NULL AS DOUBLE) AS highest
 FROM coverage

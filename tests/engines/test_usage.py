@@ -154,9 +154,16 @@ def test_delays_are_those_of_a_queue(
     found = find_delays(table_of_rates(some), table_of_scrapes(seen), table_of_shares(limit), STEP)
 
     rows = {row.broker: row for row in parquet.read_rows(DELAYS, found)}
-    assert {*rows} == {broker for broker, _ in seen}
+    shared = [
+        sample
+        for sample in some
+        if sample.user == "alice" and (sample.broker, sample.minute) in seen
+    ]
+    since = min((sample.minute for sample in shared), default=MINUTES + 1)
+    known = {(broker, minute) for broker, minute in seen if minute >= since}
+    assert {*rows} == {broker for broker, _ in known}
     for broker, row in rows.items():
-        of_each = [find_values(some, seen, broker, name) for name in NAMES if name[0] == "alice"]
+        of_each = [find_values(some, known, broker, name) for name in NAMES if name[0] == "alice"]
         values = [sum(together) for together in zip(*of_each, strict=True)]
         above, delayed, longest = simulate(values, limit)
         assert (row.seen, row.above, row.highest) == (STEP * len(values), above, max(values))
@@ -165,6 +172,30 @@ def test_delays_are_those_of_a_queue(
         assert row.above <= row.delayed
         # Sums of floats may leave a rest of a queue that is empty.
         assert abs(row.delayed - delayed) <= (0 if longest == row.longest else STEP)
+
+
+def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
+    """Scrapes each 15 s count 15 s each, and the rest of a gap of an hour counts as not seen."""
+    times = [
+        *(DAY + timedelta(seconds=15 * number) for number in range(4)),
+        DAY + timedelta(hours=1),
+    ]
+    scrapes = pa.table(
+        {
+            "time": pa.array(times, pa.timestamp("us", "UTC")),
+            "broker": ["1"] * 5,
+            "up": [True] * 5,
+        }
+    )
+    some = [Sample(0, "1", "alice", None, 3e4), Sample(60, "1", "alice", None, 3e4)]
+    rows = table_of_rates(some)
+
+    (use,) = parquet.read_rows(USE, merge_digests(digest_day(rows, scrapes, "2026-11-25", STEP)))
+    (delays,) = parquet.read_rows(DELAYS, find_delays(rows, scrapes, table_of_shares(2e4), STEP))
+
+    assert use == ("1", KEY, "alice", None, 165, 75, use.p50, 3e4, 3e4)
+    # 15 s of 30 kB/s leave 7.5 s of delay, which 15 s without any use end; 60 s leave 30 s.
+    assert delays == ("alice", "1", 165, 75, 75, 30, 0, 3e4)
 
 
 def test_spark_finds_the_same(session: "SparkSession") -> None:
