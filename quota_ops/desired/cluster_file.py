@@ -222,6 +222,7 @@ _GUARD_READERS: dict[str, Callable[[str, yaml.Node], float]] = {
     "small_percentage": read_percent,
     "blast_radius": read_whole,
     "blast_radius_share": read_percent,
+    "would_throttle": read_whole,
 }
 
 

@@ -105,6 +105,7 @@ def cluster_schema() -> Schema:
     guards |= {"small_byte_rate": rates}
     guards |= {"small_percentage": percent}
     guards |= {"blast_radius": {"type": "integer", "minimum": 0}, "blast_radius_share": percent}
+    guards |= {"would_throttle": {"type": "integer", "minimum": 0}}
     thresholds = GuardThresholds()
     freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, NOTE)
     freeze["cron"] = {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"}
@@ -132,8 +133,9 @@ def cluster_schema() -> Schema:
         "guards": _object(
             GUARDS,
             {
-                name: schema | {"default": getattr(thresholds, name)}
+                name: schema if default is None else schema | {"default": default}
                 for name, schema in guards.items()
+                for default in [getattr(thresholds, name)]
             },
         ),
         "paused": NOTE,

@@ -12,8 +12,14 @@ from quota_ops.model.history import HistoryRow
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import Key
 
-NOT_TRIED = (Guard.UNPROTECTED, Guard.POLICY_CHANGED, Guard.WENT_BACK, Guard.OLD_LEDGER)
-"""The guards that compare with what the history lacks: policies, commits, ledgers."""
+NOT_TRIED = (
+    Guard.WOULD_THROTTLE,
+    Guard.UNPROTECTED,
+    Guard.POLICY_CHANGED,
+    Guard.WENT_BACK,
+    Guard.OLD_LEDGER,
+)
+"""The guards that compare with what the history lacks: use, policies, commits, ledgers."""
 
 
 class PastPlan(NamedTuple):

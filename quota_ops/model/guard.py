@@ -55,6 +55,10 @@ class Guard(StrEnum):
         "blast_radius",
         "More clients would lose than `guards.blast_radius` or `guards.blast_radius_share` allow.",
     )
+    WOULD_THROTTLE = (
+        "would_throttle",
+        "A cut would have throttled clients longer than `guards.would_throttle`, or nobody knows.",
+    )
     TAKEOVER = "takeover", "An unmanaged value would be replaced."
     CONFLICT = "conflict", "Git and the cluster both changed since the last run."
     CHANGED_SINCE = (
@@ -104,7 +108,7 @@ class GuardFinding:
     rows: int = 0
     """How many rows it is about; 0 if it judges the whole plan."""
     share: float | None = None
-    """The share of the managed rows in percent, if the guard judges it."""
+    """The share of the managed rows, or of time, in percent, if the guard judges it."""
     subject: str = ""
     """A fingerprint of the rows or fields; two findings about the same ones share it."""
 

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import ceil
 
 from quota_ops.model.ceilings import exceeds_ceiling
 from quota_ops.model.client_effects import InventoryEffects
@@ -36,6 +37,7 @@ from quota_ops.model.strict_policy import (
     combine_strictly,
 )
 from quota_ops.model.text import counted
+from quota_ops.model.throttling import Throttling
 
 SHARE_COUNTS_FROM = 5
 """Below this number of removals the share means little: one of four rows is 25 percent."""
@@ -91,11 +93,13 @@ def judge(
     earlier: EarlierRuns,
     risks: Risks,
     clients: InventoryEffects | None = None,
+    throttling: Throttling | None = None,
 ) -> tuple[GuardFinding, ...]:
     """Return the guards that block a plan, by the strictest of its policy and the earlier ones.
 
     `risks` are those of the writes for classes of clients, `clients` the effects on the clients of
-    the inventory. The message of a guard that blocks only by an earlier policy mentions it.
+    the inventory, `throttling` what the cuts would have done to recent use; None if no guard
+    compares it. The message of a guard that blocks only by an earlier policy mentions it.
 
     A row whose temporary value ended was judged when that value was planned, with what it returns
     to. No guard about a row's value blocks it.
@@ -113,6 +117,7 @@ def judge(
         *_unprotected(writes, policy, earlier),
         *_limits(new, thresholds, risks, (Guard.DEFAULT_TOUCHED,)),
         *(_clients(new, clients, risks, thresholds) if new or not writes else ()),
+        *_throttling(new, throttling, risks, thresholds),
         *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
         *_empty(clears, desired),
@@ -375,6 +380,42 @@ def _clients(
         lost = f"{total.losing:,} of {counted(total.clients, 'client')} would be cut or newly "
         words = f"{lost}limited, more than {least.value:g} %{least.source}"
         yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
+
+
+def _throttling(
+    writes: Sequence[Difference],
+    found: Throttling | None,
+    risks: Risks,
+    thresholds: Thresholds,
+) -> Findings:
+    """Yield the finding of the guard that compares cuts with recent use.
+
+    A cut whose use is not known blocks too: that nobody was throttled would be no finding then.
+    """
+    most = thresholds.of("would_throttle")
+    if most.value is None or found is None:
+        return
+    losing = [row for row in writes if not row.restores and row.id in risks and risks[row.id].loses]
+    cuts = {Key(cut.entity, cut.key): cut for cut in found.cuts}
+    unknown = [row for row in losing if found.trouble or cuts[row.id].why]
+    longest = {row.id: cuts[row.id].longest for row in losing if row.id in cuts}
+    throttled = [row for row in losing if longest.get(row.id, 0.0) > 60 * most.value]
+    words = []
+    if throttled:
+        seconds = max(longest[row.id] for row in throttled)
+        allowed = f"more than {counted(most.value, 'minute')}{most.source}"
+        words.append(
+            f"{name_rows(throttled)} would have throttled clients for up to "
+            f"{counted(ceil(seconds / 60), 'minute')} in the last "
+            f"{found.days} days, {allowed}"
+        )
+    if unknown:
+        why = found.trouble or cuts[unknown[0].id].why
+        words.append(f"whom {name_rows(unknown)} would have throttled is not known: {why}")
+    if words:
+        share = ceil(max(longest.values(), default=0.0) / 864 / found.days)
+        rows = [row for row in losing if row in throttled or row in unknown]
+        yield make_finding(Guard.WOULD_THROTTLE, "; ".join(words), rows, share)
 
 
 def name_rows(rows: Sequence[Difference]) -> str:

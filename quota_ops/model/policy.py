@@ -91,6 +91,8 @@ class GuardThresholds:
     small_percentage: float = STARVING_PERCENTAGE
     blast_radius: int = 1_000
     blast_radius_share: float = 10.0
+    would_throttle: int | None = None
+    """Minutes of the last seven days; None if no use is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,9 @@ class RetiredBroker:
     reason: str
 
 
-BESIDE = frozenset({"paused", "freeze", "verify", "repository", "usage", "capacity"})
+BESIDE = frozenset({"paused", "freeze", "verify", "repository", "capacity"})
 """Fields that do not decide what is written except through the rows, only when, how it is verified,
-where use is measured and what reports show beside it: no digest includes them."""
+and what reports show beside it: no digest includes them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, HoldRow, Key, OverrideRow
 from quota_ops.model.stored import to_json
+from quota_ops.model.throttling import Throttling
 from quota_ops.model.verification import BrokerResult, RowVerdict
 
 
@@ -139,6 +140,9 @@ class Report:
     """The effects of writes that the values before and after do not show, by entity and key."""
     clients: InventoryEffects | None = None
     """How the writes concern the clients of the inventory; None without one, or without writes."""
+    throttling: Throttling | None = None
+    """Whom the cuts would have throttled in the last days; None if cluster.yaml names no source of
+    use, or the plan cuts no limit."""
     held: tuple[HoldRow, ...] = ()
     """The held entities of a run without a plan; a plan has its own holds."""
     clock_lead: float = 0.0

@@ -47,6 +47,10 @@ def _combine_thresholds(one: GuardThresholds, other: GuardThresholds) -> GuardTh
         small_percentage=max(one.small_percentage, other.small_percentage),
         blast_radius=min(one.blast_radius, other.blast_radius),
         blast_radius_share=min(one.blast_radius_share, other.blast_radius_share),
+        would_throttle=min(
+            (side.would_throttle for side in (one, other) if side.would_throttle is not None),
+            default=None,
+        ),
     )
 
 
@@ -78,9 +82,8 @@ class Thresholds:
     def of(self, name: str) -> Threshold:
         """Return a number of `guards` by its name."""
         new, strict = (getattr(policy.guards, name) for policy in (self.policy, self.strict))
-        return Threshold(
-            strict, "" if new == strict else f" (as {self.source}; now it is {new:,g})"
-        )
+        now = "not set" if new is None else f"{new:,g}"
+        return Threshold(strict, "" if new == strict else f" (as {self.source}; now it is {now})")
 
     @property
     def drift_words(self) -> str:

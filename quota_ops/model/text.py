@@ -12,7 +12,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {plural(number, noun)}"
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
+def plural(number: float, one: str, many: str | None = None) -> str:
     """Return the word for a count: `one` for 1, else `many` or, without it, the regular plural."""
     if number == 1:
         return one

@@ -15,6 +15,7 @@ from quota_ops.report.formats import escape_text
 from quota_ops.report.markdown import cell, code, commit_part, table_lines
 from quota_ops.report.row_status import ReportRow, report_rows
 from quota_ops.report.sentences import NO_LEDGER, repairs_words, validated_words
+from quota_ops.report.throttling import throttling_words
 
 MOST_ROWS = 10
 """How many changes the form lists; the report has them all."""
@@ -43,6 +44,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
         f"\nPlan {code(plan.digest)} · {link}",
         f"\n{validated_words(report)}",
         *([f"\n{words}"] if (words := inventory_words(report.clients)) else []),
+        *(f"\n{code(words)}" for words in throttling_words(report.throttling)),
         *_format_commits(report),
     ]
     if rows[MOST_ROWS:]:

@@ -11,6 +11,7 @@ from quota_ops.model.report import Report
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import OverrideRow
 from quota_ops.model.stored import to_json
+from quota_ops.model.throttling import Throttling
 from quota_ops.report.capacity import promises_json
 from quota_ops.report.findings import findings_json
 from quota_ops.report.row_status import (
@@ -70,6 +71,12 @@ def as_json(report: Report) -> str:
                     computed_from, owners (owner, clients, keys, newly_limited, cut, raised,
                     no_longer_limited, losing, throttled, shared_differently),
                     trouble (why they are not counted); null without one, or without writes
+    throttling      whom the cuts would have throttled: days and until (the window), trouble (why no
+                    use is known), cuts (entity, key, why: the reason if a part cannot be told,
+                    delays: for each group that would share a limit: shared_by, broker, highest,
+                    share of the window that was seen, and in seconds above, delayed, longest and
+                    at_present: see `quota_ops.model.throttling`); null without a source of use, or
+                    without cuts
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
     capacity        what Git promises on each broker by key: key, capacity, factor, promised,
                     owners (owner, promised); empty without `capacity` in cluster.yaml
@@ -121,6 +128,7 @@ def _head(report: Report) -> dict[str, Any]:
         "warnings": warnings(report),
         "rollback": report.rollback and to_json(Rollback, report.rollback),
         "clients": report.clients and to_json(InventoryEffects, report.clients),
+        "throttling": report.throttling and to_json(Throttling, report.throttling),
         "findings": findings_json(report.findings),
         "capacity": promises_json(report.promises),
         "decisions": [status.as_json() for status in report.decisions],

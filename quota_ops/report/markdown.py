@@ -38,6 +38,7 @@ from quota_ops.report.sentences import (
 )
 from quota_ops.report.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.summary import summarize
+from quota_ops.report.throttling import throttling_words
 
 LIMIT = 60_000
 """GitHub rejects a comment of more than 65,536 characters."""
@@ -58,6 +59,7 @@ def as_markdown(report: Report) -> str:
     listed = [row for row in rows if row.section is not Section.REST]
     tail = [
         *([f"\n{words}"] if (words := inventory_words(report.clients)) else []),
+        *(f"\n{code(words)}" for words in throttling_words(report.throttling)),
         *_stopped(report),
         *_guards(report),
         *_approval(report),

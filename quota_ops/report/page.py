@@ -44,6 +44,7 @@ from quota_ops.report.sentences import (
 from quota_ops.report.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.summary import summarize
 from quota_ops.report.template import rendered
+from quota_ops.report.throttling import throttling_words
 from quota_ops.report.ways import list_ways
 
 
@@ -194,6 +195,7 @@ def _sentences(report: Report) -> Iterator[str]:
         yield words
     if words := inventory_words(report.clients):
         yield words
+    yield from throttling_words(report.throttling)
     if report.plan is not None:
         if report.plan.ledger is None:
             yield NO_LEDGER

@@ -39,6 +39,7 @@ from quota_ops.report.sentences import (
     warnings,
 )
 from quota_ops.report.stages import stopped_stages
+from quota_ops.report.throttling import throttling_lines
 from quota_ops.report.ways import list_overriding_ways
 
 UNTIL_THEN = (
@@ -97,6 +98,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *([] if plan.writes else [line("No changes.", Tone.OK if is_in_force else Tone.REFUSAL)]),
         *([line(validated, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if validated else []),
         *inventory_lines(report.clients),
+        *throttling_lines(report.throttling),
         *warning_lines(report),
         *guard_lines(report),
         *finding_lines(list_unsilenced(report.findings), most=FEW),

@@ -22,6 +22,7 @@ from quota_ops.report.screens import (
 from quota_ops.report.sentences import approval_words
 from quota_ops.report.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.summary import summarize
+from quota_ops.report.throttling import throttling_lines
 
 MOST = 1_000
 """The most rows that a section lists; report.json has them all."""
@@ -42,6 +43,7 @@ def report_screen(report: Report) -> Screen:
         *warning_lines(report),
         *guard_lines(report),
         *inventory_lines(report.clients),
+        *throttling_lines(report.throttling),
         *(rollback_screen(report.rollback) if report.rollback else ()),
         *((line(words),) if (words := approval_words(report)) else ()),
         *_section(Section.PERSON, report, rows),

@@ -40,6 +40,7 @@ from quota_ops.model.tables import (
     LEDGER,
     OVERRIDES,
 )
+from quota_ops.model.throttling import Throttling
 from quota_ops.model.verification import Settlement
 
 Content = TypeVar("Content")
@@ -161,6 +162,9 @@ CLIENT_COUNTS = _declare(
 )
 _declare(
     "client_effects/<ID>/<PATH>", "plan", bytes, "the clients of the inventory that it concerns"
+)
+THROTTLING = _declare(
+    "throttling.json", "plan", Throttling, "whom its cuts would have throttled in the last days"
 )
 VALIDATED = _declare(
     "validated.json", "validate", Outcomes, "the replies to the validate-only requests"

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.digest import BASE, DELAYS, USE
+from quota_ops.model.digest import BASE, DELAYS, USE, DelayRow, UseRow
 from quota_ops.sql import text
 from quota_ops.sql.embedded_usage import digest_day, find_delays, merge_digests
 from quota_ops.store import parquet
@@ -193,9 +193,9 @@ def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
     (use,) = parquet.read_rows(USE, merge_digests(digest_day(rows, scrapes, "2026-11-25", STEP)))
     (delays,) = parquet.read_rows(DELAYS, find_delays(rows, scrapes, table_of_shares(2e4), STEP))
 
-    assert use == ("1", KEY, "alice", None, 165, 75, use.p50, 3e4, 3e4)
+    assert use == UseRow("1", KEY, "alice", None, 165.0, 75.0, 0.0, 3e4, 3e4)
     # 15 s of 30 kB/s leave 7.5 s of delay, which 15 s without any use end; 60 s leave 30 s.
-    assert delays == ("alice", "1", 165, 75, 75, 30, 0, 3e4)
+    assert delays == DelayRow("alice", "1", 165.0, 75.0, 75.0, 30.0, 0.0, 3e4)
 
 
 def test_spark_finds_the_same(session: "SparkSession") -> None:

@@ -87,7 +87,10 @@ def test_the_screen_of_a_backtest() -> None:
     ]
     assert "Guards that are not tried blocked 1 plan at the time." in shown
     none = plain(backtest_screen(plans, (), "2026-11-01", "cluster.yaml"))
-    assert "would have blocked none.\n\nNot tried: unprotected, policy_changed, " in none
+    assert (
+        "would have blocked none.\n\nNot tried: would_throttle, unprotected, policy_changed, "
+        in none
+    )
 
 
 def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:

@@ -17,6 +17,7 @@ from quota_ops.model.owners import Owner, OwnerChange, OwnerIndex
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.rows import Key
 from quota_ops.model.stored import from_json, to_json
+from quota_ops.model.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.effects import Ownership, add_up_pairs, find_write_effects
 
 KEY = "producer_byte_rate"
@@ -111,6 +112,22 @@ def clients_of(case: dict[str, Any]) -> InventoryEffects | None:
     return InventoryEffects("clients.csv", (half, rest))
 
 
+def throttling_of(case: dict[str, Any]) -> Throttling | None:
+    """Return what was found for the cuts of a case."""
+    found = case.get("throttled")
+    if found is None:
+        return None
+    if isinstance(found, str):
+        return Throttling(7, "2026-11-26T00:00:00Z", (), found)
+    cuts = (
+        CutUse(f"user={who}", KEY, (Delays(f"user={who}", "1", 0, 60 * use, 1, 0, 1, 1),))
+        if not isinstance(use, str)
+        else CutUse(f"user={who}", KEY, why=use)
+        for who, use in found.items()
+    )
+    return Throttling(7, "2026-11-26T00:00:00Z", tuple(cuts))
+
+
 def said(finding: GuardFinding) -> tuple[str, str]:
     """Return a finding in the form that the cases use."""
     return finding.guard, finding.message
@@ -128,6 +145,7 @@ def test_guards_speak(case: dict[str, Any]) -> None:
         desired=case.get("desired", 10),
         earlier=earlier_runs_of(case),
         clients=clients_of(case),
+        throttling=throttling_of(case),
         risks=risks_of(case, rows),
     )
 

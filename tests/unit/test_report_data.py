@@ -38,6 +38,7 @@ def test_head() -> None:
         "warnings",
         "rollback",
         "clients",
+        "throttling",
         "findings",
         "decisions",
         "brokers",

@@ -531,6 +531,11 @@ GUARDS = Shape(
         "small_percentage": Field("The smallest percentage that a plan may introduce.", "0.1"),
         "blast_radius": Field("How many clients one plan may cut or newly limit.", "1000"),
         "blast_radius_share": Field("The same in percent of the inventory's clients.", "10"),
+        "would_throttle": Field(
+            "For how many minutes a cut may have throttled clients, by their use of the last seven"
+            " days. Without it, plans show this and no guard compares it.",
+            "60",
+        ),
     },
 )
 

@@ -23,6 +23,7 @@ from quota_ops.report.sentences import (
     standstill_words,
     validated_words,
 )
+from quota_ops.report.throttling import throttling_words
 
 CUT = "… and {}; the report in the artifacts of this job lists all of them."
 _MOST_PROBLEMS, _MOST_LINES = 20, 6
@@ -186,6 +187,7 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         yield f"\n{words}"
     if words := inventory_words(report.clients):
         yield f"\n{words}"
+    yield from (f"\n{code(words)}" for words in throttling_words(report.throttling))
     if words := callback_words(report.facts, code):
         yield f"\n⚠️ {words}"
     is_alone = not (rows.others or rows.merged or review.has_target_changed or review.unjudged)

@@ -25,10 +25,11 @@ from quota_ops.sql.client_effects import (
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects, write_effects
 from quota_ops.stages.plan.findings import write_findings
+from quota_ops.stages.plan.use import write_throttling
 from quota_ops.store import decisions
 from quota_ops.store.origins import leave_origins
 from quota_ops.store.place import Place
-from quota_ops.store.run_files import CLIENT_COUNTS, DESCRIBED, ROLLBACK
+from quota_ops.store.run_files import CLIENT_COUNTS, DESCRIBED, ROLLBACK, THROTTLING
 from quota_ops.store.run_folder import RunFolder
 
 
@@ -41,7 +42,8 @@ def plan_changes(
 ) -> Plan:
     """Write plan.json (the riskiest changes first), findings.json, origins.json and effects.json.
 
-    If cluster.yaml names an inventory, also writes the effects on its clients.
+    If cluster.yaml names an inventory, also writes the effects on its clients. If it names a source
+    of use, also writes whom the cuts would have throttled.
 
     `allow` maps the name of each guard that `author` overrides to the reason. The override is
     recorded in `approvals`, and only that record overrides a guard. The guards compare with
@@ -54,6 +56,7 @@ def plan_changes(
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=earlier.strict_policy)
     effects = find_plan_effects(folder, plan)
+    write_throttling(folder, plan, effects, earlier)
     plan = plan.with_guards(judge_plan(folder, plan, earlier, effects))
     if plan.guards:
         plan = _apply_overrides(folder, approvals, plan)
@@ -128,11 +131,14 @@ def judge_plan(
 ) -> tuple[GuardFinding, ...]:
     """Return the findings of the guards that block a plan with these effects on clients.
 
-    No inventory that cannot be read blocks a rollback.
+    No inventory and no use that cannot be read blocks a rollback.
     """
     clients = folder.find(CLIENT_COUNTS)
     if clients and clients.trouble and folder.has(ROLLBACK):
         clients = None
+    throttling = folder.find(THROTTLING)
+    if throttling and throttling.is_partial and folder.has(ROLLBACK):
+        throttling = None
     found = judge(
         plan.writes,
         policy=plan.policy,
@@ -140,6 +146,7 @@ def judge_plan(
         desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
         earlier=earlier,
         clients=clients,
+        throttling=throttling,
         risks={row: effect.risk for row, effect in effects.items()},
     )
     ceilings = combine_strictly(earlier.strict_policy, plan.policy).ceilings

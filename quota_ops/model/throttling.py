@@ -1,0 +1,62 @@
+"""What a plan's cuts would have done to the use of the last days, as far as that can be told."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Delays(NamedTuple):
+    """How a new limit would have delayed those who share it, on the broker where it delays longest.
+
+    `above` and `delayed` are the ends of a range, in seconds: the throttling if clients drop what
+    they cannot send, and if they send all of it later. `longest` is the longest delay then. `share`
+    is the part of the days, from 0 to 1, of which the use on all brokers is known. `at_present` is
+    for how many seconds the use was at its present limit: delays come on top of those of that.
+    """
+
+    shared_by: str
+    broker: str
+    above: float
+    delayed: float
+    longest: float
+    at_present: float
+    highest: float
+    share: float
+
+
+class CutUse(NamedTuple):
+    """A row of a plan that cuts the limit of clients, or limits them newly.
+
+    `delays` are those of each group of clients that would share the new limit. `why` is why the use
+    of some of them, or of all, cannot be told.
+    """
+
+    entity: str
+    key: str
+    delays: tuple[Delays, ...] = ()
+    why: str | None = None
+
+    @property
+    def worst(self) -> Delays | None:
+        """The group that would have been throttled the longest; None if no use is known."""
+        return max(self.delays, key=lambda group: (group.delayed, group.highest), default=None)
+
+    @property
+    def longest(self) -> float:
+        """For how many seconds it would have throttled a group at most; 0 if no use is known."""
+        return self.worst.delayed if self.worst else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """The cuts of a plan, compared with the use of the days before `until`, an ISO 8601 time."""
+
+    days: int
+    until: str
+    cuts: tuple[CutUse, ...] = ()
+    trouble: str | None = None
+    """Why no use is known, for example because Prometheus did not respond."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the use of a cut, or a part of it, is not known."""
+        return self.trouble is not None or any(cut.why for cut in self.cuts)

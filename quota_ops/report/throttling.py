@@ -1,0 +1,101 @@
+"""What the cuts of a plan would have done to the use of the last days, in words."""
+
+from collections.abc import Callable
+from math import ceil, floor
+
+from quota_ops.model.quota import format_limit
+from quota_ops.model.text import counted, plural
+from quota_ops.model.throttling import CutUse, Delays, Throttling
+from quota_ops.report.layout import Line, Tone, line
+
+MOST = 10
+"""How many cuts are told in words; the JSON report has all."""
+_HIDES_USE = frozenset({"request_percentage", "controller_mutation_rate"})
+"""Keys of which brokers record no use while they throttle a client."""
+_UNITS = ((3600, 3600, "hour", 10), (90, 60, "minute", 1), (0, 1, "second", 1))
+"""From how many seconds on a unit is used, its seconds and name, and its parts that are shown."""
+
+
+def throttling_words(found: Throttling | None) -> tuple[str, ...]:
+    """Return a sentence for each cut, the longest throttling first; none without any use to read.
+
+    `user=etl producer_byte_rate would have throttled user=etl for 1.1 to 3.2 hours in the last 7
+    days, with delays up to 18 s (seen 97 % of that time, broker kafka-1:9404).`
+    """
+    if found is None:
+        return ()
+    if found.trouble:
+        return (f"Whom the cuts would have throttled cannot be told: {found.trouble}",)
+    cuts = sorted(found.cuts, key=_rank)
+    more = len(cuts) - MOST
+    return (
+        *(_format_cut(cut, found.days) for cut in cuts[:MOST]),
+        *(
+            [f"… and {counted(more, 'more cut')}; the JSON report has them all."]
+            if more > 0
+            else []
+        ),
+    )
+
+
+def throttling_lines(found: Throttling | None) -> tuple[Line, ...]:
+    """Return the sentences as lines."""
+    return tuple(line(words, Tone.CHANGE) for words in throttling_words(found))
+
+
+def _rank(cut: CutUse) -> tuple[float, bool, str, str]:
+    worst = cut.worst
+    return -(worst.delayed if worst else 0.0), worst is not None, cut.entity, cut.key
+
+
+def _format_cut(cut: CutUse, days: int) -> str:
+    row, worst = f"{cut.entity} {cut.key}", cut.worst
+    if worst is None:
+        return f"{row}: whom it would have throttled cannot be told, because {cut.why}."
+    words = _format_delays(cut.key, worst, days)
+    others = len(cut.delays) - 1
+    more = f" {others:,} other {plural(others, 'group', 'groups')} less." if others else ""
+    rest = f" For others that cannot be told, because {cut.why}." if cut.why else ""
+    return f"{row} {words}.{more}{rest}"
+
+
+def _format_delays(key: str, worst: Delays, days: int) -> str:
+    seen = f"seen {floor(100 * worst.share)} % of that time"
+    if not worst.delayed:
+        highest = (
+            f"the highest that was seen of {worst.shared_by} is {format_limit(key, worst.highest)}"
+        )
+        return f"is above all use of the last {days} days: {highest} ({seen})"
+    is_open = bool(worst.at_present) and key in _HIDES_USE
+    span = format_span(worst.above, worst.delayed, is_open=is_open)
+    delays = f", with delays up to {format_seconds(worst.longest, ceil)}"
+    hidden = ""
+    if worst.at_present:
+        reached = format_seconds(worst.at_present, floor)
+        hidden = f"; it was at its present limit for {reached}, and delays add to those of that"
+    return (
+        f"would have throttled {worst.shared_by} for {span} in the last {days} days"
+        f"{'' if is_open else delays} ({seen}, broker {worst.broker}{hidden})"
+    )
+
+
+def format_span(least: float, most: float, *, is_open: bool = False) -> str:
+    """Format a range of seconds: `1.1 to 3.2 hours`; the ends are rounded away from each other."""
+    if is_open:
+        return f"at least {format_seconds(least, floor)}"
+    _, seconds, unit, parts = _find_unit(most)
+    low, high = floor(least / seconds * parts) / parts, ceil(most / seconds * parts) / parts
+    if not low:
+        return f"up to {high:g} {plural(high, unit)}"
+    return f"{low:g} to {high:g} {plural(2, unit)}"
+
+
+def format_seconds(seconds: float, round_to: Callable[[float], int]) -> str:
+    """Format a time of some seconds in its largest unit: `18 seconds`, `2.5 hours`."""
+    _, size, unit, parts = _find_unit(seconds)
+    number = round_to(seconds / size * parts) / parts
+    return f"{number:g} {plural(number, unit)}"
+
+
+def _find_unit(seconds: float) -> tuple[int, int, str, int]:
+    return next(unit for unit in _UNITS if seconds >= unit[0])

@@ -1,0 +1,264 @@
+"""What the cuts of a plan would have done last week: its new limits, and the use of that time.
+
+A cut can be judged only from use that was recorded for those who will share the new limit, or for
+parts of them. Brokers count at the level of the limit that applies, so a limit at a finer level
+cannot be judged: the use of a user does not show that of one client id.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from quota_ops.model.difference import Difference
+from quota_ops.model.digest import DELAYS, DelayRow
+from quota_ops.model.effect import ClassEffect, Effect, LimitChange, number_of
+from quota_ops.model.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.errors import UseUnknown
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.rows import Key, StoredQuota
+from quota_ops.model.throttling import CutUse, Delays, Throttling
+from quota_ops.precedence.resolution import Limits
+from quota_ops.store import parquet
+
+DAYS = 7
+UNKNOWN = "use is unknown"
+_LEAST = timedelta(days=1)
+"""Less use says little: jobs run at the same hours of each day, and scrapes may miss some."""
+_LOSES = frozenset({LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY})
+_ANY = "\0"
+"""A name that no client has: it stands for every client without a quota of its own."""
+_SHARES = pa.schema(
+    [
+        ("shared_by", pa.string()),
+        ("key", pa.string()),
+        ("user_name", pa.string()),
+        ("client_id", pa.string()),
+        ("rate_limit", pa.float64()),
+        ("present_limit", pa.float64()),
+    ]
+)
+
+
+class SeriesName(NamedTuple):
+    """The names by which brokers count use; None where they count all together."""
+
+    user: str | None
+    client_id: str | None
+
+
+class UseReader(Protocol):
+    """Reads the use of some series of a key, from a Prometheus."""
+
+    step: int
+
+    def read(
+        self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
+    ) -> tuple[pa.Table, pa.Table]:
+        """Return the samples and the scrapes as `find_delays` wants them; raises UseUnknown."""
+        ...
+
+
+class Group(NamedTuple):
+    """Those who would share a new limit, and the series in which their use is recorded.
+
+    `present` is the limit that they share now; None if they share none.
+    """
+
+    entity: Entity
+    limit: float
+    present: float | None
+    series: tuple[SeriesName, ...]
+
+
+class Quotas(NamedTuple):
+    """The stored quotas of one key, before or after the writes of a plan."""
+
+    key: str
+    entities: frozenset[Entity]
+    limits: Limits
+
+    @classmethod
+    def of(cls, key: str, values: Mapping[Key, float]) -> "Quotas":
+        """Return those of the values that are of this key."""
+        stored = [
+            StoredQuota(Entity.parse(row.entity), key, value)
+            for row, value in values.items()
+            if row.key == key
+        ]
+        return cls(key, frozenset(quota.entity for quota in stored), Limits(stored))
+
+    def count_by(self, user: str | None, client_id: str | None) -> tuple[str, ...]:
+        """Return by which names brokers count the use of a client, sorted."""
+        found = self.limits.resolve(self.key, user=user or _ANY, client_id=client_id or _ANY)
+        return tuple(sorted(kind for kind, name in found.shared_by.items() if name))
+
+    def list_earlier(self, names: Mapping[str, str | None]) -> frozenset[Entity]:
+        """Return the quotas that come before the limit of a user, or of a client id.
+
+        They may be defaults. None comes before the limit of a pair: it has no part that they take.
+        """
+        return frozenset(
+            entity
+            for entity in self.entities
+            if len(names) == 1 and entity.types != tuple(names) and USER in entity.types
+            if all(name in {names.get(kind, name), None} for kind, name in entity.parts)
+        )
+
+
+def find_throttling(
+    writes: Sequence[Difference],
+    effects: Mapping[Key, Effect],
+    before: Mapping[Key, float],
+    after: Mapping[Key, float],
+    *,
+    reader: UseReader,
+    brokers: int,
+    now: datetime,
+) -> Throttling:
+    """Return what the cuts among the writes would have done in the last seven days.
+
+    `brokers` is how many there are: the use on those that Prometheus does not scrape is unknown.
+    """
+    groups: dict[Key, list[Group | str]] = {}
+    sides: dict[str, tuple[Quotas, Quotas]] = {}
+    for row in writes:
+        if row.is_return or not loses(effects, row.id):
+            continue
+        if row.key not in sides:
+            sides[row.key] = Quotas.of(row.key, before), Quotas.of(row.key, after)
+        effect = effects[row.id]
+        losing = [each for each in effect.classes if each.change(row.key) in _LOSES]
+        groups[row.id] = [find_group(each, *sides[row.key]) for each in losing]
+        if effect.unexamined or not losing:
+            groups[row.id].append("not all of its clients are known")
+    known: dict[str, dict[str, Delays | str]] = {}
+    try:
+        for key in sides:
+            wanted = {
+                group.entity: group
+                for row, found in groups.items()
+                for group in found
+                if row.key == key and isinstance(group, Group)
+            }
+            known[key] = _simulate(key, wanted.values(), reader, brokers, now) if wanted else {}
+    except UseUnknown as error:
+        cuts = tuple(CutUse(*row, why=UNKNOWN) for row in groups)
+        return Throttling(DAYS, iso_utc(now), cuts, error.message)
+    return Throttling(
+        DAYS,
+        iso_utc(now),
+        tuple(_judge_row(row, found, known[row.key]) for row, found in groups.items()),
+    )
+
+
+def loses(effects: Mapping[Key, Effect], row: Key) -> bool:
+    """Return whether a write cuts or newly limits users or client ids."""
+    return row in effects and effects[row].risk.loses
+
+
+def find_group(losing: ClassEffect, before: Quotas, after: Quotas) -> Group | str:
+    """Return who would share the limit of a class with it, or why that cannot be told."""
+    limit = losing.after
+    if limit is None:
+        return "no limit applies"
+    user, client_id = _parse_name(losing.user), _parse_name(losing.client_id)
+    names = {kind: {USER: user, CLIENT_ID: client_id}[kind] for kind in limit.types}
+    if None in names.values() or (CLIENT_ID in names and losing.client_ids > 1):
+        return f"{limit.entity} applies to many clients"
+    if not before.entities:
+        return f"brokers measure this use only while the cluster stores a {before.key}"
+    counted = before.count_by(user, client_id)
+    if not {*counted} >= {*names}:
+        return f"brokers counted its use by {_join(counted)}, not by {_join(limit.types)}"
+    earlier = before.list_earlier(names)
+    if why := _explain_move(earlier, after.list_earlier(names)):
+        return why
+    pairs = [
+        name
+        for entity in earlier
+        if None not in (name := SeriesName(*map(entity.as_dict().get, (USER, CLIENT_ID))))
+        if after.count_by(*name) == limit.types
+    ]
+    series = tuple({SeriesName(names.get(USER), names.get(CLIENT_ID)): None} | dict.fromkeys(pairs))
+    has_one = losing.before is not None and len(series) == 1
+    present = number_of(before.key, losing.before) if has_one else None
+    return Group(Entity.of(names), limit.value, present, series)
+
+
+def _explain_move(before: Collection[Entity], after: Collection[Entity]) -> str | None:
+    """Return why use that moves to or from quotas that come first cannot be told."""
+    if {*after} - {*before}:
+        return "a part of its use gets another limit, and how much was not recorded"
+    if any(entity.has_default or len(entity.types) == 1 for entity in {*before} - {*after}):
+        return "more clients would share this limit, and their use is not known by name"
+    return None
+
+
+def _join(types: Sequence[str]) -> str:
+    return " and ".join(sorted(types, reverse=True))
+
+
+def _parse_name(text: str | None) -> str | None:
+    """Return the name in a text such as `user=alice`."""
+    return None if text is None else Entity.parse(text).parts[0][1]
+
+
+def _judge_row(
+    row: Key, groups: Sequence[Group | str], known: Mapping[str, Delays | str]
+) -> CutUse:
+    found = [group if isinstance(group, str) else known[str(group.entity)] for group in groups]
+    delays = dict.fromkeys(each for each in found if isinstance(each, Delays))
+    whys = [each for each in found if isinstance(each, str)]
+    return CutUse(*row, tuple(delays), whys[0] if whys else None)
+
+
+def _simulate(
+    key: str, groups: Collection[Group], reader: UseReader, brokers: int, end: datetime
+) -> dict[str, Delays | str]:
+    """Return the delays of each group by its entity, or why they are not known."""
+    from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
+
+    start = end - timedelta(days=DAYS)
+    rates, scrapes = reader.read(
+        key, {name for group in groups for name in group.series}, start, end
+    )
+    rows: dict[str, list[DelayRow]] = {str(group.entity): [] for group in groups}
+    found = find_delays(rates, scrapes, _make_shares(key, groups), reader.step)
+    for row in parquet.read_rows(DELAYS, found):
+        rows[row.shared_by].append(row)
+    count = max(brokers, len(scrapes["broker"].unique()))
+    return {shared_by: _summarize(shared_by, some, count) for shared_by, some in rows.items()}
+
+
+def _make_shares(key: str, groups: Collection[Group]) -> pa.Table:
+    rows = [
+        (str(group.entity), key, *name, group.limit, group.present)
+        for group in groups
+        for name in group.series
+    ]
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _SHARES, strict=True)]
+    return pa.table(arrays, schema=_SHARES)
+
+
+def _summarize(shared_by: str, rows: Sequence[DelayRow], brokers: int) -> Delays | str:
+    if not rows:
+        return f"no use of {shared_by} was recorded in the last {DAYS} days"
+    seen = sum(row.seen for row in rows) / brokers
+    if seen < _LEAST.total_seconds():
+        return f"the use of {shared_by} is known for {seen / 3600:.1f} hours only"
+    row = max(rows, key=lambda row: (row.delayed, row.above, row.highest, row.broker))
+    highest = max(row.highest for row in rows)
+    share = min(seen / timedelta(days=DAYS).total_seconds(), 1.0)
+    return Delays(
+        shared_by,
+        row.broker,
+        row.above,
+        row.delayed,
+        row.longest,
+        row.at_present,
+        highest,
+        share,
+    )

@@ -1,0 +1,98 @@
+"""Where a plan reads the use of its cluster's clients, and when it does."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from quota_ops.model.effect import Effect
+from quota_ops.model.errors import QuotaOpsError, UseUnknown
+from quota_ops.model.guard_rules import EarlierRuns
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.plan import Plan
+from quota_ops.model.rows import Key
+from quota_ops.model.tables import ACTUAL
+from quota_ops.model.throttling import CutUse, Throttling
+from quota_ops.model.usage import UsagePolicy
+from quota_ops.sql.effects import apply_targets
+from quota_ops.stages.plan.throttling import DAYS, UNKNOWN, SeriesName, find_throttling, loses
+from quota_ops.store.run_files import FACTS, THROTTLING
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.usage.connection import find_prometheus
+from quota_ops.usage.samples import list_brokers, read_samples
+from quota_ops.usage.source import SeriesNames, UsageSource
+
+
+class PrometheusReader:
+    """Reads the use of some series from the Prometheus that cluster.yaml names."""
+
+    def __init__(self, policy: UsagePolicy) -> None:
+        self._source = UsageSource.of(policy, find_prometheus(policy.prometheus))
+        self.step = policy.step
+
+    def read(
+        self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
+    ) -> tuple[pa.Table, pa.Table]:
+        """Return the samples and scrapes of a key's series; UseUnknown if one cannot be read."""
+        brokers = list_brokers(self._source, start, end)
+        wanted = {SeriesNames(*name) for name in series}
+        samples = read_samples(self._source, brokers, key, start, end, selection=wanted)
+        return samples.rates, samples.up
+
+
+def write_throttling(
+    folder: RunFolder, plan: Plan, effects: Mapping[Key, Effect], earlier: EarlierRuns
+) -> None:
+    """Write whom the cuts of a plan would have throttled last week.
+
+    Reads nothing for a plan that cuts nothing. Use that cannot be read is written as unknown.
+    Writes nothing without `usage` in cluster.yaml, unless a guard compares use.
+    """
+    losing = [row.id for row in plan.writes if loses(effects, row.id)]
+    is_used = plan.policy.usage or plan.strict_policy.guards.would_throttle is not None
+    if not (losing and is_used) and not folder.has(THROTTLING):
+        return
+    now = datetime.now(UTC)
+    try:
+        found = _find(folder, plan, effects, now, _find_usage(folder, plan, earlier))
+    except QuotaOpsError as error:
+        cuts = tuple(CutUse(*row, why=UNKNOWN) for row in losing)
+        found = Throttling(DAYS, iso_utc(now), cuts, error.message)
+    folder.write(THROTTLING, found)
+
+
+def _find_usage(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> UsagePolicy:
+    """Return where to read use; UseUnknown if the run cannot, or may not.
+
+    A branch may name any connection, so a review reads use only as its merge base declares it.
+    """
+    usage, facts = plan.policy.usage, folder.find(FACTS)
+    if usage is None:
+        raise UseUnknown("cluster.yaml has no `usage`")
+    is_review = earlier.others is not None
+    if is_review and (earlier.policy is None or earlier.policy.usage != usage):
+        raise UseUnknown("this branch changes `usage` in cluster.yaml, which counts once it merged")
+    if facts and facts.callback_classes:
+        name = facts.callback_classes[0]
+        raise UseUnknown(f"{name} on the brokers replaces what Apache Kafka limits and counts")
+    return usage
+
+
+def _find(
+    folder: RunFolder,
+    plan: Plan,
+    effects: Mapping[Key, Effect],
+    now: datetime,
+    usage: UsagePolicy,
+) -> Throttling:
+    facts = folder.find(FACTS)
+    before = {Key(row.entity, row.key): row.value for row in folder.read_rows(ACTUAL)}
+    return find_throttling(
+        plan.writes,
+        effects,
+        before,
+        apply_targets(before, {row.id: row.target for row in plan.writes}),
+        reader=PrometheusReader(usage),
+        brokers=len(facts.brokers) if facts else 0,
+        now=now,
+    )

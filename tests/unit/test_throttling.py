@@ -1,0 +1,122 @@
+"""What a plan's cuts would have done last week, by cases: tests/cases/throttling.yaml."""
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.errors import UseUnknown
+from quota_ops.model.rows import Key
+from quota_ops.model.stored import from_json, to_json
+from quota_ops.model.throttling import Throttling
+from quota_ops.precedence.effects import find_write_effects
+from quota_ops.report.throttling import throttling_words
+from quota_ops.sql.effects import apply_targets
+from quota_ops.stages.plan.throttling import DAYS, SeriesName, find_throttling
+
+KEY = "producer_byte_rate"
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+MINUTES = DAYS * 24 * 60
+CASES = [
+    pytest.param(case, id=case["case"])
+    for case in yaml.safe_load(
+        (Path(__file__).parents[1] / "cases" / "throttling.yaml").read_text("utf-8")
+    )
+]
+
+
+class Recorded:
+    """The use of a case: a sample each minute, and each broker of it scraped all week."""
+
+    step = 60
+
+    def __init__(self, case: dict[str, Any]) -> None:
+        self._case = case
+
+    def read(
+        self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
+    ) -> tuple[pa.Table, pa.Table]:
+        """Return the samples of some series."""
+        if why := self._case.get("unknown"):
+            raise UseUnknown(why)
+        assert (key, start, end) == (KEY, NOW - timedelta(days=DAYS), NOW)
+        rates = [
+            (start + timedelta(minutes=minute), broker, key, *name, float(rate))
+            for name, broker, minute, rate in self._list_minutes()
+            if name in series
+        ]
+        brokers = sorted({broker for _, broker, *_ in self._list_minutes()})
+        scrapes = [
+            (start + timedelta(minutes=minute), broker, True)
+            for broker in brokers
+            for minute in range(MINUTES)
+        ]
+        return (
+            table(rates, time=TIME, broker=TEXT, key=TEXT, user=TEXT, client_id=TEXT, value=NUMBER),
+            table(scrapes, time=TIME, broker=TEXT, up=pa.bool_()),
+        )
+
+    def _list_minutes(self) -> list[tuple[SeriesName, str, int, float]]:
+        return [
+            (
+                SeriesName(use.get("user"), use.get("client_id")),
+                use.get("broker", "1"),
+                minute,
+                rate,
+            )
+            for use in self._case["use"]
+            for hour, rate in enumerate(use["hours"], use.get("from", 0))
+            for minute in range(60 * hour, 60 * (hour + 1))
+        ]
+
+
+TIME, TEXT, NUMBER = pa.timestamp("us", "UTC"), pa.string(), pa.float64()
+
+
+def table(rows: list[tuple[Any, ...]], **types: pa.DataType) -> pa.Table:
+    """Return rows as a table."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in types)
+    arrays = [
+        pa.array(list(column), kind) for column, kind in zip(columns, types.values(), strict=True)
+    ]
+    return pa.table(arrays, names=list(types))
+
+
+def find(case: dict[str, Any]) -> Throttling:
+    """Return what the writes of a case would have done."""
+    before = {Key(entity, KEY): float(value) for entity, value in case["stored"].items()}
+    writes = [
+        Difference.of_values(
+            ("id", entity, KEY),
+            Kind.PENDING,
+            Action.CLEAR if value is None else Action.SET,
+            before=before.get(Key(entity, KEY)),
+            after=None if value is None else float(value),
+        )
+        for entity, value in case["writes"].items()
+    ]
+    effects = find_write_effects([(*row, value) for row, value in before.items()], writes)
+    after = apply_targets(before, {row.id: row.target for row in writes})
+    return find_throttling(
+        writes,
+        effects,
+        before,
+        after,
+        reader=Recorded(case),
+        brokers=case.get("brokers", 1),
+        now=NOW,
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_whom_a_cut_would_have_throttled(case: dict[str, Any]) -> None:
+    """A cut is told as a range with its window and coverage, or why it cannot be told."""
+    found = find(case)
+
+    assert list(throttling_words(found)) == case["says"]
+    assert from_json(Throttling, to_json(Throttling, found)) == found
