@@ -74,8 +74,8 @@ class Described:
     brokers: tuple[str, ...] = ()
     ledger: str | None = None
     """The ledger file that was read."""
-    ledger_end: str | None = None
-    """The newest file of that ledger, by the record outside its folder."""
+    old_ledger: str | None = None
+    """Why that ledger may be an older copy, by the record outside its folder."""
     holds: tuple[Hold, ...] = ()
     clock_lead: float = 0.0
     """How many seconds this machine's clock was ahead of the run store's."""

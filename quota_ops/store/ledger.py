@@ -21,7 +21,7 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.model.stored import to_json
 from quota_ops.model.tables import LEDGER
 from quota_ops.store import ledger_end, parquet
-from quota_ops.store.ledger_end import KIND
+from quota_ops.store.ledger_end import KIND, LedgerEnd
 from quota_ops.store.ledger_notes import (
     applied_by,
     check_notes,
@@ -228,7 +228,13 @@ def change(
             _remember(content, _Content(table, clusters, after.rows))
             # After a restored copy, only a whole run makes the ledger complete again.
             is_first_or_of_run = before.file is None or policy is not None
-            if is_first_or_of_run or "" < (ledger_end.read(folder) or "") < name:
-                ledger_end.write(folder, name)
+            if is_first_or_of_run or _is_end(folder, before.file):
+                ledger_end.write(folder, LedgerEnd.of_file(name, content))
             return name
     raise refused_create(folder / name)
+
+
+def _is_end(folder: Place, file: str | None) -> bool:
+    """Return whether the record outside the folder is of this file, by its name and bytes."""
+    end = ledger_end.read(folder)
+    return end is not None and end.name == file and ledger_end.has_file(folder, end)

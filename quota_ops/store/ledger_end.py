@@ -1,7 +1,12 @@
-"""The name of the newest file of a ledger, recorded outside the folder of all ledgers.
+"""The name and the digest of the newest file of a ledger, outside the folder of all ledgers.
 
-Restoring a backup of that folder does not change the record, so a run recognizes an older copy.
+Restoring a backup of that folder does not change the record, so a run recognizes an older copy,
+also one that has as many files as the ledger had.
 """
+
+import re
+from hashlib import sha256
+from typing import NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.numbered_files import is_file_name, read_file
@@ -9,18 +14,31 @@ from quota_ops.store.place import Place
 
 KIND = "parquet"
 """The file type of ledgers."""
+_END = re.compile(r"(\S+) ([0-9a-f]{64})")
 
 
-def read(folder: Place) -> str | None:
-    """Return the name of the ledger file that was written last, even after a restored backup.
+class LedgerEnd(NamedTuple):
+    """The newest file of a ledger, and the SHA-256 of its bytes."""
 
-    After the first run on a restored ledger, the record names that ledger's files again. Read it
-    before the ledger: it is written after each change, so it is never newer than a complete ledger.
-    None if it was never written or is not a name. Raises InvalidInput if it cannot be read.
+    name: str
+    digest: str
+
+    @classmethod
+    def of_file(cls, name: str, content: bytes) -> "LedgerEnd":
+        """Return the end of a ledger whose newest file has this content."""
+        return cls(name, sha256(content).hexdigest())
+
+
+def read(folder: Place) -> LedgerEnd | None:
+    """Return the ledger file that was written last, even after a restored backup.
+
+    After the first run on a restored ledger, the record is of that ledger again. Read it before the
+    ledger: it is written after each change, so it is never newer than a complete ledger. None if it
+    was never written or does not parse. Raises InvalidInput if it cannot be read.
     """
     place = _place(folder)
     try:
-        name = read_file(place).decode("ascii", "replace").strip()
+        text = read_file(place).decode("ascii", "replace").strip()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -28,27 +46,37 @@ def read(folder: Place) -> str | None:
             f"{place} cannot be read: {error.strerror}",
             "Move the file elsewhere. A plan that clears quotas then needs approval once.",
         ) from error
-    return name if is_file_name(name, KIND) else None
+    found = _END.fullmatch(text)
+    return LedgerEnd(*found.groups()) if found and is_file_name(found[1], KIND) else None
 
 
-def explain_old_copy(read_file: str | None, end: str | None) -> str | None:
-    """Return why the ledger file that was read may be an older copy; None if it is the newest.
+def explain_old_copy(folder: Place, read_file: str | None, end: LedgerEnd | None) -> str | None:
+    """Return why the ledger file that was read may be of an older copy; None if it is the newest.
 
-    Without a record, any ledger may be an older copy.
+    Without a record, any ledger may be an older copy. Raises InvalidInput if the file of the record
+    cannot be read.
     """
     if end is None:
         unknown = "the run store has no record of its newest file (ledger_ends is lost or damaged)"
         return None if read_file is None else f"a ledger that may be an older copy: {unknown}"
-    return (
-        f"an older copy of the ledger, whose newest file was {end}"
-        if (read_file or "") < end
-        else None
-    )
+    if (read_file or "") < end.name:
+        return f"an older copy of the ledger, whose newest file was {end.name}"
+    if not has_file(folder, end):
+        return f"another copy of the ledger: it lacks the {end.name} that a run wrote last"
+    return None
 
 
-def write(folder: Place, name: str) -> None:
+def has_file(folder: Place, end: LedgerEnd) -> bool:
+    """Return whether a ledger has exactly this file; InvalidInput if that cannot be read."""
+    try:
+        return LedgerEnd.of_file(end.name, read_file(folder / end.name)) == end
+    except OSError:
+        return False
+
+
+def write(folder: Place, end: LedgerEnd) -> None:
     """Record the newest file of the ledger in this folder; InvalidInput if that fails."""
-    _place(folder).replace(name.encode(), durable=True)
+    _place(folder).replace(" ".join(end).encode(), durable=True)
 
 
 def _place(folder: Place) -> Place:

@@ -5,7 +5,7 @@ ROOT/fleet/RUN/             a drift run's overview of all clusters
 ROOT/newest_fleet/DAG_ID    the newest overview of a drift DAG
 ROOT/newest_runs/           the newest report of each cluster, of each DAG and of the command line
 ROOT/ledger/CLUSTER_ID/     the managed rows, as numbered files
-ROOT/ledger_ends/CLUSTER_ID  the name of the newest file of its ledger
+ROOT/ledger_ends/CLUSTER_ID  the name and the digest of the newest file of its ledger
 ROOT/claims/CLUSTER_ID/     which runs have begun to apply, one file each, by number
 ROOT/at_work/CLUSTER/RUN    the mark of a run that writes, or died while writing
 ROOT/approvals/CLUSTER_ID/  the decisions about plans, one file each, by digest

@@ -14,7 +14,6 @@ from quota_ops.model.tables import DESIRED, LEDGER
 from quota_ops.store import claims, ledger_end
 from quota_ops.store.claims import Claim
 from quota_ops.store.ledger import Ledger, last, read, read_applied_notes
-from quota_ops.store.ledger_end import explain_old_copy
 from quota_ops.store.parquet import to_rows
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import BEGAN, DESCRIBED, ROLLBACK
@@ -79,10 +78,9 @@ def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | No
     if (known.file or "") < (began or "") or (then and not known.commits):
         return f"the ledger that this plan was made from, {began}, is no longer in {ledger_folder}"
     newest = ledger_end.read(ledger_folder)
-    was_old = explain_old_copy(began, described.ledger_end)
-    if was_old or newest is None or newest in ledger_folder.list():
+    if described.old_ledger or newest is None or ledger_end.has_file(ledger_folder, newest):
         return None
-    return f"{newest}, the newest file of the ledger, is no longer in {ledger_folder}"
+    return f"{newest.name}, the newest file of the ledger, is no longer in {ledger_folder}"
 
 
 def record_claim(folder: RunFolder, ledger_folder: Place) -> None:

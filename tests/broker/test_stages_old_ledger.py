@@ -71,3 +71,27 @@ def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:
 
     assert [one["guard"] for one in folder.read_json(PLAN)["guards"]] == GUARDS
     assert lab.stored() == {**OURS, **RELEASED, **others}
+
+
+def test_a_copy_that_has_as_many_files_as_the_ledger(lab: Lab) -> None:
+    """After the ledger was lost, an older copy whose newest file has the same number is noticed."""
+    lab.desire({**OURS, **RELEASED})
+    lab.run("reconcile")
+    copy_all(lab.ledger_folder, lab.store.root / "copy")
+    delete_all(lab.ledger_folder)
+    lab.desire(OURS)
+    lab.run("reconcile")
+    lab.run("reconcile")
+    files = lab.ledger_folder.list()
+    assert set(files) == set((lab.store.root / "copy").list())
+    delete_all(lab.ledger_folder)
+    copy_all(lab.store.root / "copy", lab.ledger_folder)
+
+    _, error = lab.refused("reconcile", allow=ALLOWED)
+
+    assert isinstance(error, GuardsRefused)
+    assert error.message == (
+        "guards block this plan: old_ledger: user=released producer_byte_rate would be cleared "
+        f"based on another copy of the ledger: it lacks the {max(files)} that a run wrote last"
+    )
+    assert lab.stored() == {**OURS, **RELEASED}

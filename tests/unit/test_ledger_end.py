@@ -7,9 +7,16 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store import ledger, ledger_end
+from quota_ops.store.ledger_end import LedgerEnd
 from quota_ops.store.place import Place
 from tests.places import on_disk
 from tests.unit.test_ledger import POLICY, add, row
+
+
+def read_name(ledger_folder: Place) -> str | None:
+    """Return the name of the noted end."""
+    end = ledger_end.read(ledger_folder)
+    return end and end.name
 
 
 def test_what_a_ledger_ended_with(ledger_folder: Place, tmp_path: Path) -> None:
@@ -22,15 +29,15 @@ def test_what_a_ledger_ended_with(ledger_folder: Place, tmp_path: Path) -> None:
     shutil.rmtree(on_disk(ledger_folder.parent))
     shutil.copytree(tmp_path / "copy", on_disk(ledger_folder.parent))
 
-    assert (ledger.read(ledger_folder).file, ledger_end.read(ledger_folder)) == (
+    assert (ledger.read(ledger_folder).file, read_name(ledger_folder)) == (
         "00000001.parquet",
         "00000003.parquet",
     )
     assert add(ledger_folder, row("user=d", 1.0)) == "00000002.parquet"
-    assert ledger_end.read(ledger_folder) == "00000003.parquet"
+    assert read_name(ledger_folder) == "00000003.parquet"
     assert ledger.change(ledger_folder, lambda _: None, policy=POLICY) == "00000003.parquet"
     add(ledger_folder, row("user=e", 1.0))
-    assert ledger_end.read(ledger_folder) == "00000004.parquet"
+    assert read_name(ledger_folder) == "00000004.parquet"
 
 
 def test_a_run_goes_on_from_an_older_copy(
@@ -42,14 +49,16 @@ def test_a_run_goes_on_from_an_older_copy(
     on_disk(ledger_folder / "00000003.parquet").unlink()
     on_disk(ledger_folder / "00000002.parquet").unlink()
     ledger.change(ledger_folder, lambda _: None, policy=POLICY)
-    assert ledger_end.read(ledger_folder) == "00000002.parquet"
+    assert read_name(ledger_folder) == "00000002.parquet"
     shutil.rmtree(on_disk(ledger_folder))
     monkeypatch.setattr("quota_ops.store.local._watched", set())  # as in a new process
     add(ledger_folder, row("user=a", 1.0))
-    assert ledger_end.read(ledger_folder) == "00000001.parquet"
+    assert read_name(ledger_folder) == "00000001.parquet"
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"1.parquet", None])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"00000001.parquet", None]
+)
 def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Place) -> None:
     """A noted end that is lost or damaged is unknown until a run is verified on the ledger."""
     add(ledger_folder, row("user=a", 1.0))
@@ -60,48 +69,48 @@ def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Pl
     add(ledger_folder, row("user=b", 1.0))
     assert ledger_end.read(ledger_folder) is None
     assert ledger.change(ledger_folder, lambda _: None, policy=POLICY) == "00000003.parquet"
-    assert ledger_end.read(ledger_folder) == "00000003.parquet"
+    assert read_name(ledger_folder) == "00000003.parquet"
 
 
 def test_an_end_that_a_person_wrote(ledger_folder: Place) -> None:
     """A line break at the end, as editors add it, is accepted."""
     add(ledger_folder, row("user=a", 1.0))
     ends = on_disk(ledger_folder.parent).with_name("ledger_ends") / ledger_folder.name
-    ends.write_text("00000001.parquet\n")
-    assert ledger_end.read(ledger_folder) == "00000001.parquet"
+    ends.write_text(f"{ends.read_text()}\n")
+    assert read_name(ledger_folder) == "00000001.parquet"
+
+
+OLDER = "an older copy of the ledger, whose newest file was 00000003.parquet"
+OTHER = "another copy of the ledger: it lacks the 00000003.parquet that a run wrote last"
+UNKNOWN = (
+    "a ledger that may be an older copy: the run store has no record of its newest file "
+    "(ledger_ends is lost or damaged)"
+)
 
 
 @pytest.mark.parametrize(
     ("read", "end", "doubt"),
     [
-        (None, None, None),
-        ("00000003.parquet", "00000003.parquet", None),
-        ("00000004.parquet", "00000003.parquet", None),
-        (
-            None,
-            "00000003.parquet",
-            "an older copy of the ledger, whose newest file was 00000003.parquet",
-        ),
-        (
-            "00000002.parquet",
-            "00000003.parquet",
-            "an older copy of the ledger, whose newest file was 00000003.parquet",
-        ),
-        (
-            "00000002.parquet",
-            None,
-            (
-                "a ledger that may be an older copy: the run store has no record of its newest "
-                "file (ledger_ends is lost or damaged)"
-            ),
-        ),
+        (0, None, None),
+        (2, None, UNKNOWN),
+        (0, b"3", OLDER),
+        (2, b"3", OLDER),
+        (3, b"3", None),
+        (4, b"3", None),
+        (3, b"other", OTHER),
+        (4, b"other", OTHER),
     ],
 )
 def test_why_a_ledger_may_be_an_older_copy(
-    read: str | None, end: str | None, doubt: str | None
+    read: int, end: bytes | None, doubt: str | None, ledger_folder: Place
 ) -> None:
-    """Only an end that is known, and not ahead of the ledger, removes every doubt."""
-    assert ledger_end.explain_old_copy(read, end) == doubt
+    """Only an end whose file the ledger has, byte by byte, removes every doubt."""
+    names = [f"{number:08}.parquet" for number in range(1, read + 1)]
+    for number, name in enumerate(names, start=1):
+        (ledger_folder / name).create(b"%d" % number)
+    noted = end and LedgerEnd.of_file("00000003.parquet", end)
+
+    assert ledger_end.explain_old_copy(ledger_folder, ([None, *names])[-1], noted or None) == doubt
 
 
 def test_an_end_that_cannot_be_written_is_an_error(ledger_folder: Place) -> None:

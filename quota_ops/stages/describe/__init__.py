@@ -50,7 +50,7 @@ def describe_cluster(
     numbers than this store; this run then takes a number above them.
     """
     policy = folder.policy()
-    ledger_name, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
+    end, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
     known, holds = ledger.last(ledger_folder), holds_now(holds_folder)
     divide_declared(folder, cluster, known.table, files)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
@@ -81,7 +81,7 @@ def describe_cluster(
             cluster_id=cluster.cluster_id,
             brokers=tuple(f"{broker.id} {broker.host}:{broker.port}" for broker in cluster.brokers),
             ledger=known.name,
-            ledger_end=ledger_name,
+            old_ledger=ledger_end.explain_old_copy(ledger_folder, known.name, end),
             holds=holds,
             clock_lead=lead,
         ),

@@ -14,7 +14,6 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.stored import from_json
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.store.ledger import read_applied_notes
-from quota_ops.store.ledger_end import explain_old_copy
 from quota_ops.store.parquet import read_rows, to_values
 from quota_ops.store.run_files import DESCRIBED, ROLLBACK
 from quota_ops.store.run_folder import RunFolder
@@ -37,7 +36,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
         policy=None if values is None else _parse_policy(folder, values),
         commits=commits,
         overtaken_by=find_overtaking_commit(folder, commits),
-        old_ledger=explain_old_copy(described.ledger, described.ledger_end),
+        old_ledger=described.old_ledger,
         owner_changes=read_owner_changes(folder),
     )
 
