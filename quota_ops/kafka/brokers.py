@@ -45,7 +45,8 @@ class Brokers:
         """
         if broker is None:
             return self._read_from_any(request)
-        return self._read(self._find_broker(broker), request, timeout or self._timeout)
+        limit = min(timeout or self._timeout, self._timeout)
+        return self._read(self._find_broker(broker), request, limit)
 
     def write(self, request: Any) -> Any:
         """Return the response to a request that writes, sent at most once.

@@ -158,7 +158,7 @@ def test_a_silent_broker_is_named_and_blocks_no_row(
         1,
         (
             f"not every broker stores the desired values: cluster demo: broker {follower.id} at "
-            f"{follower.address()} cannot be reached: timed out after 3 s.\n"
+            f"{follower.address()} cannot be reached: timed out after 1 s.\n"
             "  The others store every row. Verify again when it responds: quota-ops verify --run "
             f"{altering.place}\n"
             "  If only the bootstrap address is reachable, for example over a private link, set "
@@ -176,7 +176,7 @@ def test_a_silent_broker_is_named_and_blocks_no_row(
     assert type(error) is Refused
     assert str(error) == (
         f"not every broker stores the desired values: cluster demo: broker {follower.id} at "
-        f"{follower.address()} cannot be reached: timed out after 3 s.\n"
+        f"{follower.address()} cannot be reached: timed out after 1 s.\n"
         "  The others store every row. Verify again when it responds: quota-ops verify --run "
         f"{run.folder.place}\n"
         "  If only the bootstrap address is reachable, for example over a private link, set "

@@ -32,6 +32,8 @@ from quota_ops.store.run_folder import RunFolder
 FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
 """The first and the longest wait between two rounds, in seconds; the wait doubles each time."""
 
+_LEAST_LIMIT = 1.0
+"""The least timeout of one query, in seconds; it is half of the time of all, if that is more."""
 _SOON, _SHORT_WAIT = 0.5, 0.005
 """Seconds within which a small cluster returns a write, and between two queries for it."""
 
@@ -125,13 +127,15 @@ def query_brokers(
         )
         for endpoint in cluster.endpoints
     }
-    wait = FIRST_WAIT
+    wait, limit = FIRST_WAIT, max(seconds / 2, _LEAST_LIMIT)
     while True:
         last = monotonic() >= until
         for broker, result in results.items():
             # An unreachable broker uses up time, so the last round queries only the others.
             if not result.agrees and not (last and result.error):
-                results[broker] = _query_broker(cluster, result, targets, stored, written)
+                results[broker] = _query_broker(
+                    cluster, result, targets, stored, written, limit=limit
+                )
         remaining = max(until - monotonic(), 0.0)
         progress.report_brokers(tuple(results.values()), remaining)
         if last or all(result.agrees for result in results.values()) or is_overtaken():
@@ -151,12 +155,14 @@ def _query_broker(
     targets: Targets,
     stored: dict[int, Stored],
     written: str | None,
+    *,
+    limit: float,
 ) -> BrokerResult:
     query = replace(last, asked=last.asked + 1)
     try:
         if written is not None and last.asked == 0:
-            _wait_for_write(cluster, last.broker, targets, written)
-        stored[last.broker] = cluster.describe_values(last.broker)
+            _wait_for_write(cluster, last.broker, targets, written, limit)
+        stored[last.broker] = cluster.describe_values(last.broker, limit)
     except WrongCluster:
         raise
     except ClusterTrouble as error:
@@ -165,11 +171,13 @@ def _query_broker(
     return replace(query, behind=len(find_unequal(targets, stored[last.broker])), error=None)
 
 
-def _wait_for_write(cluster: Cluster, broker: int, targets: Targets, written: str) -> None:
+def _wait_for_write(
+    cluster: Cluster, broker: int, targets: Targets, written: str, limit: float
+) -> None:
     """Wait at most half a second until a broker stores the targets of one entity."""
     until, entity = monotonic() + _SOON, Entity.parse(written)
     wanted = {row: value for row, value in targets.items() if row[0] == written}
-    while find_unequal(wanted, cluster.describe_values(broker, entity=entity)):
+    while find_unequal(wanted, cluster.describe_values(broker, limit, entity)):
         if monotonic() >= until:
             return
         sleep(_SHORT_WAIT)
