@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from quota_ops.desired.entries import place_of
+from quota_ops.desired.groups import Group
 from quota_ops.desired.profiles import Profiles
-from quota_ops.desired.quotas_file import QuotasFile
+from quota_ops.desired.quotas_file import Quota, QuotasFile
 from quota_ops.desired.terms import Terms
 from quota_ops.desired.yaml.scalars import show
 from quota_ops.desired.yaml.source import Source, Span
@@ -14,45 +14,40 @@ from quota_ops.findings.codes import CODES, ENDED, ENDS_SOON, SOON_DAYS, UNUSED_
 from quota_ops.model.finding import Finding
 from quota_ops.model.moment import iso_utc
 
-
-class _Declared(NamedTuple):
-    """The terms of a quota or of a group, and what messages call it."""
-
-    source: Source
-    terms: Terms
-    name: str
-    entity: str | None
+_Declared = tuple[Source, Terms, Quota | Group]
+"""What has terms, in its file."""
 
 
 def check_terms(files: Sequence[QuotasFile], profiles: Profiles, at: str) -> Iterator[Finding]:
     """Yield the findings of a cluster's files at a time, before they are expanded."""
     declared = [found for file in files for found in _list_terms(file)]
     yield from _find_ends(declared, at)
-    yield from _find_unused(declared, profiles)
+    yield from _find_unused((terms for _, terms, _ in declared), profiles)
 
 
 def _list_terms(file: QuotasFile) -> Iterator[_Declared]:
     for quota in file.quotas:
         if quota.terms is not None:
-            entity = quota.entity.text
-            yield _Declared(file.source, quota.terms, entity, entity)
+            yield file.source, quota.terms, quota
     for group in file.groups:
         if group.terms is not None:
-            yield _Declared(file.source, group.terms, f"group {show(group.name)}", None)
+            yield file.source, group.terms, group
 
 
 def _find_ends(declared: Iterable[_Declared], at: str) -> Iterator[Finding]:
     soon = iso_utc(datetime.fromisoformat(at) + timedelta(days=SOON_DAYS))
     seen: set[tuple[str, Span]] = set()
-    for source, terms, name, entity in declared:
+    for source, terms, quota in declared:
         for span, what, until in _list_ends(terms):
             if until > soon or (source.name, span) in seen:  # the other names of a list
                 continue
             seen.add((source.name, span))
             code = ENDED if until <= at else ENDS_SOON
             words = f"{'ended' if until <= at else 'ends'} at {until}"
-            message = f"{what} of {name} {words}."
+            entity = quota.entity.text if isinstance(quota, Quota) else None
+            name = f"group {show(quota.name)}" if isinstance(quota, Group) else entity
             place = place_of(source, span)
+            message = f"{what} of {name} {words}."
             yield Finding(code, entity, None, message, CODES[code].remedy, place)
 
 
@@ -63,8 +58,8 @@ def _list_ends(terms: Terms) -> Iterator[tuple[Span, str, str]]:
         yield override.span, "The override", override.until
 
 
-def _find_unused(declared: Iterable[_Declared], profiles: Profiles) -> Iterator[Finding]:
-    used = {found.terms.profile.name for found in declared if found.terms.profile is not None}
+def _find_unused(declared: Iterable[Terms], profiles: Profiles) -> Iterator[Finding]:
+    used = {terms.profile.name for terms in declared if terms.profile is not None}
     used |= {profile.extends.name for profile in profiles.values() if profile.extends}
     for profile in profiles.values():
         if profile.name not in used:
