@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
@@ -219,3 +220,37 @@ def test_a_param_that_is_no_guard(api: AirflowApi) -> None:
     """Airflow rejects an unknown guard in `allow` before a run begins."""
     with pytest.raises(InvalidInput, match="everything"):
         api.trigger(RECONCILE, allow=["everything"])
+
+
+RAISED = """\
+owner: payments
+quotas:
+  - user: alice
+    limits: {{producer_byte_rate: 1000}}
+    overrides: [{{until: {until}, limits: {{producer_byte_rate: 5000}}, reason: a sale}}]
+"""
+
+
+def test_the_run_after_the_end_of_a_raise_starts_by_itself(
+    company: Company, api: AirflowApi, quotas: Quotas
+) -> None:
+    """The DAG has no schedule: the scheduler starts a run when the raise ends, and it is undone."""
+    quotas.set({"user=alice producer_byte_rate": 1000})
+    until = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=2)
+    file = company.repository / "desired_state" / "demo" / "payments.yaml"
+    file.write_text(RAISED.format(until=until.isoformat()))
+    company.git("commit", "-qam", "Raise the limit for a sale")
+    commit = company.git("rev-parse", "HEAD")
+    raised = "pending"
+    while raised != "success" or company.newest_run().about().commit != commit:
+        assert datetime.now(UTC) < until, raised
+        raised = api.wait_for_run(RECONCILE, api.trigger(RECONCILE))
+    assert quotas.stored() == {"user=alice producer_byte_rate": 5000.0}
+
+    def is_undone() -> bool:
+        return quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
+
+    assert seen_in_time(is_undone, expected=True, seconds=240.0)
+    assert datetime.now(UTC) >= until
+    (started,) = (run for run in api.wait_for_runs(RECONCILE) if run.startswith("scheduled__"))
+    assert api.wait_for_run(RECONCILE, started) == "success"
