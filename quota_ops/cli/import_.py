@@ -75,6 +75,11 @@ Then:
     help="Propose profiles: limits that three entities or more have in common.",
 )
 @click.option(
+    "--groups",
+    is_flag=True,
+    help="Propose groups: three names or more in a file with equal limits share the sum of them.",
+)
+@click.option(
     "--owner", help="The owner in every file.  [default: the user or word, else unassigned]"
 )
 @click.option(
@@ -96,6 +101,7 @@ def import_(
     desired_state: Path,
     connection_file: Path | None,
     profiles: bool,
+    groups: bool,
     foreign: tuple[tuple[str, Path], ...],
     unmanaged: bool,
 ) -> None:
@@ -118,7 +124,7 @@ def import_(
     if source.folder is None and is_folder_or_link(Path(cluster)):
         source = source.at(Path(cluster))
     into = into or source.folder or desired_state / cluster
-    write_desired_state(source, into, group_by, owner, propose_profiles=profiles)
+    write_desired_state(source, into, group_by, owner, with_profiles=profiles, with_groups=groups)
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,8 @@ def write_desired_state(
     group_by: str,
     owner: str | None,
     *,
-    propose_profiles: bool = False,
+    with_profiles: bool = False,
+    with_groups: bool = False,
 ) -> None:
     """Write the files, read them back as check does, and list what was left out."""
     from quota_ops.desired.cluster_file import CLUSTER_YAML
@@ -179,7 +186,8 @@ def write_desired_state(
         policy=policy,
         by=GroupBy(group_by),
         owner=owner,
-        propose_profiles=propose_profiles,
+        with_profiles=with_profiles,
+        with_groups=with_groups,
     )
     files = {name: text.encode() for name, text in imported.files.items()}
     if source.unmanaged:

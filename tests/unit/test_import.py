@@ -304,7 +304,7 @@ def test_profiles_are_proposed_on_request(tmp_path: Path) -> None:
         policy=POLICY,
         by=GroupBy.TYPE,
         owner=None,
-        propose_profiles=True,
+        with_profiles=True,
     )
 
     assert imported.files == {"cluster.yaml": PROFILES, "users.yaml": WITH_PROFILE}
@@ -319,5 +319,56 @@ def test_profiles_are_proposed_on_request(tmp_path: Path) -> None:
             policy=POLICY,
             by=GroupBy.TYPE,
             owner=None,
-            propose_profiles=True,
+            with_profiles=True,
         )
+
+
+WITH_GROUPS = """\
+owner: etl
+
+quotas:
+  - client-id: etl-other
+    limits:
+      producer_byte_rate: 3 MiB
+
+groups:
+  - name: etl
+    members:
+      - {user: etl-3, client-id: app}
+      - {user: etl-1}
+      - {user: etl-2}
+    budget:
+      producer_byte_rate: 3 MiB
+"""
+
+
+def test_groups_are_proposed_on_request(tmp_path: Path) -> None:
+    """Equal limits of three names of a file become one budget, and the rows stay the same.
+
+    Defaults, unlimited quotas and fractions of a percent cannot share a budget.
+    """
+    unlimited = QUOTA_KEYS["producer_byte_rate"].unlimited
+    rows = [
+        ({"user": "etl-1"}, "producer_byte_rate", 2.0**20),
+        ({"user": "etl-2"}, "producer_byte_rate", 2.0**20),
+        ({"user": "etl-3", "client-id": "app"}, "producer_byte_rate", 2.0**20),
+        ({"client-id": "etl-other"}, "producer_byte_rate", 3 * 2.0**20),
+        *(({"user": f"none-{number}"}, "producer_byte_rate", unlimited) for number in range(3)),
+        *(({"user": f"part-{number}"}, "request_percentage", 0.5) for number in range(3)),
+    ]
+    stored = [StoredQuota(Entity.of(names), key, value) for names, key, value in rows]
+    imported = import_quotas(
+        stored,
+        cluster_file=CLUSTER_YAML,
+        policy=POLICY,
+        by=GroupBy.PREFIX,
+        owner=None,
+        with_groups=True,
+    )
+
+    assert imported.files["etl.yaml"] == WITH_GROUPS
+    assert "groups:" not in imported.files["none.yaml"] + imported.files["part.yaml"]
+    for name, text in imported.files.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    found = {(row.entity, row.key, row.value) for row in read_cluster(tmp_path).rows}
+    assert found == {(row.entity.text, row.key, row.value) for row in stored}

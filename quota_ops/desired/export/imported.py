@@ -1,7 +1,6 @@
 """Import: the files that declare exactly the quotas that a cluster stores."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,9 +9,9 @@ from typing import Any
 import yaml
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.export.proposals import propose_groups, propose_profiles
 from quota_ops.desired.export.quotas_text import (
     UNASSIGNED,
-    Profiles,
     profile_lines,
     protect_lines,
     quotas_file,
@@ -37,8 +36,6 @@ _OF_TYPES = {
 _WORD = re.compile(r"[-._:/@= ]")
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 _LONGEST = 60
-_COMMON, _MOST_PROFILES = 3, 10
-"""How many entities have the limits of a proposed profile at least, and how many are proposed."""
 
 
 class GroupBy(StrEnum):
@@ -139,13 +136,6 @@ class Imported:
     """Entities that cluster.yaml already protects or leaves out of scope."""
 
 
-def _propose_profiles(quotas: Iterable[Writable]) -> Profiles:
-    """Return the limits that several entities share, most common first, with names to replace."""
-    counts = Counter(quota.limits for quota in quotas)
-    common = [limits for limits, count in counts.most_common(_MOST_PROFILES) if count >= _COMMON]
-    return {limits: f"profile-{number}" for number, limits in enumerate(common, 1)}
-
-
 def import_quotas(
     stored: Iterable[StoredQuota],
     *,
@@ -153,13 +143,15 @@ def import_quotas(
     policy: Policy,
     by: GroupBy,
     owner: str | None,
-    propose_profiles: bool = False,
+    with_profiles: bool = False,
+    with_groups: bool = False,
 ) -> Imported:
     """Write the files that declare exactly the stored quotas: their plan writes nothing.
 
     `cluster_file` is the text of cluster.yaml, `policy` its content. Quotas that a file cannot
-    declare are added to its `protect`, each with the reason. With `propose_profiles`, the most
-    common equal sets of limits become profiles; InvalidInput if cluster.yaml has some already.
+    declare are added to its `protect`, each with the reason. With `with_profiles`, the most common
+    equal sets of limits become profiles; InvalidInput if cluster.yaml has some already. With
+    `with_groups`, equal limits of a file become a group with the sum as its budget.
     """
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     writable, left_out = split_writable(stored)
@@ -169,7 +161,7 @@ def import_quotas(
         if scope.find_match(quota.entity) is not None and protect.find_match(quota.entity) is None
     ]
     new = tuple(quota for quota in left_out if protect.find_match(quota.entity) is None)
-    profiles = _propose_profiles(managed) if propose_profiles else {}
+    profiles = propose_profiles(managed) if with_profiles else {}
     if profiles:
         if _find_field(cluster_file, "profiles") is not None:
             remedy = "Remove them, or import without --profiles."
@@ -179,7 +171,12 @@ def import_quotas(
     for quota in managed:
         groups.setdefault(group_of(quota.entity, by), []).append(quota)
     files = {
-        f"{group}.yaml": quotas_file(quotas, owner or owner_of(group, by), profiles)
+        f"{group}.yaml": quotas_file(
+            quotas,
+            owner or owner_of(group, by),
+            profiles,
+            tuple(propose_groups(group, quotas)) if with_groups else (),
+        )
         for group, quotas in sorted(groups.items())
     }
     cluster_yaml = {CLUSTER_YAML: with_protected(cluster_file, new)}

@@ -1,8 +1,9 @@
 """The text of quotas files and of entries of `protect`, formatted as people write them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
 
+from quota_ops.desired.export.proposals import Profiles, ProposedGroup
 from quota_ops.desired.export.spelling import spell_comment, spell_filter, spell_name, spell_text
 from quota_ops.desired.export.writable import LeftOut, Writable
 from quota_ops.model.entity import Entity
@@ -11,17 +12,35 @@ UNASSIGNED = "unassigned"
 """The owner until a team takes over the quotas."""
 
 
-Profiles = Mapping[tuple[tuple[str, str], ...], str]
-"""The names of profiles by their limits, as YAML."""
-
-
 def quotas_file(
-    quotas: Iterable[Writable], owner: str = UNASSIGNED, profiles: Profiles = MappingProxyType({})
+    quotas: Iterable[Writable],
+    owner: str = UNASSIGNED,
+    profiles: Profiles = MappingProxyType({}),
+    groups: Sequence[ProposedGroup] = (),
 ) -> str:
-    """Format the text of a quotas file; quotas with exactly the limits of a profile refer to it."""
-    entries = "".join(quota_entry(quota, None, profiles.get(quota.limits)) for quota in quotas)
+    """Format the text of a quotas file.
+
+    Quotas with exactly the limits of a profile refer to it; members of a group are in it alone.
+    """
+    grouped = {entity for group in groups for entity in group.members}
+    entries = "".join(
+        quota_entry(quota, None, profiles.get(quota.limits))
+        for quota in quotas
+        if quota.entity not in grouped
+    )
     listed = f"\n{entries}" if entries else " []\n"
-    return f"owner: {spell_text(owner)}\n\nquotas:{listed}"
+    text = "".join(map(_group_entry, groups))
+    return f"owner: {spell_text(owner)}\n\nquotas:{listed}" + (f"\ngroups:\n{text}" if text else "")
+
+
+def _group_entry(group: ProposedGroup) -> str:
+    members = "".join(f"      - {{{_name_parts(entity)}}}\n" for entity in group.members)
+    budget = "".join(f"      {key}: {limit}\n" for key, limit in group.budget)
+    return f"  - name: {spell_text(group.name)}\n    members:\n{members}    budget:\n{budget}"
+
+
+def _name_parts(entity: Entity) -> str:
+    return ", ".join(f"{kind}: {spell_name(name)}" for kind, name in entity.user_first)
 
 
 def profile_lines(profiles: Profiles) -> str:
