@@ -50,6 +50,7 @@ COMMANDS = {
     "show": "Show the report of an earlier run.",
     "history": "Show what happened to quotas over time, when and by whom.",
     "backtest": "Show which past plans the guards of a policy would have blocked.",
+    "usage": "Show what clients use, beside their limits.",
     "metrics": "Write the state of clusters as metrics for Prometheus.",
     "prune": "Remove old runs from the run store.",
     "import": "Write YAML files from the quotas of a cluster or another tool.",

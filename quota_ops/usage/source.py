@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple, Self
 
 import pyarrow as pa
@@ -52,6 +53,13 @@ class SeriesNames(NamedTuple):
 
     user: str | None
     client_id: str | None
+
+
+class Time(NamedTuple):
+    """A time: what is after `start`, until `end`."""
+
+    start: datetime
+    end: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ def _example(text: str) -> str:
 COMMANDS_BY_USE = {
     "Check YAML, and see what a plan would do": "check explain plan effects review diff validate",
     "Write to the cluster": "reconcile apply verify alter rollback",
-    "Look at the cluster": "ping describe resolve inventory report",
+    "Look at the cluster": "ping describe resolve inventory usage report",
     "Manual changes, and what is managed": "accept hold holds adopt release",
     "Earlier runs": "runs show history backtest metrics prune",
     "Set up, and try out": "init import schema findings sandbox demo up down",

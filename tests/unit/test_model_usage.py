@@ -1,8 +1,13 @@
-"""Metrics in cluster.yaml."""
+"""Metrics in cluster.yaml, and what belongs to which quota."""
+
+from datetime import UTC, datetime
 
 import pytest
 
+from quota_ops.model.entity import Entity
 from quota_ops.model.usage import Metric
+from quota_ops.model.use import QuotaUse, SeriesShare, UseOverview, Verdict
+from quota_ops.precedence.series import find_quota
 
 
 def test_a_metric_is_a_name_with_labels() -> None:
@@ -20,3 +25,55 @@ def test_another_expression_is_refused(text: str) -> None:
     """Anything but a name with labels is refused."""
     with pytest.raises(ValueError, match=r"is not the name|has a matcher"):
         Metric.parse(text)
+
+
+STORED = [
+    Entity.of(parts)
+    for parts in (
+        {"user": "alice"},
+        {"user": None},
+        {"user": "alice", "client-id": None},
+        {"user": None, "client-id": "web"},
+        {"client-id": "web"},
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("user", "client_id", "expected"),
+    [
+        ("alice", None, "user=alice"),
+        ("bob", None, "user=<default>"),
+        ("alice", "web", "client-id=<default>,user=alice"),
+        ("bob", "web", "client-id=web,user=<default>"),
+        ("bob", "app", None),
+        (None, "web", "client-id=web"),
+        (None, "app", None),
+    ],
+)
+def test_a_series_belongs_to_the_first_quota_of_its_labels(
+    user: str | None, client_id: str | None, expected: str | None
+) -> None:
+    """A series of a user or a pair belongs to the first level that has a quota with these labels."""
+    found = find_quota(STORED, user, client_id)
+    assert (None if found is None else found.text) == expected
+
+
+def test_a_time_is_seen_as_far_as_the_broker_that_was_seen_least() -> None:
+    """A registered broker that was never scraped means that nothing is seen of the whole."""
+    at = datetime(2026, 11, 26, tzinfo=UTC)
+
+    def seen(coverage: dict[str, float], brokers: int | None) -> float:
+        return UseOverview("c", at, at, 60, coverage, brokers, 1, at, [], {}, ()).seen
+
+    assert seen({"a": 1, "b": 0.5}, 2) == 0.5
+    assert seen({"a": 1, "b": 0.5}, None) == 0.5
+    assert seen({"a": 1}, 2) == 0
+    assert seen({}, None) == 0
+
+
+def test_the_busiest_client_of_a_quota_is_the_first() -> None:
+    """A quota without use has no busiest client."""
+    share = SeriesShare("a", None, "b", 1, 2, 3, 0.5, 4, 0, throttled=False)
+    quota = QuotaUse(STORED[0], "producer_byte_rate", 4, None, Verdict.USED, None, (share,))
+    assert (quota.busiest, quota._replace(series=()).busiest) == (share, None)

@@ -1,0 +1,155 @@
+"""The quotas that a cluster stored in the past, as far as runs have seen them.
+
+Each run reads all quotas of a cluster, and the history has what a later look found after its
+writes. Between two looks that saw the same value, that value was in force; between two that saw
+different ones, nobody knows since when.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.tables import ACTUAL, DESIRED
+from quota_ops.sql.history import read_events
+from quota_ops.store.parquet import to_values
+from quota_ops.store.run_files import DESCRIBED, FACTS
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_names import latest_first
+from quota_ops.store.run_store import RunStore
+
+_OVERLAP = timedelta(days=1)
+"""How far before the time the history is read: a run may end on the day after it began."""
+
+Limits = Mapping[Entity, float]
+"""The stored values of one quota key."""
+
+
+class Period(NamedTuple):
+    """A time in which the limits of a key did not change; None if they are not known."""
+
+    start: datetime
+    end: datetime
+    limits: Limits | None
+
+
+class Look(NamedTuple):
+    """What a cluster stored at a time: values by key and entity."""
+
+    at: datetime
+    stored: Mapping[str, Limits]
+
+
+class PastQuotas(NamedTuple):
+    """Looks at a cluster in the order of time, who owns its quotas, and what cannot be read."""
+
+    looks: Sequence[Look]
+    owners: Mapping[tuple[Entity, str], str | None]
+    facts: ClusterFacts | None
+    """What the brokers reported about themselves in the last look."""
+    troubles: tuple[str, ...]
+
+    def periods(self, key: str, start: datetime, end: datetime) -> list[Period]:
+        """Return the periods of a key in a time, without gaps.
+
+        After the last look its values count: a change since then is not known yet.
+        """
+        looks = [(max(start, look.at), look.stored.get(key, {})) for look in self.looks]
+        looks = [(at, limits) for at, limits in looks if at < end]
+        if not looks:
+            return [Period(start, end, None)]
+        found = [Period(start, looks[0][0], None)]
+        for (at, limits), (until, later) in pairwise(looks):
+            found.append(Period(at, until, limits if limits == later else None))
+        found.append(Period(looks[-1][0], end, looks[-1][1]))
+        merged: list[Period] = []
+        for period in found:
+            if merged and merged[-1].limits == period.limits:
+                merged[-1] = merged[-1]._replace(end=period.end)
+            elif period.start < period.end:
+                merged.append(period)
+        return merged
+
+
+def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: datetime) -> PastQuotas:
+    """Return what runs saw of a cluster since the last look before `start`.
+
+    Raises InvalidInput if the run store cannot be listed.
+    """
+    looks: list[Look] = []
+    troubles: list[str] = []
+    owners: dict[tuple[Entity, str], str | None] = {}
+    facts: ClusterFacts | None = None
+    try:
+        runs = list(latest_first(store, store.runs(cluster)))
+    except InvalidInput:  # the cluster has no run yet
+        runs = []
+    for place in runs:
+        run = RunFolder(place)
+        try:
+            look = _look_at(run, cluster_id)
+        except InvalidInput as error:
+            troubles.append(error.message)
+            continue
+        if look is None:
+            continue
+        if not looks:
+            owners, facts = _read_owners(run), run.find(FACTS)
+        looks.append(look)
+        if look.at <= start:
+            break
+    looks.reverse()
+    since = f"{start - _OVERLAP:%Y-%m-%d}"
+    events = read_events(store, cluster, since, cluster_id=cluster_id)
+    writes: dict[datetime, dict[tuple[str, str], float | None]] = {}
+    for row in events.rows:
+        if row.entity is not None and row.key is not None and row.found_by is not None:
+            at = datetime.fromisoformat(row.ended)
+            writes.setdefault(at, {})[row.entity, row.key] = row.found
+    for at, values in sorted(writes.items()):
+        _add_write(looks, at, values)
+    return PastQuotas(looks, owners, facts, (*troubles, *events.troubles))
+
+
+def _look_at(run: RunFolder, cluster_id: str) -> Look | None:
+    """Return what a run read of a cluster; None if it read none, or another one."""
+    described = run.find(DESCRIBED) if run.has(ACTUAL.file) else None
+    if described is None or described.snapshot or described.cluster_id != cluster_id:
+        return None
+    rows = run.read_table(ACTUAL)
+    stored: dict[str, dict[Entity, float]] = {}
+    columns = (to_values(rows[name]) for name in ("entity", "key", "value"))
+    for entity, key, value in zip(*columns, strict=True):
+        stored.setdefault(key, {})[Entity.parse(entity)] = value
+    return Look(datetime.fromisoformat(described.at), stored)
+
+
+def _read_owners(run: RunFolder) -> dict[tuple[Entity, str], str | None]:
+    """Return the owners of the quotas that Git declared in a run."""
+    with suppress(InvalidInput):
+        if run.has(DESIRED.file):
+            return {
+                (Entity.parse(row.entity), row.key): row.owner for row in run.read_rows(DESIRED)
+            }
+    return {}
+
+
+def _add_write(
+    looks: list[Look], at: datetime, values: Mapping[tuple[str, str], float | None]
+) -> None:
+    """Add the look at the end of a run that wrote, if there is one before it."""
+    before = [number for number, look in enumerate(looks) if look.at <= at]
+    if not before:
+        return
+    stored = {key: {**limits} for key, limits in looks[before[-1]].stored.items()}
+    for (entity, key), value in values.items():
+        limits = stored.setdefault(key, {})
+        if value is None:
+            limits.pop(Entity.parse(entity), None)
+        else:
+            limits[Entity.parse(entity)] = value
+    looks.insert(before[-1] + 1, Look(at, stored))

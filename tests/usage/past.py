@@ -1,0 +1,66 @@
+"""Runs that saw what a cluster stored in the past."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.entity import Entity
+from quota_ops.model.history import HistoryRow
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.rows import ActualRow, DesiredRow
+from quota_ops.model.run import About, Described
+from quota_ops.model.tables import ACTUAL, DESIRED
+from quota_ops.store import history
+from quota_ops.store.run_files import ABOUT, DESCRIBED, FACTS
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import RunStore
+from tests.usage.scenario import CLUSTER_ID
+from tests.writing import State
+
+
+def leave_look(
+    store: RunStore,
+    at: datetime,
+    state: State,
+    *,
+    owners: Mapping[str, str] = {},
+    brokers: int = 2,
+    callback_class: str | None = None,
+) -> None:
+    """Leave a run that read the quotas of a cluster at a time."""
+    name = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+    run = RunFolder(store.runs_of("orders") / name)
+    run.write(ABOUT, About(name, "orders", iso_utc(at), cluster_id=CLUSTER_ID))
+    run.write(DESCRIBED, Described(iso_utc(at), CLUSTER_ID))
+    rows = [
+        (entity, key, float(value))
+        for entity, limits in state.items()
+        for key, value in limits.items()
+        if value is not None
+    ]
+    run.write_table(
+        ACTUAL, [ActualRow(CLUSTER_ID, *row, in_scope=True, hands_off=None) for row in rows]
+    )
+    facts = [
+        BrokerFacts(number, "kafka:9092", callback_class=callback_class)
+        for number in range(brokers)
+    ]
+    run.write(FACTS, ClusterFacts(tuple(facts), "User:admin"))
+    declared = [row for row in rows if row[0] in owners]
+    run.write_table(
+        DESIRED,
+        [
+            DesiredRow(CLUSTER_ID, entity, key, value, owners[entity], None, "file.yaml", 1)
+            for entity, key, value in declared
+        ],
+    )
+
+
+def leave_write(store: RunStore, at: datetime, entity: str, key: str, found: float | None) -> None:
+    """Leave the end of a run that wrote a quota, and found a value afterwards."""
+    values: dict[str, object] = dict.fromkeys(HistoryRow._fields)
+    run = f"run {iso_utc(at)}"
+    values |= {"cluster": "orders", "cluster_id": CLUSTER_ID, "run": run, "revision": 1}
+    values |= {"started": iso_utc(at), "ended": iso_utc(at), "mode": "apply", "status": "In sync"}
+    quota = {"entity": Entity.parse(entity).text, "key": key, "found": found, "found_by": run}
+    history.append(store, [HistoryRow(**values), HistoryRow(**values | quota)])  # type: ignore[arg-type]

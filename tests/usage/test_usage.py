@@ -1,0 +1,263 @@
+"""The command `usage` on a recorded Prometheus, with runs that saw the limits of that time."""
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import time_machine
+
+from quota_ops.desired.read import read_policy
+from quota_ops.model.entity import Entity
+from quota_ops.model.use import UseOverview, Verdict
+from quota_ops.runs.past_quotas import read_past_quotas
+from quota_ops.runs.usage import read_overview
+from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.usage.source import Time, UsageSource
+from tests.calling import call_cli
+from tests.usage.conftest import read_times
+from tests.usage.past import leave_look, leave_write
+from tests.usage.scenario import CLUSTER_ID, ENCODED, LATER, QUOTAS
+from tests.writing import State
+
+TIMES = read_times()
+PAGE = Path(__file__).parents[2] / "docs/how-to/usage.md"
+OWNERS = {"user=alice": "payments"}
+CLUSTER_YAML = f"""\
+cluster_id: {CLUSTER_ID}
+connection: orders
+usage: {{prometheus: monitoring, match: {{cluster: orders}}, step: 5s}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, prometheus: str) -> Path:
+    """Return a folder with the desired state, the connection and an empty run store."""
+    state = tmp_path / "desired_state/orders"
+    state.mkdir(parents=True)
+    (state / "cluster.yaml").write_text(CLUSTER_YAML)
+    (tmp_path / "monitoring.properties").write_text(f"url={prometheus}\n")
+    return tmp_path
+
+
+@pytest.fixture
+def store(folder: Path) -> RunStore:
+    """Return a run store with looks before the time, and around the change in it."""
+    found = RunStore(open_place(folder / "store"))
+    leave_look(found, TIMES["started"] - timedelta(hours=30), QUOTAS, owners=OWNERS)
+    leave_look(found, TIMES["finer"] - timedelta(seconds=10), QUOTAS, owners=OWNERS)
+    after = TIMES["finer"] + timedelta(seconds=1)
+    leave_look(found, after, {**QUOTAS, **LATER}, owners=OWNERS)
+    return found
+
+
+@pytest.fixture
+def now() -> Iterator[None]:
+    """Stop the clock at the end of the recording."""
+    with time_machine.travel(TIMES["ended"], tick=False):
+        yield
+
+
+def call(folder: Path, *arguments: str) -> tuple[str, str, int]:
+    """Return what the command prints and its exit code."""
+    environment = {**os.environ, "QUOTA_OPS_CONNECTIONS": str(folder)}
+    days = () if "--probe" in arguments else ("--days", "1")
+    options = (*days, "--run-store", str(folder / "store"))
+    ended = call_cli(["usage", "orders", *options, *arguments], environment, folder)
+    return ended.stdout, ended.stderr, ended.returncode
+
+
+@pytest.mark.usefixtures("store", "now")
+def test_the_screen_shows_the_busiest_broker_and_what_was_seen(folder: Path) -> None:
+    """The table has use beside the limit of that time, and says what is not known."""
+    stdout, stderr, code = call(folder)
+    assert (stderr, code) == ("", 0)
+    expected = Path(__file__).parents[1] / "cases/usage/screen.txt"
+    if os.environ.get("RECORD_USAGE"):
+        expected.write_text(stdout, encoding="utf-8")
+    assert stdout == expected.read_text(encoding="utf-8")
+    assert stdout in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("store", "now")
+def test_json_has_every_client_of_a_quota(folder: Path) -> None:
+    """The highest of two brokers counts, not their sum, and each client has its own share."""
+    values = json.loads(call(folder, "--format", "json")[0])
+    quotas = {(json.dumps(quota["entity"]), quota["key"]): quota for quota in values["quotas"]}
+    alice = quotas['{"user": "alice"}', "producer_byte_rate"]
+    (client,) = alice["clients"]
+    assert (alice["owner"], alice["verdict"]) == ("payments", "used")
+    assert 0.95 < client["share"] < 1.2  # the sum over brokers would be 1.9
+    assert client["throttled"] is True
+    default = quotas['{"client-id": null}', "producer_byte_rate"]
+    assert {client["client_id"] for client in default["clients"]} >= {"many", "other", "rare"}
+    encoded = quotas[json.dumps({"user": ENCODED}), "producer_byte_rate"]
+    assert encoded["clients"][0]["user"] == ENCODED
+    assert quotas['{"user": "nobody"}', "producer_byte_rate"]["verdict"] == "no use seen"
+    assert values["seen"] < 0.01
+
+
+@pytest.mark.usefixtures("store", "now")
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--owner", "payments"), ["alice", "alice"]),
+        (("--near", "109"), ["bob", "", "alice"]),
+        (("--unused",), []),
+    ],
+)
+def test_options_select_quotas(
+    folder: Path, arguments: tuple[str, ...], expected: list[str]
+) -> None:
+    """An owner, a share of the limit and disuse select quotas."""
+    values = json.loads(call(folder, *arguments, "--format", "json")[0])
+    assert [quota["entity"].get("user") or "" for quota in values["quotas"]] == expected
+    lines = call(folder, *arguments, "--format", "csv")[0].splitlines()
+    assert len(lines) == 1 + len(expected)
+
+
+def overview(folder: Path, source: UsageSource, store: RunStore, time: Time) -> UseOverview:
+    """Return what was used in a time."""
+    policy = read_policy(folder / "desired_state/orders")
+    return read_overview(source, policy, store, time, lambda _done, _all: None)
+
+
+BEFORE = Time(TIMES["started"] + timedelta(seconds=10), TIMES["down"] - timedelta(seconds=10))
+"""While both brokers were scraped and no limit changed."""
+
+
+def test_unused_needs_proof(folder: Path, source: UsageSource, store: RunStore) -> None:
+    """A quota is unused only if every registered broker was scraped and limits are known."""
+    found = overview(folder, source, store, BEFORE)
+    verdicts = {(str(quota.entity), quota.key): quota.verdict for quota in found.quotas}
+    nobody = ("user=nobody", "producer_byte_rate")
+    assert (found.seen > 0.99, found.limits_known, verdicts[nobody]) == (True, 1, Verdict.UNUSED)
+    frozen = overview(folder, source, store, Time(TIMES["started"], TIMES["ended"]))
+    assert 0.8 < frozen.seen < 0.95
+    verdicts = {(str(quota.entity), quota.key): quota.verdict for quota in frozen.quotas}
+    assert verdicts[nobody] is Verdict.NOT_SEEN
+    leave_look(store, TIMES["ended"], QUOTAS, brokers=3)
+    third = overview(folder, source, store, BEFORE)
+    assert (third.seen, third.brokers) == (0, 3)
+    assert Verdict.UNUSED not in {quota.verdict for quota in third.quotas}
+
+
+def test_a_share_is_of_the_limit_of_that_time(
+    folder: Path, source: UsageSource, store: RunStore
+) -> None:
+    """A limit that was raised later changes no share of the time before."""
+    raised = {**QUOTAS, "user=alice": {"producer_byte_rate": 5_000_000}}
+    leave_look(store, TIMES["ended"], raised)
+    found = overview(folder, source, store, BEFORE)
+    (alice,) = [quota for quota in found.quotas if quota.entity == Entity.of({"user": "alice"})]
+    assert (alice.limit, alice.series[0].limit) == (5_000_000, 500_000)
+    assert alice.series[0].share == pytest.approx(alice.series[0].p95 / 500_000)
+
+
+def test_a_client_counts_for_the_level_of_that_time(
+    folder: Path, source: UsageSource, store: RunStore
+) -> None:
+    """A client moves to another quota when it gets one of another level, and not before."""
+    found = overview(folder, source, store, Time(TIMES["started"], TIMES["ended"]))
+    by_quota = {
+        str(quota.entity): {(share.user, share.client_id) for share in quota.series}
+        for quota in found.quotas
+        if quota.key == "producer_byte_rate"
+    }
+    assert (None, "other") in by_quota["client-id=<default>"]
+    assert by_quota["user=bob"] == {("bob", None)}
+    assert found.limits_known < 1  # between the two looks around the change
+
+
+def test_without_a_run_no_limit_is_known(folder: Path, source: UsageSource) -> None:
+    """Without a run that read the quotas, there is nothing to compare with."""
+    empty = RunStore(open_place(folder / "empty"))
+    found = overview(folder, source, empty, BEFORE)
+    assert (found.quotas, found.limits_known, found.last_look, found.brokers) == ([], 0, None, None)
+
+
+def test_writes_of_runs_are_looks(store: RunStore) -> None:
+    """A value that was found after a write counts from the end of that run on."""
+    read, wrote, later = (TIMES["started"] + timedelta(seconds=each) for each in (59, 60, 70))
+    raised: State = {**QUOTAS, "user=alice": {"producer_byte_rate": 700_000}}
+    leave_look(store, read, QUOTAS)
+    leave_write(store, wrote, "user=alice", "producer_byte_rate", 700_000)
+    leave_look(store, later, raised)
+    leave_write(store, later, "user=alice", "producer_byte_rate", None)
+    past = read_past_quotas(store, "orders", CLUSTER_ID, TIMES["started"])
+    alice = Entity.of({"user": "alice"})
+    periods = past.periods("producer_byte_rate", TIMES["started"], TIMES["down"])
+    found = [
+        (period.start, None if period.limits is None else period.limits.get(alice))
+        for period in periods
+    ]
+    # Another value was read after `later`, and nobody knows since when.
+    assert found == [
+        (TIMES["started"], 500_000),
+        (read, None),
+        (wrote, 700_000),
+        (later, None),
+    ]
+
+
+@pytest.mark.usefixtures("store", "now")
+def test_the_probe_shows_what_is_there(folder: Path) -> None:
+    """The probe shows the preset that fits, the scrapes, and why a key has no series."""
+    stdout, stderr, code = call(folder, "--probe")
+    assert (stderr, code) == ("", 0)
+    assert stdout in PAGE.read_text(encoding="utf-8")
+    assert stdout == (
+        "orders in the Prometheus monitoring\n"
+        "  brokers scraped: 2 of 2 registered\n"
+        "  scraped every 5 s\n"
+        "  presets that fit, by keys: jmx-exporter (3)\n"
+        "\n"
+        "key                       series  brokers\n"
+        "producer_byte_rate        22      2        measured\n"
+        "consumer_byte_rate        2       2        measured\n"
+        "request_percentage        20      2        measured\n"
+        "controller_mutation_rate  0       0        no quota of this key is stored, so brokers "
+        "measure nothing\n"
+    )
+
+
+@pytest.mark.usefixtures("store", "now")
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (
+            "{cluster: orders}",
+            "{cluster: order}",
+            "wrong matchers: 22 series have other labels",
+        ),
+        ("step: 5s", "preset: confluent", "set preset: jmx-exporter"),
+        ("step: 5s", "step: 60s", None),
+    ],
+)
+def test_the_probe_shows_why_nothing_is_there(
+    folder: Path, before: str, after: str, expected: str | None
+) -> None:
+    """Wrong matchers and another preset are named, and nothing measured is exit code 6."""
+    file = folder / "desired_state/orders/cluster.yaml"
+    file.write_text(CLUSTER_YAML.replace(before, after))
+    stdout, stderr, code = call(folder, "--probe")
+    if expected is None:
+        assert "scraped every 5 s, but step is 60 s: set step: 5s" in stdout
+        return
+    assert expected in stdout
+    assert code == 6
+    assert stderr == (
+        "the use of orders is unknown: Prometheus has no series of its clients\n"
+        "  The table shows why for each key.\n"
+    )
+
+
+def test_a_cluster_without_usage_is_explained(folder: Path) -> None:
+    """Without `usage` in cluster.yaml, the error names the field."""
+    file = folder / "desired_state/orders/cluster.yaml"
+    file.write_text(f"cluster_id: {CLUSTER_ID}\nconnection: orders\n")
+    stdout, stderr, code = call(folder)
+    assert (stdout, code) == ("", 2)
+    assert stderr.startswith("cluster.yaml of orders has no usage: where use is measured")
