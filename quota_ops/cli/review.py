@@ -304,5 +304,6 @@ def _review_one(branch: "Branch", shared: ReviewOptions, found: "ClusterReview")
             store=shared.store,
             connect=connect,
             file_cache=shared.file_cache,
+            skip_invalid=False,
         )
         return review_cluster(run, found, files_only=shared.files_only)

@@ -31,6 +31,7 @@ from quota_ops.report.row_status import (
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.sentences import (
     NO_LEDGER,
+    approval_words,
     guards_words,
     holds_words,
     is_accepted,
@@ -209,10 +210,12 @@ def apply_screen(report: Report, *, most: int) -> Screen:
     """Return the number of keys with each outcome, and at most `most` unconfirmed rows."""
     keys: Counter[str] = Counter()
     for outcome in report.applied:
-        keys[outcome.status] += len(outcome.keys)
+        when = "" if outcome.earlier is None else " earlier"
+        keys[f"{outcome.status}{when}"] += len(outcome.keys)
     total = ", ".join(f"{number:,} {status.replace('_', ' ')}" for status, number in keys.items())
     rows = [row for row in report_rows(report) if row.status is RowStatus.UNSETTLED]
-    tone = Tone.OK if AS_INTENDED.issuperset(keys) else Tone.REFUSAL
+    is_whole = AS_INTENDED.issuperset(outcome.status for outcome in report.applied)
+    tone = Tone.OK if is_whole else Tone.REFUSAL
     more = [_more(rows, most)] if rows[most:] else []
     return (
         line(f"applied: {total or 'nothing'}", tone),
@@ -293,7 +296,9 @@ def finished_line(report: Report, place: str) -> Line:
     if unknown:
         parts.append(f"unknown: {_keys(unknown)}")
     if before:
-        parts.append(f"written earlier: {_keys(before)}")
+        approval = "" if now else approval_words(report)
+        approved = f" ({approval})" if approval else ""
+        parts.append(f"written earlier: {_keys(before)}{approved}")
     if found := [outcome for outcome in report.applied if outcome.status is Status.ALREADY]:
         parts.append(f"already stored: {_keys(found)}")
     if report.brokers:

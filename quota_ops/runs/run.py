@@ -61,6 +61,8 @@ class Run:
     """Whether check fails when the commit cannot be read from Git, because this run may write."""
     file_cache: FileCache | None = None
     """The cache of checked files, which are not parsed again; None to parse all files."""
+    skip_invalid: bool = True
+    """Whether check leaves out invalid quotas files; a review shows them to their author."""
     actual: Path | None = None
     """A snapshot to describe in place of the cluster, which is never validated or written."""
 
@@ -108,7 +110,7 @@ def _check(run: Run) -> None:
         bundle=run.bundle,
         must_know_commit=run.must_know_commit,
         file_cache=run.file_cache,
-        skip_invalid=True,
+        skip_invalid=run.skip_invalid,
     )
     if run.must_know_commit:
         since = read_last_commit(run.ledger)

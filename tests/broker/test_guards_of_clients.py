@@ -1,5 +1,6 @@
 """Guards compare the limits of clients, whichever row changes, and what a blocked plan writes."""
 
+import getpass
 import json
 from html import unescape
 
@@ -130,6 +131,11 @@ def test_repairs_of_a_blocked_plan_are_written(lab: Lab) -> None:
     after: State = {**BEFORE, NEW: {P: UNLIMITED}, "user=calm": {P: 9.0 * MIB}}
     assert lab.stored() == after
     assert lab.known() == after
+    late = lab.call(*approve[:-1], "late", "--by", "carl")
+    assert "applied: 4 accepted earlier\n" in late.stdout
+    assert (
+        f"written earlier: 4 keys on 4 entities ({getpass.getuser()} approved plan" in late.stdout
+    )
 
 
 def test_an_alter_that_restores_what_was_verified_is_no_raise(lab: Lab) -> None:

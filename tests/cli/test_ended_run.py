@@ -112,6 +112,7 @@ def test_what_was_written_before_is_not_claimed_again(
         ended = lab.call(*again)
 
         assert (ended.returncode, ended.stderr) == (0, "")
+        assert "applied: 2 accepted earlier\n" in ended.stdout
         assert masked(ended.stdout, lab).endswith(
             "no changes written in TIME; written earlier: 2 keys on 2 entities; "
             f"{read_back}report: ROOT/store/runs/demo/RUN/report.html\n"
