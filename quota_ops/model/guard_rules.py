@@ -288,11 +288,11 @@ def _limits(
     A row that is new or removed changes the limits of clients to which another quota applies before
     or after it, as `risks` show.
     """
-    changes = [row for row in writes if not row.restores]
+    changes = [(row, risks.get(row.id)) for row in writes if not row.restores]
     strict = thresholds.strict.guards
     for guard in guards:
         is_found = _ON_LIMITS[guard]
-        if rows := [row for row in changes if is_found(row, risks.get(row.id), strict)]:
+        if rows := [row for row, risk in changes if is_found(row, risk, strict)]:
             words = "; ".join(_limit_words(guard, rows, thresholds, risks))
             yield make_finding(guard, words, rows)
 

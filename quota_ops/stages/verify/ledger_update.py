@@ -100,20 +100,22 @@ def update_ledger(
 def _verified_rows(
     run: AppliedRun, verified: Targets, new: Keys, foreign: Keys
 ) -> Iterator[LedgerRow]:
+    now = iso_utc()
     for row in run.differences:
-        if row.id in new:
-            desired = run.desired.get(row.id)
-            value = None if row.id in foreign else verified[row.id]
+        if (key := row.id) in new:
+            desired = run.desired.get(key)
+            value = None if key in foreign else verified[key]
             owner, file = (desired.owner, desired.file) if desired else (None, None)
-            yield _ledger_row(run, row, value, ledger_edits.VERIFIED, owner=owner, file=file)
+            yield _ledger_row(run, row, value, ledger_edits.VERIFIED, now, owner=owner, file=file)
 
 
 def _cleared_rows(run: AppliedRun, new: Keys) -> Iterator[LedgerRow]:
     """Yield the rows that this run cleared, without those that it only removed from the ledger."""
+    now = iso_utc()
     for row in run.differences:
         if row.action is Action.CLEAR and row.id in new:
             yield _ledger_row(
-                run, row, row.before, ledger_edits.CLEARED, owner=row.owner, file=row.file
+                run, row, row.before, ledger_edits.CLEARED, now, owner=row.owner, file=row.file
             )
 
 
@@ -122,6 +124,7 @@ def _ledger_row(
     row: Difference,
     value: float | None,
     state: str,
+    now: str,
     *,
     owner: str | None,
     file: str | None,
@@ -136,7 +139,7 @@ def _ledger_row(
         file,
         run.about.commit,
         run.about.run,
-        iso_utc(),
+        now,
         run.about.sequence,
         row.returns_to,
         row.brokers,
