@@ -24,9 +24,12 @@ def digest_day(rates: pa.Table, scrapes: pa.Table, day: str, step: int) -> pa.Ta
     `broker`, `up`. `step` is how many seconds pass between two scrapes at most.
     """
     views = {"rates": _rename(rates), "scrapes": scrapes}
-    rows = _run(DIGEST, text.digest_text(day, step), views)
-    order = ("key", "broker", "user_name", "client_id", "bucket")
-    return rows.sort_by([(name, "ascending") for name in order])
+    return _sort(_run(DIGEST, text.digest_text(day, step), views))
+
+
+def join_parts(digests: pa.Table) -> pa.Table:
+    """Return DIGEST of a day, sorted, from digests of parts of its rates, each with all scrapes."""
+    return _sort(_run(DIGEST, text.parts_text(), {"digests": digests}))
 
 
 def merge_digests(digests: pa.Table) -> pa.Table:
@@ -41,6 +44,11 @@ def find_delays(rates: pa.Table, scrapes: pa.Table, shares: pa.Table, step: int)
     """
     views = {"rates": _rename(rates), "scrapes": scrapes, "shares": shares}
     return _run(DELAYS, text.delays_text(step), views)
+
+
+def _sort(digest: pa.Table) -> pa.Table:
+    order = ("key", "broker", "user_name", "client_id", "bucket")
+    return digest.sort_by([(name, "ascending") for name in order])
 
 
 def _rename(rates: pa.Table) -> pa.Table:

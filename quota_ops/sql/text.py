@@ -111,6 +111,11 @@ def digest_text(day: str, step: int) -> str:
     return _read("usage_digest.sql").format(day=day, step=step, base=BASE)
 
 
+def parts_text() -> str:
+    """Return usage_parts.sql: from the digests of parts of a day to DIGEST."""
+    return _read("usage_parts.sql")
+
+
 def merged_text() -> str:
     """Return usage_merged.sql: from digests to USE."""
     return _read("usage_merged.sql").format(base=BASE)

@@ -92,14 +92,20 @@ def read_rows(table: Table[Row], arrow: pa.Table) -> Iterator[Row]:
     return map(table.row._make, to_rows(arrow))
 
 
-def to_bytes(table: Table[Any], arrow: pa.Table, notes: Mapping[str, str] | None = None) -> bytes:
+def to_bytes(
+    table: Table[Any],
+    arrow: pa.Table,
+    notes: Mapping[str, str] | None = None,
+    *,
+    compression: str = "snappy",
+) -> bytes:
     """Return a table as the bytes of a Parquet file, with notes in its key-value metadata.
 
     Raises InvalidInput if its columns are not the model's.
     """
     sink, rows = io.BytesIO(), conform(table, arrow)
     # A stored schema would have the type REPEATED, which earlier versions of quota-ops cannot read.
-    with pq.ParquetWriter(sink, rows.schema, store_schema=False) as writer:
+    with pq.ParquetWriter(sink, rows.schema, store_schema=False, compression=compression) as writer:
         writer.write_table(rows)
         writer.add_key_value_metadata(stamp(notes or {}))
     return sink.getvalue()

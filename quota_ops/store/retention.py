@@ -18,7 +18,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import STAGES, StageStatus
 from quota_ops.model.run import Pruned
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.store import claims, holds, ledger
+from quota_ops.store import claims, digests, holds, ledger
 from quota_ops.store.ledger_end import KIND
 from quota_ops.store.numbered_files import is_file_name
 from quota_ops.store.place import Place
@@ -48,10 +48,10 @@ class Expired:
     """A run, an overview or a file that need not be kept, and the files that prune removes."""
 
     what: str
-    """`run`, `overview`, `ledger`, `claim` or `hold`."""
+    """`run`, `overview`, `ledger`, `claim`, `hold` or `digest`."""
     cluster: str
     place: Place
-    """A folder, or for `ledger`, `claim` and `hold` the file, or the last one."""
+    """A folder, or for all but `run` and `overview` the file, or the last one."""
     size: int
     """The bytes of `files`."""
     files: tuple[Place, ...]
@@ -108,6 +108,7 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
         *_expired_ledger_files(store),
         *_expired_claims(store),
         *_expired_holds(store, before),
+        *_expired_digests(store, before),
     )
 
 
@@ -217,6 +218,13 @@ def _expired_holds(store: RunStore, before: datetime) -> Iterator[Expired]:
         for files in holds.list_ended(folder, before):
             size = sum(sizes.get(file.name, 0) for file in files)
             yield Expired("hold", folder.name, files[-1], size, files)
+
+
+def _expired_digests(store: RunStore, before: datetime) -> Iterator[Expired]:
+    for folder in (store.root / "digests").folders():
+        sizes = {leaf.path: leaf.size for leaf in folder.walk()}
+        for file in digests.list_expired(folder, before.date()):
+            yield Expired("digest", folder.name, file, sizes.get(file.name, 0), (file,))
 
 
 def _expired_numbers(what: str, folder: Place, kind: str) -> Iterator[Expired]:
