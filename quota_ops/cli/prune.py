@@ -25,12 +25,12 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
 
     Reads and writes only the run store. If the newest run began before now, the time counts
     back from its start, or from the run before the newest three if those began longer than TIME
-    after it; so a clock that is ahead removes no more. Holds that ended before that, and digests
-    of earlier use, are removed too. Always keeps approvals, other holds, the last verified run of
-    each cluster, runs whose writes are not yet verified, the newest 100 files and claims of each
-    ledger, and files that no run recorded. A pruned run that failed, did not end, was decided on
-    or wrote stays in `runs` with how it ended; its report and its tables are gone, and it cannot
-    be rolled back. A run that only compared or planned is removed entirely.
+    after it; so a clock that is ahead removes no more. Holds that ended before that, and the
+    recorded use of earlier days, are removed too. Always keeps approvals, other holds, the last
+    verified run of each cluster, runs whose writes are not yet verified, the newest 100 files and
+    claims of each ledger, and files that no run recorded. A pruned run that failed, did not end,
+    was decided on or wrote stays in `runs` with how it ended; its report and its tables are gone,
+    and it cannot be rolled back. A run that only compared or planned is removed entirely.
     """
     import json
     from datetime import UTC, datetime, timedelta

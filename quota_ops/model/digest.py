@@ -86,3 +86,17 @@ class DelayRow(NamedTuple):
 
 DELAYS = derive_table("delays", DelayRow)
 """The delays that limits would have caused, a row for each limit and broker."""
+
+
+class DigestedDay(NamedTuple):
+    """A day and its digest, or why it has none.
+
+    `series` are the clients that the brokers counted. `share` is the part of the day, from 0 to 1,
+    in which the brokers were seen.
+    """
+
+    day: str
+    series: int = 0
+    brokers: int = 0
+    share: float = 0.0
+    why: str | None = None

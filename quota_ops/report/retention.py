@@ -16,7 +16,7 @@ _NOUNS = {
     "ledger": "ledger file",
     "claim": "claim of a run",
     "hold": "hold that has ended",
-    "digest": "digest of a day of use",
+    "digest": "recorded day of use",
 }
 
 

@@ -1,12 +1,11 @@
 """Read the use of past days from Prometheus into digests, for the days that have none."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 import pyarrow as pa
 
-from quota_ops.model.digest import DIGEST
+from quota_ops.model.digest import DIGEST, DigestedDay
 from quota_ops.model.usage import USED_KEYS
 from quota_ops.store import parquet
 from quota_ops.store.digests import write_digest
@@ -18,33 +17,17 @@ _MOST_ROWS = 1_000_000
 """Rows of the digests of parts that are kept before they are joined: 100 MB."""
 
 
-class DigestedDay(NamedTuple):
-    """A day, the size of its digest, and how long its brokers were seen; or why it has none."""
-
-    day: str
-    series: int = 0
-    brokers: int = 0
-    share: float = 0.0
-    why: str | None = None
-
-
 def digest_days(
     store: RunStore,
     cluster_id: str,
     source: UsageSource,
     days: Sequence[str],
-    show: Callable[[DigestedDay], None] = lambda _day: None,
 ) -> list[DigestedDay]:
     """Write the digest of each day; a day that cannot be read gets none, and may be read later.
 
-    Raises UseUnknown for the first day that Prometheus does not respond to: the others wait, too.
+    Raises UseUnknown if Prometheus does not respond. Days that were written before stay.
     """
-    found = []
-    for day in days:
-        digested = _digest_day(store, cluster_id, source, day)
-        show(digested)
-        found.append(digested)
-    return found
+    return [_digest_day(store, cluster_id, source, day) for day in days]
 
 
 def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str) -> DigestedDay:

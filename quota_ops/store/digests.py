@@ -1,4 +1,4 @@
-"""Digests of use in the run store: digests/CLUSTER_ID/2026-11-25.parquet, a table a day.
+"""Digests of use in the run store: use/CLUSTER_ID/2026-11-25.parquet, a table a day.
 
 A day without a file was not read. It is unknown, and never counts as a day without use.
 """

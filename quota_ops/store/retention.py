@@ -221,7 +221,7 @@ def _expired_holds(store: RunStore, before: datetime) -> Iterator[Expired]:
 
 
 def _expired_digests(store: RunStore, before: datetime) -> Iterator[Expired]:
-    for folder in (store.root / "digests").folders():
+    for folder in (store.root / "use").folders():
         sizes = {leaf.path: leaf.size for leaf in folder.walk()}
         for file in digests.list_expired(folder, before.date()):
             yield Expired("digest", folder.name, file, sizes.get(file.name, 0), (file,))

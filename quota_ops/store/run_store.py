@@ -10,7 +10,7 @@ ROOT/claims/CLUSTER_ID/     which runs have begun to apply, one file each, by nu
 ROOT/at_work/CLUSTER/RUN    the mark of a run that writes, or died while writing
 ROOT/approvals/CLUSTER_ID/  the decisions about plans, one file each, by digest
 ROOT/holds/CLUSTER_ID/      the holds and releases, as numbered files
-ROOT/digests/CLUSTER_ID/    the use of its clients, a file for each day
+ROOT/use/CLUSTER_ID/        the use of its clients, a file for each day
 ROOT/history/               what each run found and did, by day
 ROOT/sequence/              the number of each run, in the order in which they began
 """
@@ -33,7 +33,7 @@ from quota_ops.store.place import Place
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
 _FOLDERS = frozenset(
-    {"runs", "ledger", "approvals", "holds", "claims", "at_work", "history", "fleet", "digests"}
+    {"runs", "ledger", "approvals", "holds", "claims", "at_work", "history", "fleet", "use"}
 )
 """The folders of a run store in whose folders a person may look."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
@@ -148,8 +148,8 @@ class RunStore:
         return self.root / "approvals" / safe_name(cluster_id)
 
     def digests(self, cluster_id: str) -> Place:
-        """Return the folder of the digests of use of a cluster."""
-        return self.root / "digests" / safe_name(cluster_id)
+        """Return the folder of the recorded days of use of a cluster."""
+        return self.root / "use" / safe_name(cluster_id)
 
     def holds(self, cluster_id: str) -> Place:
         """Return the folder of a cluster's holds."""

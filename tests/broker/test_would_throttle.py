@@ -1,52 +1,17 @@
 """A plan beside the use that a Prometheus recorded: what people read, and what a guard blocks."""
 
-import json
 import re
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tests.lab import Lab
-from tests.usage.recording import Answer, Question, serve
+from tests.usage.busy_hour import BusyHour
+from tests.usage.recording import serve
 
 KEY = "producer_byte_rate"
-DAY = 24 * 60 * 60
 USAGE = {"prometheus": "monitoring", "match": {"cluster": "demo"}}
+SIX_HOURS = 6 * 60 * 60
 GUARDS = {"would_throttle": 60}
-
-
-class Recorded:
-    """What a Prometheus answers that scraped one broker each minute.
-
-    The user etl produces 900 kB/s from six hours before `now` on for an hour, each day, and
-    100 kB/s at all other times.
-    """
-
-    def __init__(self, now: float) -> None:
-        self._busy_from = now - 6 * 60 * 60
-
-    def respond(self, asked: Question, _headers: Mapping[str, str]) -> Answer:
-        """Respond to the queries of quota-ops."""
-        at = float(asked.time)
-        if asked.query.startswith("count"):
-            return self._answer([{"metric": {"instance": "kafka-1:9404"}, "value": [at, "1"]}])
-        seconds = int(re.findall(r"\[(\d+)ms\]", asked.query)[-1]) / 1000
-        times = [second for second in range(int(at - seconds), int(at) + 1) if second % 60 == 0]
-        if asked.query.startswith("up"):
-            values = [[second, "1"] for second in times]
-            return self._answer([{"metric": {"instance": "kafka-1:9404"}, "values": values}])
-        if 'resource="Produce"' not in asked.query:
-            return self._answer([])
-        values = [[second, "900000" if self._is_busy(second) else "100000"] for second in times]
-        names = {"user": "etl", "instance": "kafka-1:9404"}
-        return self._answer([{"metric": names, "values": values}])
-
-    def _is_busy(self, second: float) -> bool:
-        return (second - self._busy_from) % DAY < 60 * 60
-
-    def _answer(self, result: list[Any]) -> Answer:
-        return Answer(200, json.dumps({"status": "success", "data": {"result": result}}))
 
 
 def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
@@ -60,7 +25,7 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
     raised = lab.call("reconcile", "demo", environment=environment)
     lab.desire({"user=etl": {KEY: 500_000}}, **settings)
 
-    with serve(Recorded(time.time()).respond) as url:
+    with serve(BusyHour(time.time() - SIX_HOURS).respond) as url:
         connection.write_text(f"url={url}\n")
         blocked = lab.call("plan", "demo", environment=environment)
     unknown = lab.call("plan", "demo", environment=environment)

@@ -1,0 +1,87 @@
+"""The command `record`: keep what clients used on past days."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+MOST_DAYS = 366
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops record demo                      the last 30 days, as far as they are missing
+  quota-ops record demo --day 2026-11-25     one day, again"""
+)
+@options.cluster_argument
+@click.option(
+    "--days",
+    type=click.IntRange(1, MOST_DAYS),
+    default=30,
+    show_default=True,
+    help="How many days to look back for days that are missing.",
+)
+@click.option(
+    "--day",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Only this day, in UTC, in place of what is stored of it.",
+)
+@options.desired_state
+@options.run_store
+@options.output_format
+def record(
+    *,
+    cluster: str,
+    days: int,
+    day: "datetime | None",
+    desired_state: Path,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """Store what clients used on past days in the run store.
+
+    Reads the Prometheus that `usage` of cluster.yaml names, and keeps a table of each day that has
+    none: for how long each client used how much, on each broker. Run it daily, because most servers
+    forget samples after some weeks. A day that cannot be read stays missing, which is not a day
+    without use, and the next run tries it again. Days are in UTC, and the current day is left out.
+    """
+    import json
+    from datetime import UTC, datetime
+
+    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.model.errors import InvalidInput
+    from quota_ops.report.digests import digests_screen
+    from quota_ops.runs.digests import digest_days
+    from quota_ops.store.digests import find_missing, list_past_days
+    from quota_ops.store.run_store import find_run_store
+    from quota_ops.usage.connection import find_prometheus
+    from quota_ops.usage.source import UsageSource
+
+    policy, store = read_policy(find_cluster(cluster, desired_state)), find_run_store(run_store)
+    past = list_past_days(datetime.now(UTC), MOST_DAYS)
+    if day and f"{day:%Y-%m-%d}" not in past:
+        raise InvalidInput(
+            f"--day {day:%Y-%m-%d} is not one of the last {MOST_DAYS} complete days",
+            f"The newest complete day is {past[-1]} (UTC).",
+        )
+    wanted = [f"{day:%Y-%m-%d}"] if day else find_missing(store, policy.cluster_id, past[-days:])
+    if policy.usage is None:
+        raise InvalidInput(
+            f"cluster.yaml of {cluster} has no usage: where use is measured is not known",
+            "Add usage: {prometheus: NAME, match: {LABEL: VALUE}}.",
+        )
+    source = UsageSource.of(policy.usage, find_prometheus(policy.usage.prometheus))
+    store.prepare()
+    found = digest_days(store, policy.cluster_id, source, wanted)
+    if output == TEXT:
+        show_screen(digests_screen(policy.cluster, found))
+    else:
+        values = {"cluster": policy.cluster, "days": [each._asdict() for each in found]}
+        click.echo(json.dumps(values, ensure_ascii=False, indent=1))

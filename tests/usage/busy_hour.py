@@ -1,0 +1,46 @@
+"""A Prometheus whose answers are computed: one broker, and a user with a busy hour each day."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tests.usage.recording import Answer, Question
+
+DAY = 24 * 60 * 60
+
+
+class BusyHour:
+    """What a Prometheus answers that scraped one broker each minute.
+
+    The user etl produces 900 kB/s for an hour of each day, which begins at the time of day of
+    `busy_from`, and 100 kB/s at all other times. Samples before `since` are gone.
+    """
+
+    def __init__(self, busy_from: float, since: float = 0.0) -> None:
+        self._busy_from = busy_from
+        self._since = since
+
+    def respond(self, asked: Question, _headers: Mapping[str, str]) -> Answer:
+        """Respond to the queries of quota-ops."""
+        at = float(asked.time)
+        if at <= self._since:
+            return self._answer([])
+        if asked.query.startswith("count"):
+            return self._answer([{"metric": {"instance": "kafka-1:9404"}, "value": [at, "1"]}])
+        seconds = int(re.findall(r"\[(\d+)ms\]", asked.query)[-1]) / 1000
+        times = [second for second in range(int(at - seconds), int(at) + 1) if second % 60 == 0]
+        if asked.query.startswith("up"):
+            values = [[second, "1"] for second in times]
+            return self._answer([{"metric": {"instance": "kafka-1:9404"}, "values": values}])
+        if 'resource="Produce"' not in asked.query:
+            return self._answer([])
+        values = [[second, "900000" if self._is_busy(second) else "100000"] for second in times]
+        names = {"user": "etl", "instance": "kafka-1:9404"}
+        return self._answer([{"metric": names, "values": values}])
+
+    def _is_busy(self, second: float) -> bool:
+        return (second - self._busy_from) % DAY < 60 * 60
+
+    def _answer(self, result: list[Any]) -> Answer:
+        return Answer(200, json.dumps({"status": "success", "data": {"result": result}}))

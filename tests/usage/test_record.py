@@ -1,0 +1,75 @@
+"""`record` keeps the use of past days, and never counts a day that it could not read."""
+
+from datetime import UTC, datetime, timedelta
+from math import isclose
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from quota_ops import cli
+from quota_ops.model.digest import USE
+from quota_ops.sql.embedded_usage import merge_digests
+from quota_ops.store import parquet
+from quota_ops.store.digests import list_days, read_digests
+from quota_ops.store.retention import find_expired, remove
+from quota_ops.store.run_store import RunStore, open_place
+from tests.usage.busy_hour import BusyHour
+from tests.usage.recording import serve
+
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+CLUSTER = f"""\
+cluster_id: {CLUSTER_ID}
+connection: demo
+usage: {{prometheus: monitoring, match: {{cluster: demo}}}}
+"""
+
+
+def test_days_are_recorded_once_and_missing_ones_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day without samples stays missing, a recorded one is exact, and prune removes old ones."""
+    folder, store = tmp_path / "state/demo", RunStore(open_place(tmp_path / "store"))
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    if datetime.now(UTC) - today < timedelta(minutes=10):
+        today -= timedelta(days=1)
+    days = [f"{today - timedelta(days=ago):%Y-%m-%d}" for ago in (3, 2, 1)]
+    connection = tmp_path / "monitoring.properties"
+    monkeypatch.setenv("QUOTA_OPS_CONNECTION_MONITORING", str(connection))
+
+    def call(*options: str) -> tuple[int, str]:
+        args = ["record", "demo", "--desired-state", str(folder.parent), *options]
+        ran = CliRunner().invoke(cli.main, [*args, "--run-store", str(store.root)])
+        return ran.exit_code, ran.output
+
+    noon, since = today - timedelta(days=3, hours=-12), today - timedelta(days=2)
+    with serve(BusyHour(noon.timestamp(), since.timestamp()).respond) as url:
+        connection.write_text(f"url={url}\n")
+        first, again = call("--days", "3"), call("--days", "3")
+        one_day = call("--day", days[2])
+    down = call("--days", "3")
+
+    missing = f"{days[0]} is missing: Prometheus has no scrape of this cluster on that day"
+    assert (first[0], first[1].splitlines()) == (
+        0,
+        [
+            "day         clients  brokers  seen",
+            f"{days[1]}  1        1        100 %",
+            f"{days[2]}  1        1        100 %",
+            "",
+            missing,
+            "Stored the use of demo on 2 days.",
+        ],
+    )
+    assert again == (0, f"{missing}\nStored the use of demo on 0 days.\n")
+    assert one_day[0] == 0
+    assert (down[0], "cannot be reached" in down[1]) == (6, True)
+    assert list_days(store, CLUSTER_ID) == days[1:]
+    (use,) = parquet.read_rows(USE, merge_digests(read_digests(store, CLUSTER_ID, days)))
+    assert use[:4] == ("kafka-1:9404", "producer_byte_rate", "etl", None)
+    assert (use.seen, use.active, use.highest) == (2 * 86400, 2 * 86400, 900_000)
+    assert isclose(use.p95, 100_000, rel_tol=0.025)
+    assert remove(find_expired(store, today - timedelta(days=1)), today) == ()
+    assert list_days(store, CLUSTER_ID) == days[2:]
