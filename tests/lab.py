@@ -22,11 +22,10 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.store import ledger
-from quota_ops.store.place import Place
 from quota_ops.store.run_files import PLAN
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import last_number, runs_latest_first
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.run_store import ClusterStore, RunStore, open_place
 from tests.calling import call_cli
 from tests.looking import seen_in_time
 from tests.preloaded import preloaded
@@ -58,9 +57,9 @@ class Lab:
         return RunStore(open_place(self.address or self.root / "store"))
 
     @property
-    def ledger_folder(self) -> Place:
-        """The folder of the cluster's ledger."""
-        return self.store.ledger(self.cluster.cluster_id)
+    def records(self) -> ClusterStore:
+        """Return the ledger, claims, holds and approvals."""
+        return self.store.of_cluster(self.cluster.cluster_id)
 
     @property
     def runs(self) -> list[RunFolder]:
@@ -123,11 +122,11 @@ class Lab:
                     rows[ledger_key(row)] = row
 
         said = read_policy(self.folder) if self.folder.exists() else None
-        ledger.change(self.ledger_folder, edit, policy=said)
+        ledger.change(self.records, edit, policy=said)
 
     def known(self, word: str = ledger_edits.VERIFIED) -> State:
         """Return the ledger's rows of one state: managed values, current intents or clears."""
-        rows = ledger.read(self.ledger_folder).rows
+        rows = ledger.read(self.records).rows
         found: Iterable[LedgerRow] = (row for row in rows if row.state == word)
         if word == ledger_edits.VERIFIED:
             found = (row for row in found if row.value is not None)

@@ -71,10 +71,15 @@ def adopt(
     writes = run.find_writes(who)
     stoppable = record_command_if_stopped(run.folder, Verb.ADOPT, ADOPTED, connection_file)
     opening = open_run_cluster(run.folder, "adopt", session.policy, connection)
-    holds, stopped = holds_now(session.holds), run.standstill
+    holds, stopped = holds_now(session.records.holds), run.standstill
     with stoppable, opening as opened:
         rows = adopt_quotas(
-            run.folder, opened, session.ledger, run.desired, wanted=who, attribution=run.attribution
+            run.folder,
+            opened,
+            session.records,
+            run.desired,
+            wanted=who,
+            attribution=run.attribution,
         )
     screen = adopted_screen(session.heading, rows, stopped, holds)
     fates = (format_adopted(row, stopped, holds) for row in rows)

@@ -142,7 +142,7 @@ def alter(
             opened,
             wanted,
             attribution,
-            ledger_folder=session.ledger,
+            records=session.records,
             policy=session.policy,
             allow=overridden,
             undo=undone,
@@ -215,9 +215,9 @@ def _prepare_hold(
         ends = parse_until(until, datetime.now(UTC).replace(microsecond=0))
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
-    refuse_unless_returns(wanted, desired, ledger.read(session.ledger).rows)
+    refuse_unless_returns(wanted, desired, ledger.read(session.records).rows)
     entities = [alteration.entity for alteration in wanted]
-    return partial(hold_entities, session.holds, entities, ends, attribution)
+    return partial(hold_entities, session.records.holds, entities, ends, attribution)
 
 
 def _read_wanted(
@@ -320,7 +320,7 @@ def _compare_git(session: "Session", desired: "Desired | None") -> "OneOff | Non
         stopped = None if desired is None else find_pause(desired.policy, datetime.now(UTC))
         if desired is None:
             return None
-        known = ledger.read(session.ledger).rows
-        return OneOff(desired, known, holds_now(session.holds), stopped)
+        known = ledger.read(session.records).rows
+        return OneOff(desired, known, holds_now(session.records.holds), stopped)
     except InvalidInput:
         return None

@@ -84,11 +84,11 @@ def hold(
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
     session.store.prepare()
-    lead = measure_lead(add(session.holds, made))
+    lead = measure_lead(add(session.records.holds, made))
     if output == TEXT:
         is_known = session.is_declared(who) or session.is_managed(who) or session.was_stored(who)
         try:
-            lasting = holds_now(session.holds)
+            lasting = holds_now(session.records.holds)
         except InvalidInput as error:
             raise Refused(
                 f"{error.message}. Before that the hold was recorded", error.remedy

@@ -32,7 +32,7 @@ def holds(
 
     session = Session.start(cluster, desired_state, run_store)
     now = datetime.now(UTC).replace(microsecond=0)
-    kept = read(session.holds)
+    kept = read(session.records.holds)
     if not kept:
         warn_empty(session.store)
     listed = kept if everything else select_current_holds(kept, now)

@@ -95,7 +95,7 @@ def _ping_cluster(
 
     policy = read_policy(find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
-    known = read_known_brokers(find_run_store(run_store).ledger(policy.cluster_id))
+    known = read_known_brokers(find_run_store(run_store).of_cluster(policy.cluster_id))
     pinged = ping_cluster(found, policy, known)
     if output == TEXT:
         show_screen(ping_screen(policy.cluster, pinged))

@@ -91,14 +91,14 @@ def release(
     who = session.find_group(group, is_release=True) if is_group else wanted
     if who is None:
         raise InvalidInput("--all needs --from-ledger", "Name the hold as it was made.")
-    made = holds.release(session.holds, who, by=by, reason=reason or "")
+    made = holds.release(session.records.holds, who, by=by, reason=reason or "")
     if output != TEXT:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
         return
     screen = release_screen(
         session.policy,
         made,
-        select_current_holds(holds.read(session.holds), made.at),
+        select_current_holds(holds.read(session.records.holds), made.at),
         is_declared=session.is_declared(made.who),
         is_managed=session.is_managed(made.who),
         standstill=find_pause(session.policy, made.at),
@@ -121,11 +121,11 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
 
     policy, session = run.desired.policy, run.session
     desired_rows = {row.id: row for row in run.desired.rows}
-    kept = holds_now(session.holds)
+    kept = holds_now(session.records.holds)
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     writes = run.find_writes(who)
     with record_command_if_stopped(run.folder, Verb.RELEASE, RELEASED, None):
-        released = release_quotas(run.folder, session.ledger, who, run.attribution)
+        released = release_quotas(run.folder, session.records, who, run.attribution)
     rows = [
         (
             row,

@@ -162,7 +162,7 @@ def _find_absent(
     from quota_ops.store.run_store import find_run_store
 
     policy = read_policy(find_cluster(cluster, desired_state))
-    known = read_known_brokers(find_run_store(run_store).ledger(policy.cluster_id))
+    known = read_known_brokers(find_run_store(run_store).of_cluster(policy.cluster_id))
     image, _ = add_absent_brokers(None, source, policy, known)
     return image
 
@@ -189,7 +189,7 @@ def _describe_sources(
     }
     folder = find_cluster(cluster, desired_state)
     policy, store = read_policy(folder), find_run_store(run_store)
-    known = read_known_brokers(store.ledger(policy.cluster_id))
+    known = read_known_brokers(store.of_cluster(policy.cluster_id))
     placement = partial(read_placement, source, policy, known)
     return describe_sources(folder, policy, store, applied, placement)
 

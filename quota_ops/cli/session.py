@@ -20,10 +20,9 @@ from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.tables import ACTUAL, DIFFERENCES
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store import ledger
-from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_names import find_run, latest_first
-from quota_ops.store.run_store import RunStore, find_run_store
+from quota_ops.store.run_store import ClusterStore, RunStore, find_run_store
 from quota_ops.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -57,14 +56,9 @@ class Session:
         return f"{self.policy.cluster} ({self.policy.cluster_id})"
 
     @property
-    def holds(self) -> Place:
-        """The holds of the cluster."""
-        return self.store.holds(self.policy.cluster_id)
-
-    @property
-    def ledger(self) -> Place:
-        """The ledger of the cluster."""
-        return self.store.ledger(self.policy.cluster_id)
+    def records(self) -> ClusterStore:
+        """The ledger, claims, holds and approvals of the cluster."""
+        return self.store.of_cluster(self.policy.cluster_id)
 
     def find_connection(self) -> Connection:
         """Find the connection to the cluster; InvalidInput if there is none."""
@@ -92,7 +86,7 @@ class Session:
             if folder.has(DIFFERENCES.file):
                 found = {row.entity for row in folder.differences() if row.action in WRITES}
         elif not is_release:
-            in_git, written = read_cluster(self.folder).rows, ledger.read(self.ledger).rows
+            in_git, written = read_cluster(self.folder).rows, ledger.read(self.records).rows
             found = {row.entity for row in in_git if value == getattr(row, kind)}
             found |= {row.entity for row in written if value == getattr(row, kind)}
         if not found and not is_release:
@@ -113,7 +107,7 @@ class Session:
     def is_managed(self, who: EntityFilter | EntityGroup) -> bool:
         """Whether the ledger has an entity that the filter accepts; True if it cannot be read."""
         try:
-            rows = ledger.read(self.ledger).rows
+            rows = ledger.read(self.records).rows
         except InvalidInput:
             return True
         return any(who.accepts(Entity.parse(row.entity)) for row in rows)

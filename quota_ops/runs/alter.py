@@ -42,11 +42,11 @@ from quota_ops.stages.verify import verify_alteration
 from quota_ops.store import ledger
 from quota_ops.store.attempt import Attempt, state_sent
 from quota_ops.store.parquet import from_rows, read_rows
-from quota_ops.store.place import Place
 from quota_ops.store.run_files import ALTER, APPLIED, VALIDATED
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import at_work
 from quota_ops.store.run_state import RunState
+from quota_ops.store.run_store import ClusterStore
 
 
 class Altered(NamedTuple):
@@ -133,7 +133,7 @@ def alter_quotas(
     alterations: Iterable[Alteration],
     attribution: Attribution,
     *,
-    ledger_folder: Place,
+    records: ClusterStore,
     policy: Policy,
     allow: Sequence[str] = (),
     undo: Undo | None = None,
@@ -152,7 +152,7 @@ def alter_quotas(
         *(folder, cluster, alterations, attribution),
         allow=allow,
         policy=policy,
-        ledger_folder=ledger_folder,
+        records=records,
         undo=undo,
     )
     guards = folder.read(ALTER).guards
@@ -166,19 +166,19 @@ def alter_quotas(
                 settle_dead_runs(folder, cluster, find_audit)
             hold()
             outcomes = send_batches(folder, cluster, batches)
-            end_memory(ledger_folder, rows, outcomes)
-            unverified = _read_back(folder, cluster, ledger_folder)
+            end_memory(records, rows, outcomes)
+            unverified = _read_back(folder, cluster, records)
         else:
             with suppress(Refused), folder.stage("apply"):
                 raise refusal
     return Altered(rows, outcomes, guards, refusal, unverified)
 
 
-def _read_back(folder: RunFolder, cluster: Cluster, ledger_folder: Place) -> QuotaOpsError | None:
+def _read_back(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> QuotaOpsError | None:
     """Write verification.json; return why not every broker stores what was written, or None."""
     try:
         with folder.stage("verify"):
-            verify_alteration(folder, cluster, ledger_folder)
+            verify_alteration(folder, cluster, records)
     except QuotaOpsError as error:
         return error
     return None
@@ -195,17 +195,19 @@ def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -
     return None
 
 
-def end_memory(ledger_folder: Place, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]) -> None:
+def end_memory(
+    records: ClusterStore, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]
+) -> None:
     """End the ledger's memory of the values that a person has just set."""
     written = {outcome.entity for outcome in outcomes if outcome.status in DONE | {Status.UNKNOWN}}
     values = {row.id: row.after for row in rows if row.entity in written}
     # The change is written: a damaged ledger stops the next run, not this one.
     with suppress(InvalidInput):
-        known = {ledger_key(row): row for row in ledger.read(ledger_folder).rows}
+        known = {ledger_key(row): row for row in ledger.read(records).rows}
         before = len(known)
         forget_values(known, values)
         if len(known) < before:
-            ledger.change(ledger_folder, partial(forget_values, values=values))
+            ledger.change(records, partial(forget_values, values=values))
 
 
 def record_and_validate(
@@ -216,14 +218,14 @@ def record_and_validate(
     *,
     allow: Sequence[str],
     policy: Policy,
-    ledger_folder: Place,
+    records: ClusterStore,
     undo: Undo | None,
 ) -> tuple[Batches, tuple[Outcome, ...]]:
     """Write alter.json, the effects and validated.json; return the batches and the outcomes."""
     with folder.stage("validate"):
         stored = cluster.describe_values()
         alterations = undo.select(stored) if undo else alterations
-        verified = _read_verified(ledger_folder)
+        verified = _read_verified(records)
         writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
         batches = _number_batches(writes)
         effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
@@ -250,10 +252,10 @@ def record_and_validate(
         return batches, outcomes
 
 
-def _read_verified(ledger_folder: Place) -> Stored:
+def _read_verified(records: ClusterStore) -> Stored:
     """Return the values that runs verified; none if the ledger is damaged, which stops no alter."""
     try:
-        rows = ledger.read(ledger_folder).rows
+        rows = ledger.read(records).rows
     except InvalidInput:
         return {}
     return {

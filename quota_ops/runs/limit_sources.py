@@ -40,7 +40,7 @@ def describe_sources(
     except InvalidInput:
         in_git = dict.fromkeys(stored, "the files in Git are invalid")
     try:
-        known = ledger.read(store.ledger(policy.cluster_id)).rows
+        known = ledger.read(store.of_cluster(policy.cluster_id)).rows
         written = {row.id: row for row in known if row.state == VERIFIED}
     except InvalidInput:
         return {key: f"{words}; the ledger cannot be read" for key, words in in_git.items()}

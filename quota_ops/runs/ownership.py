@@ -17,9 +17,9 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.model.run import LedgerEdit
 from quota_ops.model.text import counted
 from quota_ops.store import ledger
-from quota_ops.store.place import Place
 from quota_ops.store.run_files import ADOPTED, RELEASED
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import ClusterStore
 
 
 class Attribution(NamedTuple):
@@ -33,7 +33,7 @@ class Attribution(NamedTuple):
 def adopt_quotas(
     folder: RunFolder,
     cluster: Cluster,
-    ledger_folder: Place,
+    records: ClusterStore,
     desired: Desired,
     *,
     wanted: EntityFilter | None,
@@ -59,7 +59,7 @@ def adopt_quotas(
         def edit(known: dict[LedgerKey, LedgerRow]) -> None:
             adopted[:] = ledger_edits.adopt(known, adoptable)
 
-        file = ledger.change(ledger_folder, edit)
+        file = ledger.change(records, edit)
         with _state_changed(adopted, "adopted"):
             folder.write(ADOPTED, LedgerEdit(*attribution, file, tuple(adopted)))
         managed = {row.id for row in adoptable} - {row.id for row in adopted}
@@ -67,7 +67,7 @@ def adopt_quotas(
 
 
 def release_quotas(
-    folder: RunFolder, ledger_folder: Place, wanted: EntityFilter | None, attribution: Attribution
+    folder: RunFolder, records: ClusterStore, wanted: EntityFilter | None, attribution: Attribution
 ) -> tuple[LedgerRow, ...]:
     """Remove rows from the ledger, write released.json, and return the removed rows.
 
@@ -88,7 +88,7 @@ def release_quotas(
             del known[ledger_key(row)]
 
     with folder.stage("release"):
-        file = ledger.change(ledger_folder, edit)
+        file = ledger.change(records, edit)
         with _state_changed(released, "released"):
             folder.write(RELEASED, LedgerEdit(*attribution, file, tuple(released)))
         return tuple(released)

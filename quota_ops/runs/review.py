@@ -40,6 +40,7 @@ from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.report import read_run, write_forms
 from quota_ops.store.run_files import DESCRIBED, FACTS, POLICY
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import RunStore
 from quota_ops.store.snapshot import Snapshot
 
 CONNECTIONS = "QUOTA_OPS_REVIEW_CONNECTIONS"
@@ -140,9 +141,9 @@ def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterRev
     rows = base.rows.values() if base else ()
     stored = tuple(StoredQuota(Entity.parse(row.entity), row.key, row.value) for row in rows)
     files = Snapshot("the merge base", stored, SnapshotHeader(policy.cluster_id))
-    nothing = run.folder.place / "no-ledger"
+    nothing = RunStore(run.folder.place / "nothing").of_cluster(policy.cluster_id)
     with run.folder.stage("describe"):
-        describe_cluster(run.folder, files, nothing, nothing)
+        describe_cluster(run.folder, files, nothing)
     notes = (*found.notes, *([FILES_ONLY] if files_only else []))
     return replace(found, notes=notes, compared_with="merge base")
 
@@ -185,7 +186,7 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
     found = replace(found, notes=(*found.notes, *_list_unapplied(known.policy, base)))
     earlier = _add_policies(known, found)
     with suppress(GuardsRefused), folder.stage("plan"):  # the plan lists them
-        plan_changes(folder, run.approvals, earlier=earlier)
+        plan_changes(folder, run.records.approvals, earlier=earlier)
     if queried:
         found = _validate(run, found)
     known_findings = _find_known_findings(folder, found, of_base)

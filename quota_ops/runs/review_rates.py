@@ -36,7 +36,7 @@ def divide_by_cluster(run: Run, found: ClusterReview) -> ClusterReview:
     rates = [row for rows in sides for row in rows if row.needs_brokers]
     if not rates:
         return found
-    known = ledger.last(run.ledger).table
+    known = ledger.last(run.records).table
     topics = list_topics(row.topics for row in rates)
     placement = read_placement(run.connect(), run.folder.policy(), known_brokers(known), topics)
     return _divide_sides(found, placement, read_divisors(known))
@@ -52,7 +52,7 @@ def divide_offline(run: Run, found: ClusterReview) -> ClusterReview:
         return found
     known, before = NO_BROKERS, dict[Key, int]()
     with suppress(InvalidInput):
-        table = ledger.last(run.ledger).table
+        table = ledger.last(run.records).table
         known, before = known_brokers(table), dict(read_divisors(table))
     placement = Placement(known.ids, None)
     rows = _divide_known(declared.values(), placement, before)

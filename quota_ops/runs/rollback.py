@@ -37,7 +37,7 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
     cluster, policy = earlier.about().cluster, earlier.policy()
     if earlier.has(ALTER):
         raise _refuse_alter(store, earlier)
-    found = ledger.read(store.ledger(policy.cluster_id))
+    found = ledger.read(store.of_cluster(policy.cluster_id))
     rollback = _find_changes(earlier, found.rows, by, reason)
     applied = found.policy
     place = store.new_run(cluster)

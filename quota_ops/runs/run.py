@@ -24,11 +24,10 @@ from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.verify.record import mark_superseded
 from quota_ops.store.earlier_attempts import begin
-from quota_ops.store.place import Place
 from quota_ops.store.run_files import ALTER, CHANGES, ROLLBACK
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import at_work
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import ClusterStore, RunStore
 from quota_ops.store.snapshot import Snapshot
 from quota_ops.store.succession import read_last_commit
 
@@ -67,19 +66,9 @@ class Run:
     """A snapshot to describe in place of the cluster, which is never validated or written."""
 
     @property
-    def ledger(self) -> Place:
-        """The folder of the cluster's ledger."""
-        return self.store.ledger(self.folder.policy().cluster_id)
-
-    @property
-    def approvals(self) -> Place:
-        """The folder of the decisions on the cluster's plans."""
-        return self.store.approvals(self.folder.policy().cluster_id)
-
-    @property
-    def holds(self) -> Place:
-        """The folder of the cluster's holds."""
-        return self.store.holds(self.folder.policy().cluster_id)
+    def records(self) -> ClusterStore:
+        """The ledger, claims, holds and approvals of the cluster."""
+        return self.store.of_cluster(self.folder.policy().cluster_id)
 
 
 @contextmanager
@@ -113,7 +102,7 @@ def _check(run: Run) -> None:
         skip_invalid=run.skip_invalid,
     )
     if run.must_know_commit:
-        since = read_last_commit(run.ledger)
+        since = read_last_commit(run.records)
         found = list_changes(run.cluster_folder, run.folder.about().provenance, since, run.bundle)
         run.folder.write(CHANGES, found)
 
@@ -121,14 +110,14 @@ def _check(run: Run) -> None:
 def _describe(run: Run) -> None:
     from quota_ops.stages.describe import describe_cluster  # noqa: PLC0415 - Kafka's clients
 
-    begin(run.folder, run.ledger)
+    begin(run.folder, run.records)
     if run.actual is None:
         source: Cluster | Snapshot = run.connect()
     else:
         cluster_id = run.folder.policy().cluster_id
         source = Snapshot.read(run.actual).require_cluster(cluster_id).require_all()
     files = f"{run.cluster_folder}/"
-    describe_cluster(run.folder, source, run.ledger, run.holds, files=files)
+    describe_cluster(run.folder, source, run.records, files=files)
 
 
 def _diff(run: Run) -> None:
@@ -142,7 +131,7 @@ def _diff(run: Run) -> None:
 
 def _plan(run: Run) -> None:
     try:
-        plan_changes(run.folder, run.approvals, run.allow, run.author)
+        plan_changes(run.folder, run.records.approvals, run.allow, run.author)
     except GuardsRefused:
         if run.request_decision is None or not needs_approval(read_plan(run.folder)):
             raise
@@ -168,9 +157,7 @@ def _apply(run: Run) -> None:
         apply_plan(
             run.folder,
             run.connect(),
-            run.ledger,
-            holds_folder=run.holds,
-            approvals=run.approvals,
+            run.records,
             approved=approved,
             progress=run.progress,
         )
@@ -180,7 +167,9 @@ def is_waiting(run: Run) -> bool:
     """Return whether guards block the plan, it has repairs to write, and nobody can decide now."""
     plan = read_plan(run.folder)
     can_decide = run.request_decision is not None
-    return bool(plan.repairs) and not (can_decide or find_approval(run.folder, run.approvals, plan))
+    return bool(plan.repairs) and not (
+        can_decide or find_approval(run.folder, run.records.approvals, plan)
+    )
 
 
 def _write_repairs(run: Run) -> None:
@@ -191,9 +180,7 @@ def _write_repairs(run: Run) -> None:
     write_repairs(
         run.folder,
         run.connect(),
-        run.ledger,
-        holds_folder=run.holds,
-        approvals=run.approvals,
+        run.records,
         progress=run.progress,
     )
 
@@ -208,11 +195,11 @@ def _find_approved(run: Run) -> str:
     """Return the approved digest; if the plan needs approval, find or request a decision first."""
     made = read_plan(run.folder)
     if needs_approval(made):
-        decision = find_approval(run.folder, run.approvals, made)
+        decision = find_approval(run.folder, run.records.approvals, made)
         decision = decision or (run.request_decision(made) if run.request_decision else None)
         if decision is None:
             raise build_approval_error(run.folder, made)
-        record_decision(run.folder, run.approvals, decision)
+        record_decision(run.folder, run.records.approvals, decision)
     return made.digest if run.approve is None else run.approve
 
 
@@ -221,9 +208,9 @@ def _verify(run: Run) -> None:
 
     with mark_superseded(run.folder):
         if run.folder.has(ALTER):
-            verify_alteration(run.folder, run.connect(), run.ledger)
+            verify_alteration(run.folder, run.connect(), run.records)
             return
-        verify_cluster(run.folder, run.connect(), run.ledger, run.progress)
+        verify_cluster(run.folder, run.connect(), run.records, run.progress)
 
 
 def _report(run: Run) -> None:

@@ -13,7 +13,7 @@ from quota_ops.model.errors import InvalidInput, Refused, describe_damage
 from quota_ops.model.plan import exact
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.numbered_files import file_name, numbers, read_file
-from quota_ops.store.place import Place
+from quota_ops.store.run_store import ClusterStore
 from quota_ops.store.written_by import explain_newer, find_newer, stamp, without_version
 
 KIND = "json"
@@ -34,16 +34,15 @@ def digest_of(values: Iterable[tuple[str, str, float | None]]) -> str:
     return sha256("".join(lines).encode()).hexdigest()
 
 
-def create(ledger_folder: Place, number: int, claim: Claim) -> None:
+def create(records: ClusterStore, number: int, claim: Claim) -> None:
     """Create the claim of the run with this number, unless this run has one.
 
-    `ledger_folder` is that of the cluster's ledger, here and below. Raises InvalidInput as
-    `Place.create`; Refused if another run has claimed the number, so that nothing shows which of
-    the two began later.
+    Raises InvalidInput as `Place.create`; Refused if another run has claimed the number, so that
+    nothing shows which of the two began later.
     """
     content = json.dumps(stamp(to_json(Claim, claim))).encode()
-    place = folder_of(ledger_folder) / file_name(number, KIND)
-    if not place.create(content) and (other := read(ledger_folder, number).run) != claim.run:
+    place = records.claims / file_name(number, KIND)
+    if not place.create(content) and (other := read(records, number).run) != claim.run:
         raise Refused(
             f"run {other} has the same number as this run, {number}: {place}",
             "Nothing was written. Start a new run, and check that no other program changes the "
@@ -51,14 +50,14 @@ def create(ledger_folder: Place, number: int, claim: Claim) -> None:
         )
 
 
-def last_number(ledger_folder: Place) -> int:
+def last_number(records: ClusterStore) -> int:
     """Return the largest number of a run that has begun to apply; 0 if none has."""
-    return max(numbers(folder_of(ledger_folder), KIND), default=0)
+    return max(numbers(records.claims, KIND), default=0)
 
 
-def read(ledger_folder: Place, number: int) -> Claim:
+def read(records: ClusterStore, number: int) -> Claim:
     """Return the claim of the run with this number; InvalidInput if it is damaged."""
-    place = folder_of(ledger_folder) / file_name(number, KIND)
+    place = records.claims / file_name(number, KIND)
     kept: Any = None
     try:
         kept = json.loads(read_file(place))
@@ -70,8 +69,3 @@ def read(ledger_folder: Place, number: int) -> Claim:
             f"{place} is damaged: {describe_damage(error)}",
             "Nothing was written. Move the file elsewhere and plan again.",
         ) from error
-
-
-def folder_of(ledger_folder: Place) -> Place:
-    """Return the folder of a cluster's claims, beside the folder of all ledgers."""
-    return ledger_folder.parent.parent / "claims" / ledger_folder.name

@@ -21,7 +21,7 @@ SETTLED = timedelta(minutes=10)
 
 def folder_of(store: RunStore, cluster_id: str) -> Place:
     """Return the folder of a cluster's digests."""
-    return store.digests(cluster_id)
+    return store.of_cluster(cluster_id).digests
 
 
 def list_days(store: RunStore, cluster_id: str) -> list[str]:

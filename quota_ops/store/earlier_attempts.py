@@ -4,9 +4,9 @@ from itertools import count
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.store.place import Place
 from quota_ops.store.run_files import stays_on_restart
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import ClusterStore
 from quota_ops.store.succession import note_beginning
 
 
@@ -36,10 +36,10 @@ def move_attempt(folder: RunFolder, stage: str) -> None:
         ) from error
 
 
-def begin(folder: RunFolder, ledger_folder: Place) -> None:
+def begin(folder: RunFolder, records: ClusterStore) -> None:
     """Move an earlier attempt from describe on, and record the beginning by `note_beginning`.
 
     Raises InvalidInput as `ledger.last`.
     """
     move_attempt(folder, "describe")
-    note_beginning(folder, ledger_folder)
+    note_beginning(folder, records)

@@ -64,7 +64,7 @@ def list_since(store: RunStore, cluster_ids: Iterable[str], day: str) -> tuple[H
 
     Raises InvalidInput as `read`.
     """
-    holds = (hold for name in sorted(cluster_ids) for hold in read(store.holds(name)))
+    holds = (hold for name in sorted(cluster_ids) for hold in read(store.of_cluster(name).holds))
     return tuple(hold for hold in holds if iso_utc(hold.at)[:10] >= day)
 
 

@@ -37,7 +37,7 @@ from quota_ops.store.numbered_files import (
     refused_create,
 )
 from quota_ops.store.place import Place
-from quota_ops.store.run_store import safe_name
+from quota_ops.store.run_store import ClusterStore, safe_name
 from quota_ops.store.written_by import NewerFile, explain_newer
 
 
@@ -94,19 +94,19 @@ class LedgerFile:
         return self._content.rows
 
 
-def last(folder: Place) -> LedgerFile:
+def last(records: ClusterStore) -> LedgerFile:
     """Return the last file of a cluster's ledger; an empty table if it has no file yet.
 
     Raises InvalidInput if it cannot be read; also if that file does not parse, has a row twice or a
     row in an unknown state: a damaged ledger must not count as empty.
     """
     try:
-        there = file_numbers(folder)
+        there = file_numbers(records)
     except InvalidInput as error:
         raise InvalidInput(f"the ledger cannot be read: {error.message}", error.remedy) from error
     if not there:
         return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
-    place = folder / file_name(there[-1], KIND)
+    place = records.ledger / file_name(there[-1], KIND)
     try:
         content = read_file(place)
     except InvalidInput as error:
@@ -124,9 +124,9 @@ def last(folder: Place) -> LedgerFile:
         raise damaged(why) from error
 
 
-def file_numbers(folder: Place) -> list[int]:
+def file_numbers(records: ClusterStore) -> list[int]:
     """Return the numbers of the files of a ledger, in order; InvalidInput as `numbers`."""
-    return numbers(folder, KIND)
+    return numbers(records.ledger, KIND)
 
 
 def damaged(why: str) -> InvalidInput:
@@ -137,9 +137,9 @@ def damaged(why: str) -> InvalidInput:
     )
 
 
-def read(folder: Place) -> Ledger:
+def read(records: ClusterStore) -> Ledger:
     """Return the ledger of the last file; InvalidInput as `last`."""
-    found = last(folder)
+    found = last(records)
     notes = (known_brokers(found.table), applied_by(found.table))
     return Ledger(found.name, found.rows, *read_applied_notes(found.table), *notes)
 
@@ -189,7 +189,7 @@ def read_applied_notes(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[st
 
 
 def change(
-    folder: Place,
+    records: ClusterStore,
     edit: Edit,
     *,
     policy: Policy | None = None,
@@ -206,7 +206,7 @@ def change(
     name cannot be recorded outside the folder: the next run could not recognize an older copy.
     """
     for _ in range(MOST_ATTEMPTS):
-        before = read(folder)
+        before = read(records)
         rows = {ledger_key(row): row for row in before.rows}
         edit(rows)
         after = before if brokers is None else replace(before, brokers=brokers)
@@ -223,18 +223,18 @@ def change(
         notes = notes_of(after.policy, after.commits, after.brokers, after.applied_by)
         table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
-        if (folder / name).create(content):
+        if (records.ledger / name).create(content):
             clusters = frozenset({row.cluster for row in after.rows})
             _remember(content, _Content(table, clusters, after.rows))
             # After a restored copy, only a whole run makes the ledger complete again.
             is_first_or_of_run = before.file is None or policy is not None
-            if is_first_or_of_run or _is_end(folder, before.file):
-                ledger_end.write(folder, LedgerEnd.of_file(name, content))
+            if is_first_or_of_run or _is_end(records, before.file):
+                ledger_end.write(records, LedgerEnd.of_file(name, content))
             return name
-    raise refused_create(folder / name)
+    raise refused_create(records.ledger / name)
 
 
-def _is_end(folder: Place, file: str | None) -> bool:
+def _is_end(records: ClusterStore, file: str | None) -> bool:
     """Return whether the record outside the folder is of this file, by its name and bytes."""
-    end = ledger_end.read(folder)
-    return end is not None and end.name == file and ledger_end.has_file(folder, end)
+    end = ledger_end.read(records)
+    return end is not None and end.name == file and ledger_end.has_file(records, end)

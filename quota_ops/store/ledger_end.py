@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.numbered_files import is_file_name, read_file
-from quota_ops.store.place import Place
+from quota_ops.store.run_store import ClusterStore
 
 KIND = "parquet"
 """The file type of ledgers."""
@@ -29,14 +29,14 @@ class LedgerEnd(NamedTuple):
         return cls(name, sha256(content).hexdigest())
 
 
-def read(folder: Place) -> LedgerEnd | None:
+def read(records: ClusterStore) -> LedgerEnd | None:
     """Return the ledger file that was written last, even after a restored backup.
 
     After the first run on a restored ledger, the record is of that ledger again. Read it before the
     ledger: it is written after each change, so it is never newer than a complete ledger. None if it
     was never written or does not parse. Raises InvalidInput if it cannot be read.
     """
-    place = _place(folder)
+    place = records.ledger_end
     try:
         text = read_file(place).decode("ascii", "replace").strip()
     except FileNotFoundError:
@@ -50,7 +50,9 @@ def read(folder: Place) -> LedgerEnd | None:
     return LedgerEnd(*found.groups()) if found and is_file_name(found[1], KIND) else None
 
 
-def explain_old_copy(folder: Place, read_file: str | None, end: LedgerEnd | None) -> str | None:
+def explain_old_copy(
+    records: ClusterStore, read_file: str | None, end: LedgerEnd | None
+) -> str | None:
     """Return why the ledger file that was read may be of an older copy; None if it is the newest.
 
     Without a record, any ledger may be an older copy. Raises InvalidInput if the file of the record
@@ -61,23 +63,19 @@ def explain_old_copy(folder: Place, read_file: str | None, end: LedgerEnd | None
         return None if read_file is None else f"a ledger that may be an older copy: {unknown}"
     if (read_file or "") < end.name:
         return f"an older copy of the ledger, whose newest file was {end.name}"
-    if not has_file(folder, end):
+    if not has_file(records, end):
         return f"another copy of the ledger: it lacks the {end.name} that a run wrote last"
     return None
 
 
-def has_file(folder: Place, end: LedgerEnd) -> bool:
+def has_file(records: ClusterStore, end: LedgerEnd) -> bool:
     """Return whether a ledger has exactly this file; InvalidInput if that cannot be read."""
     try:
-        return LedgerEnd.of_file(end.name, read_file(folder / end.name)) == end
+        return LedgerEnd.of_file(end.name, read_file(records.ledger / end.name)) == end
     except OSError:
         return False
 
 
-def write(folder: Place, end: LedgerEnd) -> None:
-    """Record the newest file of the ledger in this folder; InvalidInput if that fails."""
-    _place(folder).replace(" ".join(end).encode(), durable=True)
-
-
-def _place(folder: Place) -> Place:
-    return folder.parent.parent / "ledger_ends" / folder.name
+def write(records: ClusterStore, end: LedgerEnd) -> None:
+    """Record the newest file of the ledger; InvalidInput if that fails."""
+    records.ledger_end.replace(" ".join(end).encode(), durable=True)

@@ -203,13 +203,13 @@ def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
 
 
 def _expired_ledger_files(store: RunStore) -> Iterator[Expired]:
-    for folder in store.ledgers():
-        yield from _expired_numbers("ledger", folder, KIND)
+    for records in store.with_ledgers():
+        yield from _expired_numbers("ledger", records.ledger, KIND)
 
 
 def _expired_claims(store: RunStore) -> Iterator[Expired]:
-    for ledger_folder in store.ledgers():
-        yield from _expired_numbers("claim", claims.folder_of(ledger_folder), claims.KIND)
+    for records in store.with_ledgers():
+        yield from _expired_numbers("claim", records.claims, claims.KIND)
 
 
 def _expired_holds(store: RunStore, before: datetime) -> Iterator[Expired]:
@@ -237,7 +237,7 @@ def _expired_numbers(what: str, folder: Place, kind: str) -> Iterator[Expired]:
 
 def _unsettled_runs(store: RunStore) -> frozenset[str]:
     """Return the names of the runs whose writes are not yet verified."""
-    rows = (row for folder in store.ledgers() for row in ledger.read(folder).rows)
+    rows = (row for records in store.with_ledgers() for row in ledger.read(records).rows)
     return frozenset(row.run for row in rows if row.state != VERIFIED)
 
 

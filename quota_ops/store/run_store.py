@@ -41,6 +41,45 @@ _LONGEST_NAME = 150
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterStore:
+    """What a run store has of one cluster id, besides runs: each folder is named by the id."""
+
+    root: Place
+    name: str
+    """The name of the folders: `safe_name` of the cluster id."""
+
+    @property
+    def ledger(self) -> Place:
+        """The folder of the managed rows."""
+        return self.root / "ledger" / self.name
+
+    @property
+    def ledger_end(self) -> Place:
+        """The file that names the newest file of the ledger, outside its folder."""
+        return self.root / "ledger_ends" / self.name
+
+    @property
+    def claims(self) -> Place:
+        """The folder of the runs that have begun to apply."""
+        return self.root / "claims" / self.name
+
+    @property
+    def approvals(self) -> Place:
+        """The folder of the decisions about plans."""
+        return self.root / "approvals" / self.name
+
+    @property
+    def holds(self) -> Place:
+        """The folder of the holds."""
+        return self.root / "holds" / self.name
+
+    @property
+    def digests(self) -> Place:
+        """The folder of the recorded days of use."""
+        return self.root / "use" / self.name
+
+
+@dataclass(frozen=True, slots=True)
 class RunStore:
     """A place for runs and ledgers."""
 
@@ -135,25 +174,14 @@ class RunStore:
         """Return the folder of a drift run's overview; `run` as in `new_run`."""
         return self.overviews / safe_name(run)
 
-    def ledgers(self) -> tuple[Place, ...]:
-        """Return the folders of all ledgers; InvalidInput if they cannot be listed."""
-        return (self.root / "ledger").folders()
+    def of_cluster(self, cluster_id: str) -> ClusterStore:
+        """Return what the store has of a cluster id."""
+        return ClusterStore(self.root, safe_name(cluster_id))
 
-    def ledger(self, cluster_id: str) -> Place:
-        """Return the folder of a cluster's ledger."""
-        return self.root / "ledger" / safe_name(cluster_id)
-
-    def approvals(self, cluster_id: str) -> Place:
-        """Return the folder of the decisions about a cluster's plans."""
-        return self.root / "approvals" / safe_name(cluster_id)
-
-    def digests(self, cluster_id: str) -> Place:
-        """Return the folder of the recorded days of use of a cluster."""
-        return self.root / "use" / safe_name(cluster_id)
-
-    def holds(self, cluster_id: str) -> Place:
-        """Return the folder of a cluster's holds."""
-        return self.root / "holds" / safe_name(cluster_id)
+    def with_ledgers(self) -> tuple[ClusterStore, ...]:
+        """Return each cluster id that has a ledger; InvalidInput if they cannot be listed."""
+        names = (folder.name for folder in (self.root / "ledger").folders())
+        return tuple(ClusterStore(self.root, name) for name in names)
 
 
 def open_place(address: str | PathLike[str]) -> Place:

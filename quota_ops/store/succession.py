@@ -15,13 +15,13 @@ from quota_ops.store import claims, ledger_end
 from quota_ops.store.claims import Claim
 from quota_ops.store.ledger import Ledger, last, read, read_applied_notes
 from quota_ops.store.parquet import to_rows
-from quota_ops.store.place import Place
 from quota_ops.store.run_files import BEGAN, DESCRIBED, ROLLBACK
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import last_number
+from quota_ops.store.run_store import ClusterStore
 
 
-def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
+def note_beginning(folder: RunFolder, records: ClusterStore) -> None:
     """Write began.json; a run that already began with its commit takes a new number instead.
 
     Raises InvalidInput as `ledger.last`.
@@ -30,15 +30,15 @@ def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
     if folder.has(BEGAN) and _began(folder).commit == commit:
         folder.take_next_number()
     else:
-        folder.write(BEGAN, Beginning(commit, read_last_commit(ledger_folder)))
+        folder.write(BEGAN, Beginning(commit, read_last_commit(records)))
 
 
-def read_last_commit(ledger_folder: Place) -> str | None:
+def read_last_commit(records: ClusterStore) -> str | None:
     """Return the commit that was last applied; None before the first.
 
     Raises InvalidInput as `ledger.last`.
     """
-    _, commits = read_applied_notes(last(ledger_folder).table)
+    _, commits = read_applied_notes(last(records).table)
     return commits[-1] if commits else None
 
 
@@ -50,13 +50,13 @@ def find_overtaking_commit(folder: RunFolder, commits: tuple[str, ...]) -> str |
     return commits[-1]
 
 
-def refuse_if_overtaken(folder: RunFolder, ledger_folder: Place) -> None:
+def refuse_if_overtaken(folder: RunFolder, records: ClusterStore) -> None:
     """Raise Refused if a run's plan may no longer be written: its ledger is lost, or it is late.
 
     Raises InvalidInput as `ledger.read`.
     """
-    known = read(ledger_folder)
-    why = why_lost(folder, known, ledger_folder) or why_overtaken(folder, known, ledger_folder)
+    known = read(records)
+    why = why_lost(folder, known, records) or why_overtaken(folder, known, records)
     if why is not None:
         raise Refused(why, format_new_plan_remedy(folder))
 
@@ -67,7 +67,7 @@ def format_new_plan_remedy(folder: RunFolder) -> str:
     return f"Nothing was written. Make a new plan: quota-ops {again}"
 
 
-def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | None:
+def why_lost(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | None:
     """Return why the ledger is older than it was when a run's plan was made, or later.
 
     A ledger that ends before the file of then, or before the newest file that any run has written,
@@ -76,20 +76,20 @@ def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | No
     described, (_, then) = folder.read(DESCRIBED), read_applied_notes(folder.read_table(LEDGER))
     began = described.ledger
     if (known.file or "") < (began or "") or (then and not known.commits):
-        return f"the ledger that this plan was made from, {began}, is no longer in {ledger_folder}"
-    newest = ledger_end.read(ledger_folder)
-    if described.old_ledger or newest is None or ledger_end.has_file(ledger_folder, newest):
+        return f"the ledger that this plan was made from, {began}, is no longer in {records.ledger}"
+    newest = ledger_end.read(records)
+    if described.old_ledger or newest is None or ledger_end.has_file(records, newest):
         return None
-    return f"{newest.name}, the newest file of the ledger, is no longer in {ledger_folder}"
+    return f"{newest.name}, the newest file of the ledger, is no longer in {records.ledger}"
 
 
-def record_claim(folder: RunFolder, ledger_folder: Place) -> None:
+def record_claim(folder: RunFolder, records: ClusterStore) -> None:
     """Show earlier runs that this one applies, even if it has nothing to change."""
     if number := folder.about().sequence:
-        claims.create(ledger_folder, number, _claim_of(folder))
+        claims.create(records, number, _claim_of(folder))
 
 
-def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | None:
+def why_overtaken(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | None:
     """Return which commit was applied since a run's plan was made, or which later run applies.
 
     Of two runs, the one with the larger number began later. An earlier run never overtakes.
@@ -102,18 +102,18 @@ def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str
             return f"{named(commit)} was applied since this plan was made"
     later = [row for row in known.rows if number and (row.sequence or 0) > number]
     why = _why_contradicted(folder, later) if later else None
-    return why or (_why_claimed(folder, number, ledger_folder) if number else None)
+    return why or (_why_claimed(folder, number, records) if number else None)
 
 
-def _why_claimed(folder: RunFolder, number: int, ledger_folder: Place) -> str | None:
+def _why_claimed(folder: RunFolder, number: int, records: ClusterStore) -> str | None:
     """Return which later run, the last one, has begun to apply another commit or other values.
 
     No run overtakes a rollback: it would confirm the state that the rollback undoes.
     """
-    last_claimed = claims.last_number(ledger_folder)
+    last_claimed = claims.last_number(records)
     if last_claimed <= number or folder.has(ROLLBACK):
         return None
-    theirs, own = claims.read(ledger_folder, last_claimed), _claim_of(folder)
+    theirs, own = claims.read(records, last_claimed), _claim_of(folder)
     if theirs[1:] == own[1:]:
         return None
     of = f" of {named(theirs.commit)}" if theirs.commit else ""

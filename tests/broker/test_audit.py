@@ -177,7 +177,7 @@ def test_an_alter_without_its_audit_topic(lab: Lab) -> None:
 def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
     """A change is recorded even if the output cannot be printed, or a hold is damaged."""
     lab.desire({"user=a": {KEY: 2.0**20}})
-    hold = lab.store.holds(lab.cluster.cluster_id) / "00000001.json"
+    hold = lab.store.of_cluster(lab.cluster.cluster_id).holds / "00000001.json"
     for command, value in (
         (f"alter demo --names user=a --add {KEY}=2", 2.0),
         ("adopt demo --names user=a --by anna --reason INC-7", 2.0),

@@ -36,7 +36,7 @@ def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
 
 def record(lab: Lab) -> list[dict[str, Any]]:
     """Return the files of the record, in order, without the version that wrote them."""
-    folder = lab.store.approvals(lab.cluster.cluster_id)
+    folder = lab.store.of_cluster(lab.cluster.cluster_id).approvals
     files = (json.loads((folder / name).read()) for name in sorted(folder.list()))
     return [without_version(values) for values in files]
 
@@ -139,7 +139,7 @@ def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, cou
     plan = planned.plan()[0]
     decision = to_json(Decision, approves(lab, planned.place.name)(plan))
     at = datetime.now(UTC) - timedelta(days=days)
-    folder = lab.store.approvals(lab.cluster.cluster_id)
+    folder = lab.store.of_cluster(lab.cluster.cluster_id).approvals
     text = json.dumps(decision | {"at": f"{at:%Y-%m-%dT%H:%M:%SZ}"})
     (folder / f"{plan.digest}-0001.json").create(text.encode())
 

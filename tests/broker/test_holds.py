@@ -27,7 +27,7 @@ def hold(lab: Lab, user: str, hours: float = 1) -> Hold:
     now = datetime.now(UTC).replace(microsecond=0)
     who = parse_exactly([f"user={user}"], [], [])
     word = Hold(who, now + timedelta(hours=hours), "anna", "a load test", now - timedelta(days=1))
-    holds.add(lab.store.holds(lab.cluster.cluster_id), word)
+    holds.add(lab.store.of_cluster(lab.cluster.cluster_id).holds, word)
     return word
 
 
@@ -48,7 +48,7 @@ def test_a_night_on_call(lab: Lab) -> None:
     assert held.returncode == reconciled.returncode == 0, reconciled.stderr
     assert lab.stored() == {"user=alice": {KEY: 15.0}, **BOB}
     assert lab.known() == {**ALICE, **BOB}
-    (word,) = holds.read(lab.store.holds(lab.cluster.cluster_id))
+    (word,) = holds.read(lab.store.of_cluster(lab.cluster.cluster_id).holds)
     assert held.stdout.startswith(
         f"demo ({lab.cluster.cluster_id}): user=alice is {word.text}\nUntil then, runs leave it unc"
     )
@@ -240,7 +240,7 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     lab.desire(ALICE)
     run = lab.planned()
     hold(lab, "alice")
-    holds = lab.store.holds(lab.cluster.cluster_id)
+    holds = lab.store.of_cluster(lab.cluster.cluster_id).holds
     damaged = holds / holds.list()[0]
     damaged.replace(b"{")
 
@@ -280,4 +280,4 @@ def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
     result = lab.call(*arguments)
 
     assert (result.returncode, result.stderr[: len(message)]) == (2, message)
-    assert holds.read(lab.store.holds(lab.cluster.cluster_id)) == ()
+    assert holds.read(lab.store.of_cluster(lab.cluster.cluster_id).holds) == ()

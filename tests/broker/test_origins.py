@@ -89,7 +89,7 @@ def test_the_last_run_that_wrote_a_value_is_told(lab: Lab) -> None:
     below, column = since(lab)
     assert column.startswith(f"(cleared by run {cleared})")
 
-    delete_all(lab.ledger_folder)
+    delete_all(lab.records.ledger)
     below, column = since(lab)
     assert below == f"cleared by run {cleared}, and set since"
     assert column.startswith("after 20")

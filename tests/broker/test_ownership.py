@@ -27,7 +27,7 @@ def begin(lab: Lab) -> None:
     """Create a lost ledger while Git dropped a row and moved another; two rows are unmanaged."""
     lab.desire({**SAME, **OLD, "user=moved": {KEY: 9.0}})
     lab.run("reconcile")
-    delete_all(lab.ledger_folder)
+    delete_all(lab.records.ledger)
     lab.put(THEIRS)
     lab.desire({**SAME, **MOVED}, clear_unmanaged=True, protect=[{"user": "kafka-operator"}])
 
@@ -123,7 +123,7 @@ def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
     assert {row["entity"]: row["value"] for row in record["rows"]} == {
         "user=moved": 9.0, "user=old": 3.0, "user=same": 1.0, "user=theirs": 4.0
     }  # fmt: skip
-    assert {row.run for row in ledger.read(lab.ledger_folder).rows} == {kept.place.name}
+    assert {row.run for row in ledger.read(lab.records).rows} == {kept.place.name}
 
 
 def test_released_rows_are_left_alone(lab: Lab) -> None:

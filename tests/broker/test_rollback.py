@@ -128,7 +128,7 @@ def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
     """A row missing in the ledger is left if it would be cleared, and blocks if it would be set."""
     reconcile(lab, BEFORE, "c1")
     run = reconcile(lab, AFTER, "c2")
-    delete_all(lab.ledger_folder)
+    delete_all(lab.records.ledger)
 
     planned = plan_back(lab, run)
 

@@ -28,7 +28,7 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
     """A cleared old run is blocked by a guard, and its report omits what it once wrote."""
     old = reconciled(lab, "c1", FIRST)
     reconciled(lab, "c2", SECOND)
-    before = ledger.read(lab.ledger_folder)
+    before = ledger.read(lab.records)
     lab.desire(FIRST)
 
     error = error_of(lab.resume(old, allow={}), CHAINS["reconcile"])
@@ -39,7 +39,7 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
         "clients; went_back: commit c1 was applied before, and c2 after it"
     )
     assert lab.stored() == SECOND
-    assert ledger.read(lab.ledger_folder) == before
+    assert ledger.read(lab.records) == before
     assert [one for one in (APPLIED, VERIFICATION) if old.has(one)] == []
     said = (old.place / "report.txt").read().decode()
     assert said.startswith("2 changes to make on demo; 2 guards block the plan; 1 of 2")
@@ -77,7 +77,7 @@ def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
 def test_an_attempt_that_ends_as_it_begins(lab: Lab) -> None:
     """An attempt that ends in describe leaves no result of the previous attempt in the folder."""
     run = reconciled(lab, "c1", FIRST)
-    (lab.ledger_folder / "00000003.parquet").create(b"")
+    (lab.records.ledger / "00000003.parquet").create(b"")
 
     error = error_of(lab.resume(run), ("describe",))
 

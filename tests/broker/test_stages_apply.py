@@ -35,7 +35,7 @@ def test_run_twice(lab: Lab) -> None:
     }
     lab.desire(state)
     first = lab.run("reconcile")
-    written = lab.ledger_folder.list()
+    written = lab.records.ledger.list()
 
     second = lab.run("reconcile")
 
@@ -43,7 +43,7 @@ def test_run_twice(lab: Lab) -> None:
     assert lab.known(INTENDED) == {}
     assert set(outcomes(first).values()) == {Status.ACCEPTED}
     assert outcomes(second) == {}
-    assert lab.ledger_folder.list() == written
+    assert lab.records.ledger.list() == written
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -157,7 +157,7 @@ def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
         "  Nothing was written. Fix the YAML lines above."
     )
     assert lab.stored() == {}
-    assert not lab.ledger_folder.exists()
+    assert not lab.records.ledger.exists()
     assert (run.folder.place / "report.html").exists()
 
 

@@ -125,7 +125,7 @@ def hold(lab: Lab, entity: str) -> None:
     who = EntityFilter(tuple(FilterPart(kind, Match.EXACT, name) for kind, name in names))
     now = datetime.now(UTC)
     word = Hold(who, now + timedelta(hours=1), "anna", "a test", now)
-    holds.add(lab.store.holds(lab.cluster.cluster_id), word)
+    holds.add(lab.store.of_cluster(lab.cluster.cluster_id).holds, word)
 
 
 def merged(states: list[State]) -> State:

@@ -77,8 +77,8 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     """Nothing is written or cleared; with the damaged file moved aside, runs continue."""
     begin(lab)
     lab.note({**OURS, **OLD})
-    damaged = lab.ledger_folder / "00000002.parquet"
-    damaged.replace(damage(on_disk(lab.ledger_folder / "00000001.parquet")))
+    damaged = lab.records.ledger / "00000002.parquet"
+    damaged.replace(damage(on_disk(lab.records.ledger / "00000001.parquet")))
 
     folder, error = lab.refused("reconcile")
 
@@ -102,13 +102,13 @@ def test_a_file_in_the_place_of_the_ledger(lab: Lab) -> None:
     """A file in the place of the ledger's folder is not an empty ledger: nothing is changed."""
     begin(lab)
     lab.note({**OURS, **OLD})
-    shutil.rmtree(on_disk(lab.ledger_folder))
-    on_disk(lab.ledger_folder).touch()
+    shutil.rmtree(on_disk(lab.records.ledger))
+    on_disk(lab.records.ledger).touch()
 
     _, error = lab.refused("reconcile")
 
     assert error.message == (
-        f"the ledger cannot be read: {lab.ledger_folder} cannot be listed: Not a directory"
+        f"the ledger cannot be read: {lab.records.ledger} cannot be listed: Not a directory"
     )
     assert lab.stored() == {**OURS, **OLD, **THEIRS}
 
@@ -133,20 +133,20 @@ def test_a_ledger_of_another_cluster(lab: Lab) -> None:
     """A ledger that was copied is named; one that lies beside it is not read."""
     begin(lab)
     lab.note({**OURS, **OLD})
-    other = lab.store.ledger("another")
-    copy_all(lab.ledger_folder, other)
+    other = lab.store.of_cluster("another").ledger
+    copy_all(lab.records.ledger, other)
     before = (other / "00000001.parquet").read()
     lab.run("reconcile")
     assert [(other / name).read() for name in other.list()] == [before]
     table = parquet.from_bytes(LEDGER, (other / "00000001.parquet").read(), "")
     rows = [("another", *row[1:]) for row in parquet.to_rows(table)]
     content = parquet.to_bytes(LEDGER, parquet.from_rows(LEDGER, rows), parquet.notes(table))
-    (lab.ledger_folder / "00000009.parquet").create(content)
+    (lab.records.ledger / "00000009.parquet").create(content)
 
     _, error = lab.refused("reconcile")
 
     assert isinstance(error, InvalidInput)
-    place = lab.ledger_folder / "00000009.parquet"
+    place = lab.records.ledger / "00000009.parquet"
     assert error.message == f"the ledger does not parse: {place} is of another cluster, another"
 
 
@@ -216,7 +216,7 @@ def test_a_row_that_moves_to_another_file(lab: Lab) -> None:
     folder = lab.run("reconcile", allow={})
 
     assert folder.differences() == ()
-    assert [row.file for row in ledger.read(lab.ledger_folder).rows] == ["guild.yaml"]
+    assert [row.file for row in ledger.read(lab.records).rows] == ["guild.yaml"]
 
 
 def test_two_folders_of_one_cluster(lab: Lab) -> None:

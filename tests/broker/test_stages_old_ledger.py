@@ -20,12 +20,12 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
     """The copy has it as managed, so a guard blocks; with nothing left to clear, it does not."""
     lab.desire({**OURS, **RELEASED})
     lab.run("reconcile")
-    copy_all(lab.ledger_folder, lab.store.root / "copy")
+    copy_all(lab.records.ledger, lab.store.root / "copy")
     lab.desire(OURS)
     let_go(lab, "user=released")
     lab.run("reconcile")
-    delete_all(lab.ledger_folder)
-    copy_all(lab.store.root / "copy", lab.ledger_folder)
+    delete_all(lab.records.ledger)
+    copy_all(lab.store.root / "copy", lab.records.ledger)
 
     folder, error = lab.refused("reconcile", allow=ALLOWED)
 
@@ -48,9 +48,7 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
 def let_go(lab: Lab, entity: str) -> None:
     """Take a row out of the ledger."""
     folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
-    release_quotas(
-        folder, lab.ledger_folder, parse_exactly([entity], [], []), Attribution("anna", "x")
-    )
+    release_quotas(folder, lab.records, parse_exactly([entity], [], []), Attribution("anna", "x"))
 
 
 def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:
@@ -58,13 +56,13 @@ def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:
     others: State = {"user=other": {KEY: 10e6}}
     lab.desire({**OURS, **RELEASED, **others})
     lab.run("reconcile")
-    copy_all(lab.ledger_folder, lab.store.root / "copy")
+    copy_all(lab.records.ledger, lab.store.root / "copy")
     lab.desire(OURS)
     let_go(lab, "user=released")
     let_go(lab, "user=other")
     lab.run("reconcile")
-    delete_all(lab.ledger_folder)
-    copy_all(lab.store.root / "copy", lab.ledger_folder)
+    delete_all(lab.records.ledger)
+    copy_all(lab.store.root / "copy", lab.records.ledger)
     let_go(lab, "user=released")
 
     folder, _ = lab.refused("reconcile", allow=ALLOWED)
@@ -77,15 +75,15 @@ def test_a_copy_that_has_as_many_files_as_the_ledger(lab: Lab) -> None:
     """After the ledger was lost, an older copy whose newest file has the same number is noticed."""
     lab.desire({**OURS, **RELEASED})
     lab.run("reconcile")
-    copy_all(lab.ledger_folder, lab.store.root / "copy")
-    delete_all(lab.ledger_folder)
+    copy_all(lab.records.ledger, lab.store.root / "copy")
+    delete_all(lab.records.ledger)
     lab.desire(OURS)
     lab.run("reconcile")
     lab.run("reconcile")
-    files = lab.ledger_folder.list()
+    files = lab.records.ledger.list()
     assert set(files) == set((lab.store.root / "copy").list())
-    delete_all(lab.ledger_folder)
-    copy_all(lab.store.root / "copy", lab.ledger_folder)
+    delete_all(lab.records.ledger)
+    copy_all(lab.store.root / "copy", lab.records.ledger)
 
     _, error = lab.refused("reconcile", allow=ALLOWED)
 

@@ -48,7 +48,7 @@ def test_what_was_left_unknown_is_settled_by_resuming(lab: Lab) -> None:
 def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab) -> None:
     """The error counts entities; rows not reached again keep their result in later attempts."""
     run = begun(lab, status)
-    hold = lab.store.holds(lab.cluster.cluster_id) / "00000001.json"
+    hold = lab.store.of_cluster(lab.cluster.cluster_id).holds / "00000001.json"
     stopped = lab.resume(
         run.folder,
         approve=run.approve,

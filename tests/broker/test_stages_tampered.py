@@ -159,7 +159,7 @@ def test_a_tampered_plan_is_not_written(
     assert type(error) is kind
     assert words in error.message
     assert lab.stored() == {}
-    assert not lab.ledger_folder.exists()
+    assert not lab.records.ledger.exists()
     assert not run.folder.has(APPLIED)
     assert (run.folder.place / "report.html").exists()
 
@@ -213,7 +213,7 @@ def _finished(
         lab.desire(DESIRED_STATE)
         run = lab.planned()
         run_stages(run, RESUMED)
-        yield run.folder, run.approvals, run.folder.plan()[0]
+        yield run.folder, run.records.approvals, run.folder.plan()[0]
 
 
 @pytest.mark.parametrize("name", ARTIFACTS)

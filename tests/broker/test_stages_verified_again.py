@@ -22,15 +22,15 @@ def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyP
     old = reconcile(lab, BEFORE, "c1")
     given = parse_exactly(["user=given"], [], [])
     ownership.release_quotas(
-        old, lab.ledger_folder, given, ownership.Attribution("anna", "search owns it")
+        old, lab.records, given, ownership.Attribution("anna", "search owns it")
     )
     reconcile(lab, MOVED, "c2", protect=[{"user": "zed"}])
-    before = ledger.read(lab.ledger_folder)
+    before = ledger.read(lab.records)
 
     error = error_of(lab.resume(old), ("verify", "report"))
 
     assert error.remedy == "The later run takes precedence. How it ended: quota-ops runs"
-    assert ledger.read(lab.ledger_folder) == before
+    assert ledger.read(lab.records) == before
     assert (before.commits, lab.known()) == (("c1", "c2"), MOVED)
     assert kinds(run_at(lab, "c3", "plan")) == {"user=given": "unmanaged"}
 
@@ -49,7 +49,7 @@ def test_an_old_run_that_was_never_read_back(lab: Lab) -> None:
     error = error_of(old, ("verify",))
 
     assert error.message == "commit c2 was applied since this plan was made"
-    after = ledger.read(lab.ledger_folder)
+    after = ledger.read(lab.records)
     assert lab.known() == {**MOVED, "user=given": {KEY: 1.0}}
     assert after.commits == ("c2",)
     assert after.policy is not None

@@ -228,7 +228,7 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
         RowVerdict("user=u1", KEY, 101.0, Verdict.DIFFERS, ((1, 5.0), (2, 5.0), (3, 5.0))),
         RowVerdict("user=u2", KEY, 102.0, Verdict.DIFFERS, ((1, None), (2, None), (3, None))),
     )
-    assert not lab.ledger_folder.exists()
+    assert not lab.records.ledger.exists()
 
 
 def test_no_broker_answers(lab: Lab, three: Machine) -> None:

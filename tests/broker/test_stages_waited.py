@@ -68,9 +68,9 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
     lab.desire(NEW)
     waiting = lab.resume(at_commit(lab, commit and "c2"))
     run_stages(waiting, CHAINS["plan"])
-    for name in lab.ledger_folder.list():
+    for name in lab.records.ledger.list():
         if name != left:
-            (lab.ledger_folder / name).delete()
+            (lab.records.ledger / name).delete()
 
     approved = waiting.folder.read_json(PLAN)["digest"]
     error = error_of(lab.resume(waiting.folder, approve=approved), RESUMED)
@@ -78,7 +78,7 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
     assert isinstance(error, Refused)
     assert error.message == (
         "the ledger that this plan was made from, 00000002.parquet, is no longer in "
-        f"{lab.ledger_folder}"
+        f"{lab.records.ledger}"
     )
     assert lab.stored() == OLD
 

@@ -162,7 +162,7 @@ def test_a_one_off_change_until_a_time(lab: Lab) -> None:
     lab.run("reconcile")
     assert lab.stored()["user=alice"] == {KEY: 5000.0}
     assert "held until 3999-01-01 00:00 UTC by anna: INC-7" in lab.call("plan", "demo").stdout
-    folder = lab.store.holds(lab.cluster.cluster_id)
+    folder = lab.store.of_cluster(lab.cluster.cluster_id).holds
     (held,) = holds.read(folder)
     passed = datetime(2026, 11, 1, tzinfo=UTC)
     (file,) = folder.list()

@@ -42,14 +42,14 @@ def kinds(lab: Lab, folder: RunFolder | None = None) -> dict[str, tuple[str, str
 
 def remembered(lab: Lab) -> list[tuple[str, str, float | None]]:
     """Return the remembered rows of the ledger."""
-    rows = ledger.read(lab.ledger_folder).rows
+    rows = ledger.read(lab.records).rows
     return [(row.entity, row.state, row.value) for row in rows if row.state != VERIFIED]
 
 
 def test_both_are_named_everywhere(came_back: Lab) -> None:
     """Each command names them and the run, and none exits with 0; only a run repairs the one."""
     lab = came_back
-    (cleared,) = {row.run for row in ledger.read(lab.ledger_folder).rows if row.state == CLEARED}
+    (cleared,) = {row.run for row in ledger.read(lab.records).rows if row.state == CLEARED}
 
     for command in ("plan", "report"):
         ended = lab.call(command, "demo")

@@ -106,4 +106,4 @@ def test_bad_input(case: Any, lab: Lab, places: dict[str, str]) -> None:
     assert (ended.returncode, ended.stderr) == (case["exit"], filled(case["says"], places))
     assert filled(case.get("shows", ""), places) in ended.stdout
     assert lab.stored() == {}
-    assert not lab.ledger_folder.exists()
+    assert not lab.records.ledger.exists()

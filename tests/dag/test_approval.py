@@ -10,7 +10,7 @@ from fastapi import HTTPException
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.store import ledger
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run_store import RunStore, open_place
 from tests.dag.answering import approve, lost, nobody, question, reject
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 from tests.dag.test_reconcile import ALICE_HAS_1000, DONE, NOT_APPLIED, said
@@ -173,10 +173,10 @@ def test_approved_after_another_commit(
     taken: Repository, quotas: Quotas, broker: RunningBroker
 ) -> None:
     """A plan is not applied if another commit was applied while it waited: it would undo that."""
-    folder = taken.store / "ledger" / broker.config.cluster_id
+    records = RunStore(open_place(taken.store)).of_cluster(broker.config.cluster_id)
 
     def answer(waiting: Any) -> None:
-        ledger.change(open_place(folder), lambda _rows: None, commit="c2")
+        ledger.change(records, lambda _rows: None, commit="c2")
         approve()(waiting)
 
     run = taken.run(RECONCILE, answer)

@@ -48,7 +48,7 @@ def test_an_old_run_that_finds_a_newer_commit(demo: Repository, broker: RunningB
     assert run.state == "success"
     assert run.folder().about().commit == newer
     assert run.folder().read_json(BEGAN) == {"commit": newer, "after": None}
-    assert ledger.read(store.ledger(broker.config.cluster_id)).commits == (newer,)
+    assert ledger.read(store.of_cluster(broker.config.cluster_id)).commits == (newer,)
 
 
 @pytest.mark.usefixtures("embedded")
@@ -60,8 +60,8 @@ def test_a_run_that_failed_and_was_overtaken(
     failed = RunFolder.start(
         store.new_run("demo", RUN.format(OLDER.isoformat())), cluster="demo", commit=mine
     )
-    begin(failed, store.ledger(broker.config.cluster_id))
-    ledger.change(store.ledger(broker.config.cluster_id), lambda _rows: None, commit="later")
+    begin(failed, store.of_cluster(broker.config.cluster_id))
+    ledger.change(store.of_cluster(broker.config.cluster_id), lambda _rows: None, commit="later")
 
     run = demo.run("reconcile_demo", reject("an old run"), at=OLDER)
 

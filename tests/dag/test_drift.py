@@ -159,7 +159,7 @@ def test_who_may_only_describe_reports_drift(
         cluster_id, "user=alice", KEY, 2.0**20, VERIFIED, *("payments", "", "", "", "")
     )
     change(
-        RunStore(open_place(repository.store)).ledger(cluster_id),
+        RunStore(open_place(repository.store)).of_cluster(cluster_id),
         lambda rows: adopt(rows, [verified]),
     )
     quotas = Quotas(secured_broker)

@@ -45,7 +45,7 @@ def test_what_is_held_is_left(demo: Repository, quotas: Quotas, broker: RunningB
     now = datetime.now(UTC)
     who = parse_exactly(["user=alice"], [], [])
     hold = Hold(who, now + timedelta(hours=1), "anna", "a load test", now)
-    holds.add(RunStore(open_place(demo.store)).holds(broker.config.cluster_id), hold)
+    holds.add(RunStore(open_place(demo.store)).of_cluster(broker.config.cluster_id).holds, hold)
 
     run = demo.run("reconcile_demo")
 

@@ -58,7 +58,7 @@ def full_in_ledger(scene: Scene) -> Seen:
 def lose_intents(scene: Scene) -> None:
     """Lose the last file of the ledger, which a store has confirmed."""
     assert scene.lab.known(INTENDED)
-    (scene.lab.ledger_folder / max(scene.lab.ledger_folder.list())).delete()
+    (scene.lab.records.ledger / max(scene.lab.records.ledger.list())).delete()
 
 
 @fault("apply", "the run store confirms the intents, and loses them before the first request")
@@ -88,7 +88,7 @@ def intents_lost_before_verify(scene: Scene) -> Seen:
 @fault("describe", "last file of the ledger truncated, as by a power cut", quick=True)
 def damaged_ledger(scene: Scene) -> Seen:
     """A damaged ledger is not an empty one: nothing is planned until it is moved aside."""
-    last = max(on_disk(scene.lab.ledger_folder).iterdir())
+    last = max(on_disk(scene.lab.records.ledger).iterdir())
     damaged = last.with_name("00000002.parquet")
     damaged.write_bytes(last.read_bytes()[:100])
     said = scene.reconcile()

@@ -56,7 +56,7 @@ def frozen_for_a_while(scene: Scene) -> Seen:
     """A broker that is silent for longer than a timeout is queried again, and the run continues."""
     freeze = partial(scene.machine.freeze, seconds=2.0)
     said = scene.reconcile(progress=After(1, freeze))
-    rows = ledger.read(scene.lab.ledger_folder).rows
+    rows = ledger.read(scene.lab.records).rows
     late = {row.entity: {row.key: row.value} for row in rows if row.state == INTENDED}
     assert late  # what got no answer may be written once more
     assert late.items() <= AFTER.items()

@@ -150,15 +150,15 @@ def test_a_run_without_an_end_is_settled_by_its_machine(
 def test_a_file_that_is_not_returned_is_not_damaged(address: str, faults: Faults) -> None:
     """An overloaded store never leads to the advice to move a ledger, a hold or a decision."""
     store = find_run_store(address)
-    place = store.ledger("id") / "00000001.parquet"
+    place = store.of_cluster("id").ledger / "00000001.parquet"
     faults.refusal = 503, "SlowDown"
 
     for read in (
         partial(numbered_files.read_file, place),
-        partial(claims.read, store.ledger("id"), 1),
-        partial(holds.holds_now, store.holds("id")),
-        partial(ledger_end.read, store.ledger("id")),
-        partial(ledger.read, store.ledger("id")),
+        partial(claims.read, store.of_cluster("id"), 1),
+        partial(holds.holds_now, store.of_cluster("id").holds),
+        partial(ledger_end.read, store.of_cluster("id")),
+        partial(ledger.read, store.of_cluster("id")),
     ):
         with pytest.raises(InvalidInput, match="the store is overloaded") as error:
             read()

@@ -35,7 +35,7 @@ def test_a_quota_lives_in_a_bucket(lab: Lab, address: str) -> None:
     planned = run("plan", "demo")
     run(*shlex.split(planned.partition("\nnext: quota-ops ")[2]))
 
-    rows = ledger.read(store.ledger(lab.cluster.cluster_id)).rows
+    rows = ledger.read(store.of_cluster(lab.cluster.cluster_id)).rows
     known = {row.entity: row.value for row in rows if row.state == VERIFIED}
     assert known == {"user=alice": 1200.0, "user=bob": 2000.0}
 

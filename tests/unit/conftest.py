@@ -4,17 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run_store import ClusterStore, RunStore, open_place
 from tests.repositories import commit_all, git, write_cluster
 
 
 @pytest.fixture
-def ledger_folder(tmp_path: Path) -> Place:
-    """Return the empty folder of a cluster's ledger in a run store."""
-    folder = open_place(tmp_path / "ledger" / "id")
-    folder.prepare()
-    return folder
+def records(tmp_path: Path) -> ClusterStore:
+    """Return what a run store has of a cluster: an empty ledger."""
+    records = RunStore(open_place(tmp_path)).of_cluster("id")
+    records.ledger.prepare()
+    return records
 
 
 @pytest.fixture(params=["sha1", "sha256"])

@@ -186,7 +186,11 @@ def test_an_artifact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject)
     else:
         path.write_bytes(edited(path.read_bytes(), data.draw(EDITS)))
 
-    outcome(lambda: load_approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals))
+    outcome(
+        lambda: load_approved_plan(
+            folder, run.folder.read_json(PLAN)["digest"], run.records.approvals
+        )
+    )
     outcome(lambda: write_reports(folder))
 
     assert not list(on_disk(folder).glob("*.part"))
@@ -217,7 +221,9 @@ def test_artifacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
 
     assert str(summarize_run(folder.place).trouble).startswith(f"{REPORT} is ")
     assert outcome(
-        lambda: load_approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals)
+        lambda: load_approved_plan(
+            folder, run.folder.read_json(PLAN)["digest"], run.records.approvals
+        )
     )
     assert write_reports(folder).plan is None
 
@@ -243,10 +249,11 @@ def test_a_ledger_of_any_bytes(tmp_path: Path, edits: Edits) -> None:
     folder = tmp_path / "ledger" / "c"
     shutil.rmtree(folder, ignore_errors=True)
     row = LedgerRow("c", "user=a", "k", 1.0, ledger_edits.VERIFIED, "t", "f", None, "run", "")
-    ledger.change(open_place(folder), lambda rows: rows.update({(*row.id, row.state): row}))
+    records = RunStore(open_place(tmp_path)).of_cluster("c")
+    ledger.change(records, lambda rows: rows.update({(*row.id, row.state): row}))
     (last,) = folder.iterdir()
     last.write_bytes(edited(last.read_bytes(), edits))
 
-    error = outcome(lambda: ledger.change(open_place(folder), lambda rows: rows.clear()))
+    error = outcome(lambda: ledger.change(records, lambda rows: rows.clear()))
 
     assert len(list(folder.iterdir())) == (1 if error else 2)

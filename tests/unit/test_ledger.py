@@ -24,7 +24,7 @@ from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.store import ledger, ledger_notes, parquet
 from quota_ops.store.ledger import Ledger
 from quota_ops.store.place import Place
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run_store import ClusterStore, RunStore, open_place
 from tests.places import on_disk
 
 KEY = "producer_byte_rate"
@@ -43,9 +43,9 @@ def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
     return {ledger_key(one): one for one in given}
 
 
-def add(folder: Place, *given: LedgerRow) -> str | None:
+def add(records: ClusterStore, *given: LedgerRow) -> str | None:
     """Add rows to a ledger."""
-    return ledger.change(folder, lambda known: known.update(rows(*given)))
+    return ledger.change(records, lambda known: known.update(rows(*given)))
 
 
 def names(folder: Place) -> list[str]:
@@ -53,75 +53,76 @@ def names(folder: Place) -> list[str]:
     return list(folder.list())
 
 
-def test_there_has_never_been_one(ledger_folder: Place) -> None:
+def test_there_has_never_been_one(records: ClusterStore) -> None:
     """No folder and an empty folder are an empty ledger."""
     assert (
-        ledger.read(open_place(on_disk(ledger_folder / "missing")))
-        == ledger.read(ledger_folder)
+        ledger.read(RunStore(open_place("missing")).of_cluster("id"))
+        == ledger.read(records)
         == Ledger(None, ())
     )
 
 
-def test_every_change_is_a_file(ledger_folder: Place) -> None:
+def test_every_change_is_a_file(records: ClusterStore) -> None:
     """A change creates the next file, complete, and leaves the earlier ones unchanged."""
-    first = add(ledger_folder, row("user=b", 1.0))
-    content = on_disk(ledger_folder / "00000001.parquet").read_bytes()
-    second = add(ledger_folder, row("user=a", None, INTENDED))
+    first = add(records, row("user=b", 1.0))
+    content = on_disk(records.ledger / "00000001.parquet").read_bytes()
+    second = add(records, row("user=a", None, INTENDED))
 
     assert (first, second) == ("00000001.parquet", "00000002.parquet")
-    assert names(ledger_folder) == [first, second]
-    assert on_disk(ledger_folder / "00000001.parquet").read_bytes() == content
-    assert ledger.read(ledger_folder) == Ledger(
+    assert names(records.ledger) == [first, second]
+    assert on_disk(records.ledger / "00000001.parquet").read_bytes() == content
+    assert ledger.read(records) == Ledger(
         "00000002.parquet", (row("user=a", None, INTENDED), row("user=b", 1.0))
     )
 
 
-def test_a_change_that_changes_nothing_makes_no_file(ledger_folder: Place) -> None:
+def test_a_change_that_changes_nothing_makes_no_file(records: ClusterStore) -> None:
     """The same rows, policy and commit again create no file, except the first."""
-    made = ledger.change(ledger_folder, lambda _: None, policy=POLICY, commit="c1")
+    made = ledger.change(records, lambda _: None, policy=POLICY, commit="c1")
 
     assert made == "00000001.parquet"
-    assert ledger.change(ledger_folder, lambda _: None, policy=POLICY, commit="c1") is None
-    assert ledger.change(ledger_folder, lambda _: None) is None
-    assert names(ledger_folder) == [made]
+    assert ledger.change(records, lambda _: None, policy=POLICY, commit="c1") is None
+    assert ledger.change(records, lambda _: None) is None
+    assert names(records.ledger) == [made]
 
 
-def test_policy_and_commits_stand_beside_the_rows(ledger_folder: Place) -> None:
+def test_policy_and_commits_stand_beside_the_rows(records: ClusterStore) -> None:
     """The last applied policy, and each applied commit once, in order of its last time."""
     for commit in ("c1", "c2", None, "c2", "c3", "c1"):
-        ledger.change(ledger_folder, lambda _: None, policy=POLICY, commit=commit)
-    add(ledger_folder, row("user=a", 1.0))
+        ledger.change(records, lambda _: None, policy=POLICY, commit=commit)
+    add(records, row("user=a", 1.0))
 
-    found = ledger.read(ledger_folder)
+    found = ledger.read(records)
     assert (found.policy, found.commits) == (to_json(Policy, POLICY), ("c2", "c3", "c1"))
 
 
-def test_old_commits_are_forgotten(ledger_folder: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_commits_are_forgotten(records: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many commits are kept, the last ones."""
     monkeypatch.setattr(ledger_notes, "COMMITS_KEPT", 2)
     for commit in ("c1", "c2", "c3"):
-        ledger.change(ledger_folder, lambda _: None, commit=commit)
+        ledger.change(records, lambda _: None, commit=commit)
 
-    assert ledger.read(ledger_folder).commits == ("c2", "c3")
+    assert ledger.read(records).commits == ("c2", "c3")
 
 
 WRITER = """
 import sys
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run_store import RunStore, open_place
 from tests.unit.test_ledger import add, row
 writer = sys.argv[2]
 print("ready", flush=True)
 sys.stdin.readline()
+records = RunStore(open_place(sys.argv[1])).of_cluster("id")
 for number in range(10):
-    add(open_place(sys.argv[1]), row(f"user={writer}-{number}", float(number)))
+    add(records, row(f"user={writer}-{number}", float(number)))
 """
 
 
-def test_writers_lose_nothing_to_each_other(ledger_folder: Place) -> None:
+def test_writers_lose_nothing_to_each_other(records: ClusterStore) -> None:
     """Four processes write at once; every row of each is there, and every file is one change."""
     writers = [
         subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(ledger_folder), str(writer)],
+            [sys.executable, "-c", WRITER, str(records.root), str(writer)],
             cwd=Path(__file__).parents[2],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -136,77 +137,77 @@ def test_writers_lose_nothing_to_each_other(ledger_folder: Place) -> None:
         one.communicate("go\n")
 
     assert [one.returncode for one in writers] == [0] * 4
-    assert {one.entity: one.value for one in ledger.read(ledger_folder).rows} == {
+    assert {one.entity: one.value for one in ledger.read(records).rows} == {
         f"user={writer}-{number}": float(number) for writer in range(4) for number in range(10)
     }
-    assert names(ledger_folder) == [f"{number:08d}.parquet" for number in range(1, 41)]
+    assert names(records.ledger) == [f"{number:08d}.parquet" for number in range(1, 41)]
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no", b"not at all"])
-def test_a_damaged_ledger_is_no_empty_one(content: bytes, ledger_folder: Place) -> None:
+def test_a_damaged_ledger_is_no_empty_one(content: bytes, records: ClusterStore) -> None:
     """A damaged ledger is an error with the file and a remedy, for readers and writers."""
-    add(ledger_folder, row("user=a", 1.0))
-    damaged = ledger_folder / "00000002.parquet"
+    add(records, row("user=a", 1.0))
+    damaged = records.ledger / "00000002.parquet"
     on_disk(damaged).write_bytes(content)
 
     for act in (ledger.read, add):
         with pytest.raises(InvalidInput) as refused:
-            act(ledger_folder)
+            act(records)
         assert refused.value.message.startswith(f"the ledger does not parse: {damaged} is not a ")
         assert refused.value.remedy == (
             "Nothing was changed. "
             "Move the damaged file elsewhere to continue from the file before it."
         )
     assert on_disk(damaged).read_bytes() == content
-    assert names(ledger_folder) == ["00000001.parquet", "00000002.parquet"]
+    assert names(records.ledger) == ["00000001.parquet", "00000002.parquet"]
 
 
-def test_a_table_of_another_kind_is_no_ledger(ledger_folder: Place) -> None:
+def test_a_table_of_another_kind_is_no_ledger(records: ClusterStore) -> None:
     """A Parquet file is not enough: the columns must be those of the ledger."""
-    add(ledger_folder, row("user=a", 1.0))
-    on_disk(ledger_folder / "00000002.parquet").write_bytes(
+    add(records, row("user=a", 1.0))
+    on_disk(records.ledger / "00000002.parquet").write_bytes(
         parquet.to_bytes(ACTUAL, parquet.from_rows(ACTUAL, []))
     )
 
     with pytest.raises(InvalidInput, match=r"the ledger does not parse: .* state is missing"):
-        ledger.read(ledger_folder)
+        ledger.read(records)
 
 
 @pytest.mark.parametrize("aside", ["00000002.parquet.bad", "00000002.bad.parquet", "copy.parquet"])
-def test_a_file_that_was_moved_aside_does_not_count(aside: str, ledger_folder: Place) -> None:
+def test_a_file_that_was_moved_aside_does_not_count(aside: str, records: ClusterStore) -> None:
     """A file moved aside is ignored: the file before it is read, and its number is used again."""
-    add(ledger_folder, row("user=a", 1.0))
-    on_disk(ledger_folder / aside).write_bytes(b"damaged")
-    on_disk(ledger_folder / "00000002.parquet.0123.part").write_bytes(b"half")
+    add(records, row("user=a", 1.0))
+    on_disk(records.ledger / aside).write_bytes(b"damaged")
+    on_disk(records.ledger / "00000002.parquet.0123.part").write_bytes(b"half")
 
-    assert ledger.read(ledger_folder).file == "00000001.parquet"
-    assert add(ledger_folder, row("user=b", 1.0)) == "00000002.parquet"
+    assert ledger.read(records).file == "00000001.parquet"
+    assert add(records, row("user=b", 1.0)) == "00000002.parquet"
 
 
-def test_an_absence_is_stored_as_long_as_an_intent_is(ledger_folder: Place) -> None:
+def test_an_absence_is_stored_as_long_as_an_intent_is(records: ClusterStore) -> None:
     """That a run found no value is needed only while an earlier write may still arrive."""
     absent, intent = row("user=a", None), row("user=a", 2.0, INTENDED)
-    add(ledger_folder, absent, intent)
-    assert ledger.read(ledger_folder).rows == (intent, absent)
+    add(records, absent, intent)
+    assert ledger.read(records).rows == (intent, absent)
 
-    ledger.change(ledger_folder, lambda known: known.pop(ledger_key(intent)))
+    ledger.change(records, lambda known: known.pop(ledger_key(intent)))
 
-    assert ledger.read(ledger_folder).rows == ()
+    assert ledger.read(records).rows == ()
 
 
-def test_a_key_may_be_remembered_with_many_values(ledger_folder: Place) -> None:
+def test_a_key_may_be_remembered_with_many_values(records: ClusterStore) -> None:
     """Each value of a run is stored once: the same twice with one state is a damaged ledger."""
     values = (None, 1.0, 2.0, nan)
     given = [row("user=a", value, INTENDED, run=run) for value in values for run in ("r1", "r2")]
-    add(ledger_folder, *given, row("user=a", 1.0, CLEARED))
-    last = ledger.last(ledger_folder)
+    add(records, *given, row("user=a", 1.0, CLEARED))
+    last = ledger.last(records)
 
     assert last.table.num_rows == len(given) + 1
     twice = pa.concat_tables([last.table, last.table.slice(0, 1)])
     content = parquet.to_bytes(LEDGER, twice, parquet.notes(last.table))
-    on_disk(ledger_folder / "00000002.parquet").write_bytes(content)
+    on_disk(records.ledger / "00000002.parquet").write_bytes(content)
     with pytest.raises(InvalidInput, match="has producer_byte_rate of user=a twice"):
-        ledger.read(ledger_folder)
+        ledger.read(records)
 
 
 @pytest.mark.parametrize(
@@ -223,13 +224,13 @@ def test_a_key_may_be_remembered_with_many_values(ledger_folder: Place) -> None:
         ),
     ],
 )
-def test_a_ledger_without_its_notes(notes: dict[str, str], why: str, ledger_folder: Place) -> None:
+def test_a_ledger_without_its_notes(notes: dict[str, str], why: str, records: ClusterStore) -> None:
     """Without them no guard knows what was applied: it is damaged, as without its rows."""
-    add(ledger_folder, row("user=a", 1.0))
-    place = ledger_folder / "00000002.parquet"
-    on_disk(place).write_bytes(parquet.to_bytes(LEDGER, ledger.last(ledger_folder).table, notes))
+    add(records, row("user=a", 1.0))
+    place = records.ledger / "00000002.parquet"
+    on_disk(place).write_bytes(parquet.to_bytes(LEDGER, ledger.last(records).table, notes))
 
     with pytest.raises(InvalidInput) as raised:
-        ledger.read(ledger_folder)
+        ledger.read(records)
 
     assert raised.value.message == f"the ledger does not parse: {place}: {why}"

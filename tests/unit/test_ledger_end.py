@@ -8,76 +8,76 @@ import pytest
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store import ledger, ledger_end
 from quota_ops.store.ledger_end import LedgerEnd
-from quota_ops.store.place import Place
+from quota_ops.store.run_store import ClusterStore
 from tests.places import on_disk
 from tests.unit.test_ledger import POLICY, add, row
 
 
-def read_name(ledger_folder: Place) -> str | None:
+def read_name(records: ClusterStore) -> str | None:
     """Return the name of the noted end."""
-    end = ledger_end.read(ledger_folder)
+    end = ledger_end.read(records)
     return end and end.name
 
 
-def test_what_a_ledger_ended_with(ledger_folder: Place, tmp_path: Path) -> None:
+def test_what_a_ledger_ended_with(records: ClusterStore, tmp_path: Path) -> None:
     """The noted end stays while an older copy is in use, until that copy has caught up."""
-    assert ledger_end.read(ledger_folder) is None
-    add(ledger_folder, row("user=a", 1.0))
-    shutil.copytree(on_disk(ledger_folder.parent), tmp_path / "copy")
-    add(ledger_folder, row("user=b", 1.0))
-    add(ledger_folder, row("user=c", 1.0))
-    shutil.rmtree(on_disk(ledger_folder.parent))
-    shutil.copytree(tmp_path / "copy", on_disk(ledger_folder.parent))
+    assert ledger_end.read(records) is None
+    add(records, row("user=a", 1.0))
+    shutil.copytree(on_disk(records.ledger.parent), tmp_path / "copy")
+    add(records, row("user=b", 1.0))
+    add(records, row("user=c", 1.0))
+    shutil.rmtree(on_disk(records.ledger.parent))
+    shutil.copytree(tmp_path / "copy", on_disk(records.ledger.parent))
 
-    assert (ledger.read(ledger_folder).file, read_name(ledger_folder)) == (
+    assert (ledger.read(records).file, read_name(records)) == (
         "00000001.parquet",
         "00000003.parquet",
     )
-    assert add(ledger_folder, row("user=d", 1.0)) == "00000002.parquet"
-    assert read_name(ledger_folder) == "00000003.parquet"
-    assert ledger.change(ledger_folder, lambda _: None, policy=POLICY) == "00000003.parquet"
-    add(ledger_folder, row("user=e", 1.0))
-    assert read_name(ledger_folder) == "00000004.parquet"
+    assert add(records, row("user=d", 1.0)) == "00000002.parquet"
+    assert read_name(records) == "00000003.parquet"
+    assert ledger.change(records, lambda _: None, policy=POLICY) == "00000003.parquet"
+    add(records, row("user=e", 1.0))
+    assert read_name(records) == "00000004.parquet"
 
 
 def test_a_run_goes_on_from_an_older_copy(
-    ledger_folder: Place, monkeypatch: pytest.MonkeyPatch
+    records: ClusterStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The noted end goes back if a run is verified on an older copy, or the ledger is rebuilt."""
     for name in "abc":
-        add(ledger_folder, row(f"user={name}", 1.0))
-    on_disk(ledger_folder / "00000003.parquet").unlink()
-    on_disk(ledger_folder / "00000002.parquet").unlink()
-    ledger.change(ledger_folder, lambda _: None, policy=POLICY)
-    assert read_name(ledger_folder) == "00000002.parquet"
-    shutil.rmtree(on_disk(ledger_folder))
+        add(records, row(f"user={name}", 1.0))
+    on_disk(records.ledger / "00000003.parquet").unlink()
+    on_disk(records.ledger / "00000002.parquet").unlink()
+    ledger.change(records, lambda _: None, policy=POLICY)
+    assert read_name(records) == "00000002.parquet"
+    shutil.rmtree(on_disk(records.ledger))
     monkeypatch.setattr("quota_ops.store.local._watched", set())  # as in a new process
-    add(ledger_folder, row("user=a", 1.0))
-    assert read_name(ledger_folder) == "00000001.parquet"
+    add(records, row("user=a", 1.0))
+    assert read_name(records) == "00000001.parquet"
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"00000001.parquet", None]
 )
-def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Place) -> None:
+def test_an_end_that_is_lost_or_damaged(content: bytes | None, records: ClusterStore) -> None:
     """A noted end that is lost or damaged is unknown until a run is verified on the ledger."""
-    add(ledger_folder, row("user=a", 1.0))
-    ends = on_disk(ledger_folder.parent).with_name("ledger_ends") / ledger_folder.name
+    add(records, row("user=a", 1.0))
+    ends = on_disk(records.ledger.parent).with_name("ledger_ends") / records.ledger.name
     ends.unlink() if content is None else ends.write_bytes(content)
 
-    assert ledger_end.read(ledger_folder) is None
-    add(ledger_folder, row("user=b", 1.0))
-    assert ledger_end.read(ledger_folder) is None
-    assert ledger.change(ledger_folder, lambda _: None, policy=POLICY) == "00000003.parquet"
-    assert read_name(ledger_folder) == "00000003.parquet"
+    assert ledger_end.read(records) is None
+    add(records, row("user=b", 1.0))
+    assert ledger_end.read(records) is None
+    assert ledger.change(records, lambda _: None, policy=POLICY) == "00000003.parquet"
+    assert read_name(records) == "00000003.parquet"
 
 
-def test_an_end_that_a_person_wrote(ledger_folder: Place) -> None:
+def test_an_end_that_a_person_wrote(records: ClusterStore) -> None:
     """A line break at the end, as editors add it, is accepted."""
-    add(ledger_folder, row("user=a", 1.0))
-    ends = on_disk(ledger_folder.parent).with_name("ledger_ends") / ledger_folder.name
+    add(records, row("user=a", 1.0))
+    ends = on_disk(records.ledger.parent).with_name("ledger_ends") / records.ledger.name
     ends.write_text(f"{ends.read_text()}\n")
-    assert read_name(ledger_folder) == "00000001.parquet"
+    assert read_name(records) == "00000001.parquet"
 
 
 OLDER = "an older copy of the ledger, whose newest file was 00000003.parquet"
@@ -102,24 +102,24 @@ UNKNOWN = (
     ],
 )
 def test_why_a_ledger_may_be_an_older_copy(
-    read: int, end: bytes | None, doubt: str | None, ledger_folder: Place
+    read: int, end: bytes | None, doubt: str | None, records: ClusterStore
 ) -> None:
     """Only an end whose file the ledger has, byte by byte, removes every doubt."""
     names = [f"{number:08}.parquet" for number in range(1, read + 1)]
     for number, name in enumerate(names, start=1):
-        (ledger_folder / name).create(b"%d" % number)
+        (records.ledger / name).create(b"%d" % number)
     noted = end and LedgerEnd.of_file("00000003.parquet", end)
 
-    assert ledger_end.explain_old_copy(ledger_folder, ([None, *names])[-1], noted or None) == doubt
+    assert ledger_end.explain_old_copy(records, ([None, *names])[-1], noted or None) == doubt
 
 
-def test_an_end_that_cannot_be_written_is_an_error(ledger_folder: Place) -> None:
+def test_an_end_that_cannot_be_written_is_an_error(records: ClusterStore) -> None:
     """The change is stored, and its writer is warned that the next run cannot check it."""
-    ends = on_disk(ledger_folder.parent).with_name("ledger_ends")
+    ends = on_disk(records.ledger.parent).with_name("ledger_ends")
     ends.write_text("a file")
 
-    with pytest.raises(InvalidInput, match=f"^{ends}/{ledger_folder.name} cannot be written"):
-        add(ledger_folder, row("user=a", 1.0))
-    with pytest.raises(InvalidInput, match=f"^{ends}/{ledger_folder.name} cannot be read"):
-        ledger_end.read(ledger_folder)
-    assert [one.entity for one in ledger.read(ledger_folder).rows] == ["user=a"]
+    with pytest.raises(InvalidInput, match=f"^{ends}/{records.ledger.name} cannot be written"):
+        add(records, row("user=a", 1.0))
+    with pytest.raises(InvalidInput, match=f"^{ends}/{records.ledger.name} cannot be read"):
+        ledger_end.read(records)
+    assert [one.entity for one in ledger.read(records).rows] == ["user=a"]

@@ -142,8 +142,8 @@ def test_the_note_of_a_moved_store_is_shown(text: str, tmp_path: Path) -> None:
         store.runs,
         store.root.list,
         store.root.walk,
-        partial(holds.read, store.holds("id")),
-        partial(ledger.read, store.ledger("id")),
+        partial(holds.read, store.of_cluster("id").holds),
+        partial(ledger.read, store.of_cluster("id")),
         partial((store.root / "file").replace, b""),
     ):
         with pytest.raises(InvalidInput) as error:

@@ -72,7 +72,7 @@ def test_a_folder_that_takes_no_file_ends_with_an_error(
     with pytest.raises(InvalidInput) as holds:
         next_of(tmp_path / "holds")
     with pytest.raises(InvalidInput) as changed:
-        add(open_place(tmp_path / "ledger" / "id"), row("user=a", 1.0))
+        add(RunStore(open_place(tmp_path)).of_cluster("id"), row("user=a", 1.0))
 
     why = "accepted no new file in 1,000 attempts, from 00000001"
     assert holds.value.message == f"{tmp_path}/holds {why}.json on"
@@ -82,19 +82,19 @@ def test_a_folder_that_takes_no_file_ends_with_an_error(
 def test_after_the_last_number_is_an_error(tmp_path: Path) -> None:
     """A ledger whose last number is used up is not written, and nothing waits forever."""
     folder = tmp_path / "ledger" / "id"
-    add(open_place(folder), row("user=a", 1.0))
+    add(RunStore(open_place(tmp_path)).of_cluster("id"), row("user=a", 1.0))
     (folder / "00000001.parquet").rename(folder / "99999999.parquet")
 
     with pytest.raises(InvalidInput, match=r"^99999999\.parquet is the largest number"):
-        add(open_place(folder), row("user=b", 1.0))
+        add(RunStore(open_place(tmp_path)).of_cluster("id"), row("user=b", 1.0))
 
 
 def test_another_clusters_ledger_is_no_ledger_of_this_one(tmp_path: Path) -> None:
     """Rows of another cluster, copied into the wrong folder, are neither read nor changed."""
-    add(open_place(tmp_path / "ledger" / "id"), row("user=a", 1.0))
+    add(RunStore(open_place(tmp_path)).of_cluster("id"), row("user=a", 1.0))
     (tmp_path / "ledger" / "id").rename(tmp_path / "ledger" / "other")
 
     with pytest.raises(InvalidInput) as raised:
-        ledger.change(open_place(tmp_path / "ledger" / "other"), dict.clear)
+        ledger.change(RunStore(open_place(tmp_path)).of_cluster("other"), dict.clear)
     place = tmp_path / "ledger" / "other" / "00000001.parquet"
     assert raised.value.message == f"the ledger does not parse: {place} is of another cluster, id"

@@ -56,7 +56,7 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
         "t",
     )
     ledger.change(
-        store.ledger(CLUSTER_ID),
+        store.of_cluster(CLUSTER_ID),
         lambda rows: ledger_edits.confirm(rows, [row]),
         policy=read_policy(folder),
     )

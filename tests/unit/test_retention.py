@@ -181,7 +181,7 @@ def test_a_run_with_unsettled_writes_stays(store: RunStore) -> None:
     """A run with an intent in the ledger is kept: its rows are needed to settle the write."""
     leave(store, "unsettled", OLD, 1, plan={"digest": "abc"})
     leave(store, "settled", OLD, 2, plan={"digest": "abc"})
-    add(store.ledger("id"), row("user=a", 1.0, INTENDED, run="unsettled"))
+    add(store.of_cluster("id"), row("user=a", 1.0, INTENDED, run="unsettled"))
 
     prune(store)
 
@@ -204,43 +204,47 @@ def test_a_run_that_does_not_tell_its_age_stays(about: str | None, store: RunSto
 def test_the_newest_files_of_a_ledger_stay(store: RunStore) -> None:
     """The newest hundred stay, and the ledger itself is unchanged."""
     for number in range(LEDGER_FILES + 3):
-        add(store.ledger("id"), row("user=a", float(number)))
-    before = ledger.read(store.ledger("id"))
+        add(store.of_cluster("id"), row("user=a", float(number)))
+    before = ledger.read(store.of_cluster("id"))
 
     prune(store)
 
-    assert names(store.ledger("id"))[0] == "00000004.parquet"
-    assert len(names(store.ledger("id"))) == LEDGER_FILES
-    assert ledger.read(store.ledger("id")) == before
+    assert names(store.of_cluster("id").ledger)[0] == "00000004.parquet"
+    assert len(names(store.of_cluster("id").ledger)) == LEDGER_FILES
+    assert ledger.read(store.of_cluster("id")) == before
 
 
 def test_the_newest_claims_stay(store: RunStore) -> None:
     """The newest hundred claims are kept, because the newest stops earlier runs from writing."""
-    add(store.ledger("id"), row("user=a", 1.0))
+    add(store.of_cluster("id"), row("user=a", 1.0))
     claim = claims.Claim("run", None, claims.digest_of([]))
     for number in range(1, LEDGER_FILES + 3):
-        claims.create(store.ledger("id"), number, claim)
+        claims.create(store.of_cluster("id"), number, claim)
 
     prune(store)
 
-    folder = claims.folder_of(store.ledger("id"))
+    folder = store.of_cluster("id").claims
     assert (names(folder)[0], len(names(folder))) == ("00000003.json", LEDGER_FILES)
-    assert claims.read(store.ledger("id"), 102) == claim
+    assert claims.read(store.of_cluster("id"), 102) == claim
 
 
 def test_what_people_said_stays(store: RunStore) -> None:
     """Approvals and holds are not artifacts of runs: prune does not touch them."""
-    for folder in (store.approvals("id"), store.holds("id")):
+    for folder in (store.of_cluster("id").approvals, store.of_cluster("id").holds):
         (folder / "00000001.json").replace(b"{}")
 
     prune(store)
 
-    assert names(store.approvals("id")) == names(store.holds("id")) == ["00000001.json"]
+    assert (
+        names(store.of_cluster("id").approvals)
+        == names(store.of_cluster("id").holds)
+        == ["00000001.json"]
+    )
 
 
 def test_holds_that_have_ended_are_removed(store: RunStore) -> None:
     """Old holds and their releases go; what is held, the newest file and its number stay."""
-    folder, end = store.holds("id"), datetime.fromisoformat(OLD)
+    folder, end = store.of_cluster("id").holds, datetime.fromisoformat(OLD)
     far, soon = end + timedelta(days=9_999), end + timedelta(hours=1)
 
     def hold(name: str, until: datetime) -> None:
@@ -265,7 +269,7 @@ def test_holds_that_have_ended_are_removed(store: RunStore) -> None:
 def test_a_damaged_ledger_stops_it(store: RunStore) -> None:
     """With a damaged ledger nothing is removed, because it is unknown which runs are needed."""
     leave(store, "old", OLD, 1, plan={"digest": "abc"})
-    (store.ledger("id") / "00000001.parquet").replace(b"")
+    (store.of_cluster("id").ledger / "00000001.parquet").replace(b"")
 
     with pytest.raises(InvalidInput, match="the ledger does not parse"):
         find_expired(store, BEFORE)

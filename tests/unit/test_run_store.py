@@ -24,11 +24,11 @@ def test_a_store_is_private(first: str, tmp_path: Path) -> None:
     """Whatever the umask and the first writer, no other user can read its folders and files."""
     root = tmp_path / "store"
     store = RunStore(open_place(root))
-    place = store.holds("id") / "1.json"
+    place = store.of_cluster("id").holds / "1.json"
     writes: dict[str, Callable[[], object]] = {
         "run": lambda: (store.new_run("demo") / "run.json").replace(b"1"),
         "hold": lambda: place.create(b"1"),
-        "ledger": lambda: (store.ledger("id") / "1.parquet").replace(b"1"),
+        "ledger": lambda: (store.of_cluster("id").ledger / "1.parquet").replace(b"1"),
     }
     before = os.umask(0)
     try:
@@ -104,7 +104,7 @@ def test_a_name_never_leaves_the_store(run: str, name: str, tmp_path: Path) -> N
 
     made = [on_disk(store.new_run(run, run)) for _ in range(2)]
     assert made == [tmp_path / "runs" / name / name] * 2
-    assert on_disk(store.ledger(run)) == tmp_path / "ledger" / name
+    assert on_disk(store.of_cluster(run).ledger) == tmp_path / "ledger" / name
 
 
 def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:

@@ -71,11 +71,11 @@ def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
     """A cleared run comes after those that started in between; a resumed task keeps its own."""
     store = RunStore(open_place(tmp_path))
     first, second = began(store, "c1"), began(store, "c1")
-    note_beginning(first, open_place(tmp_path / "ledger"))
+    note_beginning(first, store.of_cluster("id"))
     assert RunFolder.start(first.place, cluster="demo", commit="c1").about() == first.about()
     assert (number_of(first), number_of(second)) == (1, 2)
 
-    note_beginning(first, open_place(tmp_path / "ledger"))
+    note_beginning(first, store.of_cluster("id"))
     assert number_of(first) == 3
 
     RunFolder.start(second.place, cluster="demo", commit="c2", redo=True)
@@ -162,9 +162,9 @@ def test_a_file_in_the_place_of_a_clusters_runs(tmp_path: Path) -> None:
 
 def test_a_number_that_another_run_has_claimed(tmp_path: Path) -> None:
     """Two runs with one number have no order, so the second writes nothing; a resumed run may."""
-    ledger_folder = open_place(tmp_path / "ledger" / "id")
+    records = RunStore(open_place(tmp_path)).of_cluster("id")
     for _ in range(2):
-        claims.create(ledger_folder, 7, claims.Claim("one", "c1", "values"))
+        claims.create(records, 7, claims.Claim("one", "c1", "values"))
 
     with pytest.raises(Refused, match=r"run one has the same number as this run, 7: .*00000007"):
-        claims.create(ledger_folder, 7, claims.Claim("two", "c2", "values"))
+        claims.create(records, 7, claims.Claim("two", "c2", "values"))

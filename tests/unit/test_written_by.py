@@ -40,18 +40,18 @@ def add_field(content: bytes) -> bytes:
 Action = Callable[[RunStore], object]
 FILES: dict[str, tuple[Action, Action, str]] = {
     "claim": (
-        lambda store: claims.create(store.ledger("id"), 1, CLAIM),
-        lambda store: claims.read(store.ledger("id"), 1),
+        lambda store: claims.create(store.of_cluster("id"), 1, CLAIM),
+        lambda store: claims.read(store.of_cluster("id"), 1),
         "claims/id/00000001.json",
     ),
     "approval": (
-        lambda store: decisions.append(store.approvals("id"), APPROVED),
-        lambda store: decisions.read(store.approvals("id"), "d"),
+        lambda store: decisions.append(store.of_cluster("id").approvals, APPROVED),
+        lambda store: decisions.read(store.of_cluster("id").approvals, "d"),
         "approvals/id/d-0001.json",
     ),
     "ledger": (
-        lambda store: add(store.ledger("id"), row("user=a", 1.0)),
-        lambda store: ledger.read(store.ledger("id")),
+        lambda store: add(store.of_cluster("id"), row("user=a", 1.0)),
+        lambda store: ledger.read(store.of_cluster("id")),
         "ledger/id/00000001.parquet",
     ),
     "history": (

@@ -35,6 +35,7 @@ from quota_ops.store.holds import separate_held_rows
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import APPLIED
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import ClusterStore
 from quota_ops.store.succession import record_claim, refuse_if_overtaken
 
 
@@ -49,16 +50,14 @@ def compute_max_age(took: float) -> float:
 def apply_plan(
     folder: RunFolder,
     cluster: Cluster,
-    ledger_folder: Place,
+    records: ClusterStore,
     *,
-    holds_folder: Place,
-    approvals: Place,
     approved: str,
     progress: Progress = SILENT,
 ) -> tuple[Outcome, ...]:
     """Write the approved plan to the cluster, an outcome file per batch, and then applied.json.
 
-    `approved` is the digest as the approver typed it, `approvals` the record of decisions. Called
+    `approved` is the digest as the approver typed it. Called
     again after a crash, it resumes: values that the cluster already stores are not sent again. Rows
     that are held at the moment of writing, were released since the plan, or whose temporary value
     has ended, are not written.
@@ -69,28 +68,26 @@ def apply_plan(
     is written.
     """
     # Why here: nothing in the folder counts before it is known to be the plan that was approved.
-    plan, batches = load_approved_plan(folder, approved, approvals)
+    plan, batches = load_approved_plan(folder, approved, records.approvals)
     # Why here: it reads only the run store, so a run that is too late sends no request at all.
-    refuse_if_overtaken(folder, ledger_folder)
+    refuse_if_overtaken(folder, records)
     # Why here: the last check that leaves no trace; a pause may have begun since the plan.
     if plan.writes:
         refuse_while_paused(plan.policy)
-    find_moved = watch_brokers(folder, cluster, plan, ledger_folder)
+    find_moved = watch_brokers(folder, cluster, plan, records)
     # Why here: a cluster that cannot be described must not use up the approval.
     described = _describe(cluster, find_moved)
     # Why here: before anything that another run could see, so that no two runs use one approval.
-    record_use(folder, approvals, plan)
-    target = _Target(folder, cluster, ledger_folder, holds_folder, progress, find_moved)
+    record_use(folder, records.approvals, plan)
+    target = _Target(folder, cluster, records, progress, find_moved)
     return _write(target, plan, batches, described)
 
 
 def write_repairs(
     folder: RunFolder,
     cluster: Cluster,
-    ledger_folder: Place,
+    records: ClusterStore,
     *,
-    holds_folder: Place,
-    approvals: Place,
     progress: Progress = SILENT,
 ) -> tuple[Outcome, ...]:
     """Write only the repairs of a plan that guards block, and outcomes as `apply_plan` does.
@@ -98,11 +95,11 @@ def write_repairs(
     All other rows wait; `apply_plan` writes them in the same run once the plan is approved. It uses
     no decision. Raises as `apply_plan` does, except that no approval is needed.
     """
-    plan, batches = load_repairs(folder, approvals)
-    refuse_if_overtaken(folder, ledger_folder)
+    plan, batches = load_repairs(folder, records.approvals)
+    refuse_if_overtaken(folder, records)
     refuse_while_paused(plan.policy)
-    find_moved = watch_brokers(folder, cluster, plan, ledger_folder)
-    target = _Target(folder, cluster, ledger_folder, holds_folder, progress, find_moved)
+    find_moved = watch_brokers(folder, cluster, plan, records)
+    target = _Target(folder, cluster, records, progress, find_moved)
     return _write(target, plan, batches, _describe(cluster, find_moved), only=plan.repairs)
 
 
@@ -111,8 +108,7 @@ class _Target(NamedTuple):
 
     folder: RunFolder
     cluster: Cluster
-    ledger_folder: Place
-    holds_folder: Place
+    records: ClusterStore
     progress: Progress
     find_moved: Callable[[], Mapping[Key, str]]
 
@@ -126,19 +122,19 @@ def _write(
     only: tuple[Difference, ...] | None = None,
 ) -> tuple[Outcome, ...]:
     """Write the rows of a plan, or `only` some of them, and record what happens to each."""
-    folder, cluster, ledger_folder, holds_folder, progress, find_moved = target
+    folder, cluster, records, progress, find_moved = target
     # Why here: an earlier run looks for claims before each request, and the ledger does not change
     # if there is nothing to write. So it learns of this run before this run writes.
-    record_claim(folder, ledger_folder)
+    record_claim(folder, records)
     part = plan if only is None else replace(plan, differences=only)
     # Why here: before the first request. If this process dies, the ledger has what may arrive.
-    noted = record_intents(folder, part, described.stored, ledger_folder)
+    noted = record_intents(folder, part, described.stored, records)
     waiting = {row.id for row in plan.writes} - {row.id for row in part.writes}
     attempt = Attempt(folder)
     checks = _Checks(
         plan.policy,
-        holds_folder,
-        watch_releases(folder, part, ledger_folder, noted),
+        records.holds,
+        watch_releases(folder, part, records, noted),
         {row.id: row.until for row in part.writes if row.until is not None},
         frozenset(waiting),
         find_moved,
@@ -147,7 +143,7 @@ def _write(
         attempt,
         batches,
         _Writer(attempt, cluster, checks, described).write,
-        lambda: _write_outcomes(folder, attempt.done, ledger_folder),
+        lambda: _write_outcomes(folder, attempt.done, records),
         progress,
     )
     _raise_unless_done(folder, plan, attempt.done, trouble)
@@ -173,7 +169,7 @@ class _Checks(NamedTuple):
     """
 
     policy: Policy
-    holds_folder: Place
+    holds: Place
     find_released: Callable[[], Keys]
     ends: Mapping[Key, str]
     waiting: Keys
@@ -186,9 +182,9 @@ def _describe(cluster: Cluster, find_moved: Callable[[], Mapping[Key, str]]) -> 
     return _Described(stored, began + compute_max_age(monotonic() - began), moved)
 
 
-def _write_outcomes(folder: RunFolder, outcomes: Sequence[Outcome], ledger_folder: Place) -> None:
+def _write_outcomes(folder: RunFolder, outcomes: Sequence[Outcome], records: ClusterStore) -> None:
     """Write applied.json, after the intents of rows that were certainly not written are gone."""
-    withdraw_intents(folder, outcomes, ledger_folder)
+    withdraw_intents(folder, outcomes, records)
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 
@@ -211,7 +207,7 @@ class _Writer:
         stored = self.described.stored
         waiting = [row for row in rows if row.id in checks.waiting]
         going = [row for row in rows if row.id not in checks.waiting]
-        free, on_hold = separate_held_rows(number, going, stored, checks.holds_folder)
+        free, on_hold = separate_held_rows(number, going, stored, checks.holds)
         lasting, ended = _separate_old_rows(number, free, checks.ends, self.described.moved)
         unsent, to_send = _sort_rows(number, lasting, stored, released)
         waits = build_outcomes(number, waiting, Status.WAITING, None)

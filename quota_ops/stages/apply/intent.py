@@ -14,13 +14,13 @@ from quota_ops.model.quota import same
 from quota_ops.model.rows import Keys, LedgerRow, Stored
 from quota_ops.store import claims, ledger, ledger_end
 from quota_ops.store.numbered_files import file_name
-from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import ClusterStore
 from quota_ops.store.succession import refuse_if_overtaken
 
 
 def record_intents(
-    folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place
+    folder: RunFolder, plan: Plan, stored: Stored, records: ClusterStore
 ) -> str | None:
     """Record an intent for every write of the plan whose row is still as planned.
 
@@ -50,11 +50,11 @@ def record_intents(
     ]
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
-        refuse_if_overtaken(folder, ledger_folder)  # again after each lost race
+        refuse_if_overtaken(folder, records)  # again after each lost race
         released = find_unmanaged_since(plan, rows.values())
         ledger_edits.intend(rows, (row for row in intents if row.id not in released), stored)
 
-    return ledger.change(ledger_folder, edit)
+    return ledger.change(records, edit)
 
 
 def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
@@ -70,7 +70,7 @@ def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
 
 
 def watch_releases(
-    folder: RunFolder, plan: Plan, ledger_folder: Place, noted: str | None
+    folder: RunFolder, plan: Plan, records: ClusterStore, noted: str | None
 ) -> Callable[[], Keys]:
     """Return a function that returns the released rows, or raises Refused when overtaken.
 
@@ -84,29 +84,29 @@ def watch_releases(
     def find_new() -> Keys:
         nonlocal seen, released
         folder.require_claim()
-        last = max(ledger.file_numbers(ledger_folder), default=0)
+        last = max(ledger.file_numbers(records), default=0)
         if noted and file_name(last, ledger_end.KIND) < noted:
             raise InvalidInput(
                 f"the run store has confirmed {noted}, with what this run is about to write, and "
-                f"does not have it: {ledger_folder}",
+                f"does not have it: {records.ledger}",
                 "Check that the run store keeps what it confirms, and that nobody has restored an "
                 "older copy.",
             )
-        if (files := [last, claims.last_number(ledger_folder)]) != seen:
-            refuse_if_overtaken(folder, ledger_folder)
-            released = find_unmanaged_since(plan, ledger.read(ledger_folder).rows)
+        if (files := [last, claims.last_number(records)]) != seen:
+            refuse_if_overtaken(folder, records)
+            released = find_unmanaged_since(plan, ledger.read(records).rows)
             seen = files
         return released
 
     return find_new
 
 
-def withdraw_intents(folder: RunFolder, outcomes: Iterable[Outcome], ledger_folder: Place) -> None:
+def withdraw_intents(folder: RunFolder, outcomes: Iterable[Outcome], records: ClusterStore) -> None:
     """Withdraw the run's intents for rows that it certainly did not write, in any attempt."""
     outcomes = tuple(outcomes)
     if unwritten := find_unwritten(outcomes) - find_open(outcomes):
         run = folder.about().run
-        ledger.change(ledger_folder, lambda rows: ledger_edits.withdraw(rows, run, unwritten))
+        ledger.change(records, lambda rows: ledger_edits.withdraw(rows, run, unwritten))
 
 
 def is_as_planned(before: float | None, after: float | None, now: float | None) -> bool:

@@ -9,12 +9,12 @@ from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.text import counted
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
 from quota_ops.stages.describe.rates import list_rates, read_placement
-from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import ClusterStore
 
 
 def watch_brokers(
-    folder: RunFolder, cluster: Cluster, plan: Plan, ledger_folder: Place
+    folder: RunFolder, cluster: Cluster, plan: Plan, records: ClusterStore
 ) -> Callable[[], Mapping[Key, str]]:
     """Return a function that returns the written rows whose divisor has changed, and why.
 
@@ -26,7 +26,7 @@ def watch_brokers(
     def find_moved() -> Mapping[Key, str]:
         if not rates:
             return {}
-        known = read_known_brokers(ledger_folder)
+        known = read_known_brokers(records)
         placement = read_placement(cluster, plan.policy, known, topics)
         found = ((row.id, _explain_move(row, placement)) for row in rates)
         return {key: why for key, why in found if why}

@@ -26,9 +26,9 @@ from quota_ops.store.clock import measure_lead
 from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.parquet import to_values
-from quota_ops.store.place import Place
 from quota_ops.store.run_files import CHECKED, DESCRIBED, FACTS, METADATA
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import ClusterStore
 from quota_ops.store.snapshot import Snapshot
 from quota_ops.store.succession import take_number_above
 
@@ -36,8 +36,7 @@ from quota_ops.store.succession import take_number_above
 def describe_cluster(
     folder: RunFolder,
     cluster: Cluster | Snapshot,
-    ledger_folder: Place,
-    holds_folder: Place,
+    records: ClusterStore,
     *,
     files: str = "",
 ) -> None:
@@ -50,8 +49,8 @@ def describe_cluster(
     numbers than this store; this run then takes a number above them.
     """
     policy = folder.policy()
-    end, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
-    known, holds = ledger.last(ledger_folder), holds_now(holds_folder)
+    end, claimed = ledger_end.read(records), claims.last_number(records)
+    known, holds = ledger.last(records), holds_now(records.holds)
     divide_declared(folder, cluster, known.table, files)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
     actual = list(judge_scope(policy, cluster.describe()))
@@ -72,7 +71,7 @@ def describe_cluster(
     checked = folder.find(CHECKED)
     invalid = checked.invalid if checked else ()
     folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table, invalid)])
-    lead = measure_lead(folder.place / HOLDS.file) if holds_folder.list() else 0.0
+    lead = measure_lead(folder.place / HOLDS.file) if records.holds.list() else 0.0
     folder.write(
         DESCRIBED,
         Described(
@@ -81,7 +80,7 @@ def describe_cluster(
             cluster_id=cluster.cluster_id,
             brokers=tuple(f"{broker.id} {broker.host}:{broker.port}" for broker in cluster.brokers),
             ledger=known.name,
-            old_ledger=ledger_end.explain_old_copy(ledger_folder, known.name, end),
+            old_ledger=ledger_end.explain_old_copy(records, known.name, end),
             holds=holds,
             clock_lead=lead,
         ),

@@ -16,13 +16,13 @@ from quota_ops.model.registration import (
 )
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
-from quota_ops.store.place import Place
+from quota_ops.store.run_store import ClusterStore
 
 
-def read_known_brokers(ledger_folder: Place) -> KnownBrokers:
+def read_known_brokers(records: ClusterStore) -> KnownBrokers:
     """Return the brokers of the last verified run; an empty result if no ledger can be read."""
     with suppress(InvalidInput):
-        return known_brokers(ledger.last(ledger_folder).table)
+        return known_brokers(ledger.last(records).table)
     return NO_BROKERS
 
 

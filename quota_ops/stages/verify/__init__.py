@@ -17,15 +17,15 @@ from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.stages.verify.targets import find_targets
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
-from quota_ops.store.place import Place
 from quota_ops.store.run_files import APPLIED, PLAN
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_state import RunState
+from quota_ops.store.run_store import ClusterStore
 from quota_ops.store.succession import why_lost, why_overtaken
 
 
 def verify_cluster(
-    folder: RunFolder, cluster: Cluster, ledger_folder: Place, progress: Progress = SILENT
+    folder: RunFolder, cluster: Cluster, records: ClusterStore, progress: Progress = SILENT
 ) -> tuple[RowVerdict, ...]:
     """Write verification.json and return the rows that differ from Git.
 
@@ -52,10 +52,10 @@ def verify_cluster(
     digest = state.applied_digest
 
     def is_overtaken() -> bool:
-        known = ledger.read(ledger_folder)
-        return has_applied and why_overtaken(folder, known, ledger_folder) is not None
+        known = ledger.read(records)
+        return has_applied and why_overtaken(folder, known, records) is not None
 
-    known = known_brokers(ledger.last(ledger_folder).table)
+    known = known_brokers(ledger.last(records).table)
     read = read_back(
         *(cluster, run.policy, targets, known),
         progress=progress,
@@ -66,13 +66,13 @@ def verify_cluster(
     stored, brokers, wrong_rows = read.stored, read.brokers, read.wrong_rows
     overtaken, lost = None, None
     if has_applied and stored:
-        lost = why_lost(folder, ledger.read(ledger_folder), ledger_folder)
+        lost = why_lost(folder, ledger.read(records), records)
         differing = {verdict.id for verdict in wrong_rows}
         verified = {row: value for row, value in targets.items() if row not in differing}
         live = [broker.id for broker in cluster.brokers]
         overtaken = update_ledger(
             folder,
-            ledger_folder,
+            records,
             run,
             verified,
             verified_before=state.find_verified(frozenset(verified)),
@@ -82,7 +82,7 @@ def verify_cluster(
         )
     read.write(folder, digest)
     if overtaken is not None:
-        raise Refused(overtaken, format_remedy(run, stored, ledger.read(ledger_folder).rows))
+        raise Refused(overtaken, format_remedy(run, stored, ledger.read(records).rows))
     if lost is not None:
         raise Refused(
             f"{lost}: what runs have recorded there is missing",
@@ -101,7 +101,7 @@ def verify_cluster(
     return wrong_rows
 
 
-def verify_alteration(folder: RunFolder, cluster: Cluster, ledger_folder: Place) -> None:
+def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> None:
     """Write verification.json: the brokers that store what an alter has written.
 
     The ledger does not change: the values are not those of Git. Raises as `verify_cluster` when a
@@ -118,7 +118,7 @@ def verify_alteration(folder: RunFolder, cluster: Cluster, ledger_folder: Place)
     if not rows:
         return
     targets = {row.id: row.after for row in rows}
-    known = read_known_brokers(ledger_folder)
+    known = read_known_brokers(records)
     read = read_back(cluster, folder.policy(), targets, known, last_written=rows[-1].entity)
     read.write(folder, state.applied_digest)
     raise_unless_agreed(

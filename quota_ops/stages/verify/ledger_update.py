@@ -15,9 +15,9 @@ from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targets
 from quota_ops.model.run import About
 from quota_ops.store import ledger
-from quota_ops.store.place import Place
 from quota_ops.store.run_files import ROLLBACK
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import ClusterStore
 from quota_ops.store.succession import why_overtaken
 
 
@@ -41,7 +41,7 @@ class AppliedRun(NamedTuple):
 
 def update_ledger(
     folder: RunFolder,
-    ledger_folder: Place,
+    records: ClusterStore,
     run: AppliedRun,
     verified: Targets,
     *,
@@ -69,8 +69,8 @@ def update_ledger(
     answered = verified.keys() - find_open(run.outcomes)
     name, number = run.about.run, run.about.sequence
     now = datetime.now(UTC)
-    known = ledger.read(ledger_folder)
-    overtaken = why_overtaken(folder, known, ledger_folder)
+    known = ledger.read(records)
+    overtaken = why_overtaken(folder, known, records)
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
     waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
     is_last = overtaken is None and lost is None
@@ -87,7 +87,7 @@ def update_ledger(
             ledger_edits.follow(known, run.desired)
 
     ledger.change(
-        ledger_folder,
+        records,
         edit,
         policy=run.policy if follows_git else None,
         commit=run.about.commit if follows_git else None,
