@@ -54,10 +54,6 @@ class UseUnknown(CannotJudge):
     """Prometheus did not respond or rejected a query, so what clients use is unknown."""
 
 
-class QueryTooLarge(UseUnknown):
-    """Prometheus would have to read more for a query than it allows; smaller queries may work."""
-
-
 class Refused(QuotaOpsError):
     """A guard, a broker or a person refused, verify saw a difference, or an outcome is unknown."""
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -11,9 +12,15 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from quota_ops.model.difference import DRIFT_KINDS
+from quota_ops.model.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.outcome import Status
+from quota_ops.model.quota import limits_a_client
 from quota_ops.model.report import STOPPED, StageStatus
+from quota_ops.model.usage import UsagePolicy
+from quota_ops.precedence.resolution import find_level
 from quota_ops.report.formats import escape_text
+from quota_ops.usage.labels import encode_client_id, encode_user
+from quota_ops.usage.presets import RESOURCES, find_names
 
 _PREFIX = "quota_ops_"
 _COUNTS = {
@@ -185,13 +192,69 @@ _TIMES: dict[str, tuple[str, Find]] = {
 }
 
 
-def format_metrics(states: Iterable[ClusterState]) -> str:
+class LimitSample(NamedTuple):
+    """A stored limit: the labels of the series that it is for, and its value."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+def label_limits(
+    cluster: str,
+    usage: UsagePolicy | None,
+    limits: Iterable[tuple[Entity, str, float]],
+    owners: Mapping[tuple[Entity, str], str | None],
+) -> Iterator[LimitSample]:
+    """Yield the limits of a cluster with the labels that the metrics of use have.
+
+    An unlimited quota is +Inf, so that no default is taken in its place. A name that is a default
+    has no label; `level` tells such limits apart.
+    """
+    policy = usage or UsagePolicy("")
+    names = find_names(policy)
+    for entity, key, value in limits:
+        level = find_level(entity)
+        if level is None or key not in RESOURCES:
+            continue
+        parts = {kind: name for kind, name in entity.parts if name is not None}
+        labels = {
+            "cluster": dict(policy.match).get("cluster", cluster),
+            "resource": RESOURCES[key][0],
+            "level": level.name,
+            "owner": owners.get((entity, key)) or "",
+        }
+        if USER in parts:
+            labels[names.user] = encode_user(parts[USER])
+        if CLIENT_ID in parts:
+            plain = parts[CLIENT_ID]
+            labels[names.client_id] = encode_client_id(plain) if names.is_quoted else plain
+        yield LimitSample(labels, value if limits_a_client(key, value) else inf)
+
+
+class _Limits(Collector):
+    def __init__(self, limits: Iterable[LimitSample]) -> None:
+        self._limits = tuple(limits)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the stored limits, if there are any."""
+        name = f"{_PREFIX}limit"
+        gauge = GaugeMetricFamily(name, "Limits that the cluster stores, in the unit of their use.")
+        for limit in self._limits:
+            gauge.add_sample(name, dict(limit.labels), limit.value)
+        if gauge.samples:
+            yield gauge
+
+
+def format_metrics(states: Iterable[ClusterState], limits: Iterable[LimitSample] = ()) -> str:
     """Return the metrics in Prometheus' text format, version 0.0.4."""
-    return generate_latest(build_registry(states)).decode()
+    return generate_latest(build_registry(states, limits)).decode()
 
 
-def build_registry(states: Iterable[ClusterState]) -> CollectorRegistry:
+def build_registry(
+    states: Iterable[ClusterState], limits: Iterable[LimitSample] = ()
+) -> CollectorRegistry:
     """Return the metrics for the functions of prometheus_client."""
     registry = CollectorRegistry()
     registry.register(_States(states))
+    registry.register(_Limits(limits))
     return registry

@@ -14,10 +14,12 @@ from typing import NamedTuple
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.policy import Policy
 from quota_ops.model.tables import ACTUAL, DESIRED
+from quota_ops.model.usage import UsagePolicy
 from quota_ops.sql.history import read_events
 from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import DESCRIBED, FACTS
+from quota_ops.store.run_files import DESCRIBED, FACTS, POLICY
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_names import latest_first
 from quota_ops.store.run_store import RunStore
@@ -51,6 +53,8 @@ class PastQuotas(NamedTuple):
     owners: Mapping[tuple[Entity, str], str | None]
     facts: ClusterFacts | None
     """What the brokers reported about themselves in the last look."""
+    usage: UsagePolicy | None
+    """Where use was measured, by the policy of the last look."""
     troubles: tuple[str, ...]
 
     def periods(self, key: str, start: datetime, end: datetime) -> list[Period]:
@@ -84,6 +88,7 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
     troubles: list[str] = []
     owners: dict[tuple[Entity, str], str | None] = {}
     facts: ClusterFacts | None = None
+    policy: Policy | None = None
     try:
         runs = list(latest_first(store, store.runs(cluster)))
     except InvalidInput:  # the cluster has no run yet
@@ -98,7 +103,7 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
         if look is None:
             continue
         if not looks:
-            owners, facts = _read_owners(run), run.find(FACTS)
+            owners, facts, policy = _read_owners(run), run.find(FACTS), run.find(POLICY)
         looks.append(look)
         if look.at <= start:
             break
@@ -112,7 +117,9 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
             writes.setdefault(at, {})[row.entity, row.key] = row.found
     for at, values in sorted(writes.items()):
         _add_write(looks, at, values)
-    return PastQuotas(looks, owners, facts, (*troubles, *events.troubles))
+    return PastQuotas(
+        looks, owners, facts, policy.usage if policy else None, (*troubles, *events.troubles)
+    )
 
 
 def _look_at(run: RunFolder, cluster_id: str) -> Look | None:

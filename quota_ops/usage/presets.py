@@ -10,7 +10,7 @@ from typing import NamedTuple
 from quota_ops.model.entity import CLIENT_ID, USER
 from quota_ops.model.usage import Metric, Preset, UsagePolicy
 
-_RESOURCES = {
+RESOURCES = {
     "producer_byte_rate": ("Produce", "byte_rate"),
     "consumer_byte_rate": ("Fetch", "byte_rate"),
     "request_percentage": ("Request", "request_time"),
@@ -30,6 +30,8 @@ class MetricNames(NamedTuple):
     throttle_times: Mapping[str, Metric]
     user: str
     client_id: str
+    is_quoted: bool = True
+    """Whether client ids have JMX's quotes, where they need them."""
 
 
 def _quota_metrics() -> MetricNames:
@@ -37,20 +39,20 @@ def _quota_metrics() -> MetricNames:
         return Metric(f"kafka_server_quota_{attribute}", (("resource", resource),))
 
     return MetricNames(
-        {key: name(*each) for key, each in _RESOURCES.items()},
-        {key: name(resource, _THROTTLE_TIME) for key, (resource, _) in _RESOURCES.items()},
+        {key: name(*each) for key, each in RESOURCES.items()},
+        {key: name(resource, _THROTTLE_TIME) for key, (resource, _) in RESOURCES.items()},
         "user",
         "clientId",
     )
 
 
-def _resource_metrics(*, lower: bool, keys: tuple[str, ...] = tuple(_RESOURCES)) -> MetricNames:
+def _resource_metrics(*, lower: bool, keys: tuple[str, ...] = tuple(RESOURCES)) -> MetricNames:
     def name(resource: str, attribute: str) -> Metric:
         return Metric(f"kafka_server_{resource.lower() if lower else resource}_{attribute}")
 
     return MetricNames(
-        {key: name(*_RESOURCES[key]) for key in keys},
-        {key: name(_RESOURCES[key][0], _THROTTLE_TIME) for key in keys},
+        {key: name(*RESOURCES[key]) for key in keys},
+        {key: name(RESOURCES[key][0], _THROTTLE_TIME) for key in keys},
         "user",
         "client_id",
     )
@@ -59,9 +61,9 @@ def _resource_metrics(*, lower: bool, keys: tuple[str, ...] = tuple(_RESOURCES))
 PRESETS: Mapping[Preset, MetricNames] = {
     Preset.JMX_EXPORTER: _quota_metrics(),
     # Its rules leave out ControllerMutation.
-    Preset.CONFLUENT: _resource_metrics(lower=True, keys=tuple(_RESOURCES)[:3]),
+    Preset.CONFLUENT: _resource_metrics(lower=True, keys=tuple(RESOURCES)[:3]),
     Preset.DEFAULT: _resource_metrics(lower=False),
-    Preset.STRIMZI_REPORTER: _resource_metrics(lower=True),
+    Preset.STRIMZI_REPORTER: _resource_metrics(lower=True)._replace(is_quoted=False),
 }
 
 
@@ -73,4 +75,5 @@ def find_names(policy: UsagePolicy) -> MetricNames:
         {**preset.throttle_times, **dict(policy.throttle_times)},
         labels.get(USER, preset.user),
         labels.get(CLIENT_ID, preset.client_id),
+        preset.is_quoted,
     )

@@ -14,7 +14,7 @@ import httpx
 import msgspec
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-from quota_ops.model.errors import InvalidInput, QueryTooLarge, UseUnknown
+from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.model.text import clean_text
 from quota_ops.usage.connection import PrometheusConnection
 
@@ -64,6 +64,10 @@ class _Response(msgspec.Struct, frozen=True):
     error: str | None = None
     warnings: list[str] = []
     is_partial: bool = msgspec.field(default=False, name="isPartial")
+
+
+class QueryTooLarge(UseUnknown):
+    """The server would have to read more for a query than it allows; smaller ones may work."""
 
 
 class _Busy(UseUnknown):

@@ -12,7 +12,6 @@ from math import isnan
 
 import pyarrow as pa
 
-from quota_ops.model.errors import QueryTooLarge
 from quota_ops.model.usage import Metric
 from quota_ops.usage.labels import (
     decode_client_id,
@@ -22,7 +21,7 @@ from quota_ops.usage.labels import (
     match_any,
     quote_text,
 )
-from quota_ops.usage.prometheus import Prometheus, Series, open_prometheus
+from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, Series, open_prometheus
 from quota_ops.usage.source import SAMPLES, SCRAPES, Samples, SeriesNames, UsageSource
 
 UP = Metric("up")

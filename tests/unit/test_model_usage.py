@@ -54,7 +54,7 @@ STORED = [
 def test_a_series_belongs_to_the_first_quota_of_its_labels(
     user: str | None, client_id: str | None, expected: str | None
 ) -> None:
-    """A series of a user or a pair is of the first level that has a quota with these labels."""
+    """A series belongs to the first level that has a quota with its labels."""
     found = find_quota(STORED, user, client_id)
     assert (None if found is None else found.text) == expected
 

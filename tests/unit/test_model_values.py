@@ -217,6 +217,7 @@ def test_every_error_has_its_exit_code() -> None:
         "WrongCluster": 3,
         "Unexpected": 5,
         "CannotJudge": 6,
+        "UseUnknown": 6,
     }
     told = re.findall(r"^[├└│─ ]*(\w+) +(\d) ", errors.__doc__ or "", re.MULTILINE)
     assert {name: int(code) for name, code in told} | {"QuotaOpsError": 1} == codes

@@ -9,9 +9,10 @@ from threading import Thread
 
 import pytest
 
-from quota_ops.model.errors import InvalidInput, QueryTooLarge, UseUnknown
+from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.usage import prometheus
 from quota_ops.usage.connection import find_prometheus
+from quota_ops.usage.prometheus import QueryTooLarge
 from quota_ops.usage.samples import list_brokers, read_samples
 from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import POLICY, connect
