@@ -50,13 +50,22 @@ def _rank(cut: CutUse) -> tuple[float, bool, str, str]:
 
 def _format_cut(cut: CutUse, days: int) -> str:
     row, worst = f"{cut.entity} {cut.key}", cut.worst
-    if worst is None:
+    words = []
+    if worst is not None:
+        words.append(f"{row} {_format_delays(cut.key, worst, days)}.")
+        others = sum(group.delayed > 0 for group in cut.delays) - 1
+        if others > 0:
+            words.append(f"{counted(others, 'other')} would have been throttled for less time.")
+    elif cut.below or not cut.why:
+        words.append(f"{row} is above all recorded use.")
+    else:
         return f"{row}: whom it would have throttled cannot be told, because {cut.why}."
-    words = _format_delays(cut.key, worst, days)
-    others = len(cut.delays) - 1
-    more = f" {others:,} other {plural(others, 'group', 'groups')} less." if others else ""
-    rest = f" For others that cannot be told, because {cut.why}." if cut.why else ""
-    return f"{row} {words}.{more}{rest}"
+    if cut.below or worst is None:
+        seen = f"{floor(100 * cut.recorded)} % of {days} days are recorded"
+        words.append(f"{counted(cut.below, 'client')} stayed below it ({seen}).")
+    if cut.why:
+        words.append(f"For others that cannot be told, because {cut.why}.")
+    return " ".join(words)
 
 
 def _format_delays(key: str, worst: Delays, days: int) -> str:

@@ -19,15 +19,20 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
     connection = tmp_path / "monitoring.properties"
     environment = {"QUOTA_OPS_CONNECTION_MONITORING": str(connection)}
     settings = {"usage": USAGE, "guards": GUARDS}
-    lab.desire({"user=etl": {KEY: 500_000}}, **settings)
+    default = {"user=<default>": {KEY: 2_000_000}}
+    lab.desire({"user=etl": {KEY: 500_000}} | default, **settings)
     lab.run("reconcile")
-    lab.desire({"user=etl": {KEY: 1_000_000}}, **settings)
+    lab.desire({"user=etl": {KEY: 1_000_000}} | default, **settings)
     raised = lab.call("reconcile", "demo", environment=environment)
-    lab.desire({"user=etl": {KEY: 500_000}}, **settings)
+    lab.desire({"user=etl": {KEY: 500_000}} | default, **settings)
 
     with serve(BusyHour(time.time() - SIX_HOURS).respond) as url:
         connection.write_text(f"url={url}\n")
         blocked = lab.call("plan", "demo", environment=environment)
+        recorded = lab.call("record", "demo", "--days", "7", environment=environment)
+        lab.desire({"user=<default>": {KEY: 500_000}}, **settings)
+        of_default = lab.call("plan", "demo", environment=environment)
+    lab.desire({"user=etl": {KEY: 500_000}} | default, **settings)
     unknown = lab.call("plan", "demo", environment=environment)
     back = lab.call("rollback", "demo/last", environment=environment)
 
@@ -41,6 +46,11 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
     assert re.fullmatch(
         r"4[89] minutes \(seen (99|100) % of that time, broker kafka-1:9404\)\.", found[1]
     )
+    assert "Stored the use of demo on 7 days." in recorded.stdout, recorded.stderr
+    rest = "0 clients stayed below it (100 % of 7 days are recorded)."
+    nobody = f"user=<default> producer_byte_rate is above all recorded use. {rest}"
+    assert nobody in of_default.stdout, of_default.stdout
+    assert told in of_default.stdout
     guard = "would_throttle: user=etl producer_byte_rate would have throttled clients for up to "
     assert f"{guard}833 minutes in the last 7 days, more than 60 minutes" in blocked.stdout
     why = f"the Prometheus monitoring ({url}) cannot be reached"

@@ -17,7 +17,7 @@ from quota_ops.model.throttling import Throttling
 from quota_ops.precedence.effects import find_write_effects
 from quota_ops.report.throttling import throttling_words
 from quota_ops.sql.effects import apply_targets
-from quota_ops.stages.plan.throttling import DAYS, SeriesName, find_throttling
+from quota_ops.stages.plan.throttling import DAYS, PastUse, SeriesName, find_throttling
 
 KEY = "producer_byte_rate"
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
@@ -110,7 +110,20 @@ def find(case: dict[str, Any]) -> Throttling:
         reader=Recorded(case),
         brokers=case.get("brokers", 1),
         now=NOW,
+        past=past_of(case),
     )
+
+
+def past_of(case: dict[str, Any]) -> PastUse:
+    """Return the highest use of each series of a case, if it has recorded days."""
+    if "recorded" not in case:
+        return PastUse({}, 0, {})
+    highest = {
+        SeriesName(use.get("user"), use.get("client_id")): float(max(use["hours"]))
+        for use in case["use"]
+    }
+    days = case["recorded"]
+    return PastUse({KEY: highest}, days, {KEY: days * 86400.0})
 
 
 @pytest.mark.parametrize("case", CASES)

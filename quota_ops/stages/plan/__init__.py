@@ -31,6 +31,7 @@ from quota_ops.store.origins import leave_origins
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import CLIENT_COUNTS, DESCRIBED, ROLLBACK, THROTTLING
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import RunStore
 
 
 def plan_changes(
@@ -56,7 +57,7 @@ def plan_changes(
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=earlier.strict_policy)
     effects = find_plan_effects(folder, plan)
-    write_throttling(folder, plan, effects, earlier)
+    write_throttling(folder, plan, effects, earlier, RunStore(approvals.parent.parent))
     plan = plan.with_guards(judge_plan(folder, plan, earlier, effects))
     if plan.guards:
         plan = _apply_overrides(folder, approvals, plan)

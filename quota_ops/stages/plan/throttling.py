@@ -5,7 +5,7 @@ parts of them. Brokers count at the level of the limit that applies, so a limit 
 cannot be judged: the use of a user does not show that of one client id.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
@@ -24,6 +24,8 @@ from quota_ops.store import parquet
 
 DAYS = 7
 UNKNOWN = "use is unknown"
+MOST_GROUPS = 20
+"""How many groups of clients of a default are compared by their samples: those that use most."""
 _LEAST = timedelta(days=1)
 """Less use says little: jobs run at the same hours of each day, and scrapes may miss some."""
 _LOSES = frozenset({LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY})
@@ -60,6 +62,26 @@ class UseReader(Protocol):
         ...
 
 
+class PastUse(NamedTuple):
+    """The highest use of each series on the recorded days, by key, on its busiest broker.
+
+    `days` is how many of the last seven complete days are recorded. `seen` are the seconds that the
+    brokers were seen on them, added up, by key.
+    """
+
+    highest: Mapping[str, Mapping[SeriesName, float]]
+    days: int
+    seen: Mapping[str, float]
+
+    def find_share(self, key: str, brokers: int) -> float:
+        """Return the part of the days, from 0 to 1, in which the use of a key is known."""
+        window = DAYS * timedelta(days=1).total_seconds() * max(brokers, 1)
+        return min(self.seen.get(key, 0.0) / window, 1.0)
+
+
+NOTHING_RECORDED = PastUse({}, 0, {})
+
+
 class Group(NamedTuple):
     """Those who would share a new limit, and the series in which their use is recorded.
 
@@ -94,6 +116,11 @@ class Quotas(NamedTuple):
         found = self.limits.resolve(self.key, user=user or _ANY, client_id=client_id or _ANY)
         return tuple(sorted(kind for kind, name in found.shared_by.items() if name))
 
+    def find_entity(self, user: str | None, client_id: str | None) -> str | None:
+        """Return the entity whose quota applies to a client."""
+        found = self.limits.resolve(self.key, user=user or _ANY, client_id=client_id or _ANY)
+        return None if found.applied is None else found.applied.entity.text
+
     def list_earlier(self, names: Mapping[str, str | None]) -> frozenset[Entity]:
         """Return the quotas that come before the limit of a user, or of a client id.
 
@@ -116,12 +143,15 @@ def find_throttling(
     reader: UseReader,
     brokers: int,
     now: datetime,
+    past: PastUse = NOTHING_RECORDED,
 ) -> Throttling:
     """Return what the cuts among the writes would have done in the last seven days.
 
     `brokers` is how many there are: the use on those that Prometheus does not scrape is unknown.
+    Which clients a default applies to is known from `past`.
     """
     groups: dict[Key, list[Group | str]] = {}
+    below: dict[Key, int] = {}
     sides: dict[str, tuple[Quotas, Quotas]] = {}
     for row in writes:
         if row.is_return or not loses(effects, row.id):
@@ -130,7 +160,11 @@ def find_throttling(
             sides[row.key] = Quotas.of(row.key, before), Quotas.of(row.key, after)
         effect = effects[row.id]
         losing = [each for each in effect.classes if each.change(row.key) in _LOSES]
-        groups[row.id] = [find_group(each, *sides[row.key]) for each in losing]
+        groups[row.id] = []
+        for each in losing:
+            found, quiet = find_groups(each, *sides[row.key], past)
+            groups[row.id] += found
+            below[row.id] = below.get(row.id, 0) + quiet
         if effect.unexamined or not losing:
             groups[row.id].append("not all of its clients are known")
     known: dict[str, dict[str, Delays | str]] = {}
@@ -149,13 +183,85 @@ def find_throttling(
     return Throttling(
         DAYS,
         iso_utc(now),
-        tuple(_judge_row(row, found, known[row.key]) for row, found in groups.items()),
+        tuple(
+            _judge_row(row, found, known[row.key])._replace(
+                below=below.get(row, 0), recorded=past.find_share(row.key, brokers)
+            )
+            for row, found in groups.items()
+        ),
     )
 
 
 def loses(effects: Mapping[Key, Effect], row: Key) -> bool:
     """Return whether a write cuts or newly limits users or client ids."""
     return row in effects and effects[row].risk.loses
+
+
+def find_groups(
+    losing: ClassEffect, before: Quotas, after: Quotas, past: PastUse
+) -> tuple[list[Group | str], int]:
+    """Return the groups of a class whose use may be above its limit, or why that is unknown.
+
+    The number is how many more groups stayed below the limit on the recorded days.
+    """
+    limit, series = losing.after, past.highest.get(before.key, {})
+    if limit is None or not _applies_to_many(losing, limit.types):
+        return [find_group(losing, before, after)], 0
+    if not series:
+        return [f"{limit.entity} applies to many clients, and no use of past days is recorded"], 0
+    found: dict[Entity, tuple[float, Group]] = {}
+    whys: dict[str, None] = {}
+    quiet = 0
+    for each in _list_members(losing, limit.types, series, before, after):
+        group = find_group(each, before, after)
+        if isinstance(group, str):
+            whys[group] = None
+        elif (most := sum(series.get(name, 0.0) for name in group.series)) > limit.value:
+            found[group.entity] = most, group
+        else:
+            quiet += 1
+    highest = sorted(found.values(), key=lambda known: (-known[0], str(known[1].entity)))
+    if (rest := len(highest) - MOST_GROUPS) > 0:
+        whys[f"{rest:,} more used more, and only the {MOST_GROUPS} highest are compared"] = None
+    if past.days < DAYS:
+        whys[f"only {past.days} of the last {DAYS} days are recorded"] = None
+    return [*(group for _, group in highest[:MOST_GROUPS]), *whys], quiet
+
+
+def _applies_to_many(losing: ClassEffect, types: Sequence[str]) -> bool:
+    is_named = {USER: losing.user is not None, CLIENT_ID: losing.client_ids == 1}
+    return not all(is_named[kind] for kind in types)
+
+
+def _list_members(
+    losing: ClassEffect,
+    types: Sequence[str],
+    series: Collection[SeriesName],
+    before: Quotas,
+    after: Quotas,
+) -> Iterator[ClassEffect]:
+    """Yield each group of clients of a class that has a series, as a class of its own."""
+    entities = [limit and limit.entity for limit in (losing.before, losing.after)]
+    known = {
+        tuple(
+            name if kind in types else None
+            for kind, name in zip((USER, CLIENT_ID), each, strict=True)
+        )
+        for each in series
+    }
+    for user, client_id in sorted(known, key=repr):
+        if (user is None) is (USER in types) or (client_id is None) is (CLIENT_ID in types):
+            continue
+        member = losing._replace(
+            user=losing.user if user is None else Entity.of({USER: user}).text,
+            client_id=losing.client_id
+            if client_id is None
+            else Entity.of({CLIENT_ID: client_id}).text,
+            client_ids=1 if client_id is not None else losing.client_ids,
+        )
+        names = _parse_name(member.user), _parse_name(member.client_id)
+        if [side.find_entity(*names) for side in (before, after)] == entities:
+            yield member
 
 
 def find_group(losing: ClassEffect, before: Quotas, after: Quotas) -> Group | str:

@@ -1,10 +1,12 @@
 """Where a plan reads the use of its cluster's clients, and when it does."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from quota_ops.model.digest import USE
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import QuotaOpsError, UseUnknown
 from quota_ops.model.guard_rules import EarlierRuns
@@ -15,9 +17,19 @@ from quota_ops.model.tables import ACTUAL
 from quota_ops.model.throttling import CutUse, Throttling
 from quota_ops.model.usage import UsagePolicy
 from quota_ops.sql.effects import apply_targets
-from quota_ops.stages.plan.throttling import DAYS, UNKNOWN, SeriesName, find_throttling, loses
+from quota_ops.stages.plan.throttling import (
+    DAYS,
+    UNKNOWN,
+    PastUse,
+    SeriesName,
+    find_throttling,
+    loses,
+)
+from quota_ops.store import parquet
+from quota_ops.store.digests import find_missing, list_past_days, read_digests
 from quota_ops.store.run_files import FACTS, THROTTLING
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import RunStore
 from quota_ops.usage.connection import find_prometheus
 from quota_ops.usage.samples import list_brokers, read_samples
 from quota_ops.usage.source import SeriesNames, UsageSource
@@ -41,7 +53,11 @@ class PrometheusReader:
 
 
 def write_throttling(
-    folder: RunFolder, plan: Plan, effects: Mapping[Key, Effect], earlier: EarlierRuns
+    folder: RunFolder,
+    plan: Plan,
+    effects: Mapping[Key, Effect],
+    earlier: EarlierRuns,
+    store: RunStore,
 ) -> None:
     """Write whom the cuts of a plan would have throttled last week.
 
@@ -54,7 +70,9 @@ def write_throttling(
         return
     now = datetime.now(UTC)
     try:
-        found = _find(folder, plan, effects, now, _find_usage(folder, plan, earlier))
+        reader = PrometheusReader(_find_usage(folder, plan, earlier))
+        past = read_past_use(store, plan.policy.cluster_id, now)
+        found = _find(folder, plan, effects, reader=reader, past=past, now=now)
     except QuotaOpsError as error:
         cuts = tuple(CutUse(*row, why=UNKNOWN) for row in losing)
         found = Throttling(DAYS, iso_utc(now), cuts, error.message)
@@ -82,8 +100,10 @@ def _find(
     folder: RunFolder,
     plan: Plan,
     effects: Mapping[Key, Effect],
+    *,
+    reader: PrometheusReader,
+    past: PastUse,
     now: datetime,
-    usage: UsagePolicy,
 ) -> Throttling:
     facts = folder.find(FACTS)
     before = {Key(row.entity, row.key): row.value for row in folder.read_rows(ACTUAL)}
@@ -92,7 +112,24 @@ def _find(
         effects,
         before,
         apply_targets(before, {row.id: row.target for row in plan.writes}),
-        reader=PrometheusReader(usage),
+        reader=reader,
         brokers=len(facts.brokers) if facts else 0,
         now=now,
+        past=past,
     )
+
+
+def read_past_use(store: RunStore, cluster_id: str, now: datetime) -> PastUse:
+    """Return the highest use of each series on the recorded ones of the last seven days."""
+    from quota_ops.sql.embedded_usage import merge_digests  # noqa: PLC0415 - DuckDB
+
+    days = list_past_days(now, DAYS)
+    missing = find_missing(store, cluster_id, days)
+    highest: dict[str, dict[SeriesName, float]] = defaultdict(dict)
+    seen: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in parquet.read_rows(USE, merge_digests(read_digests(store, cluster_id, days))):
+        name = SeriesName(row.user_name, row.client_id)
+        seen[row.key][row.broker] = row.seen
+        highest[row.key][name] = max(row.highest, highest[row.key].get(name, 0.0))
+    seconds = {key: sum(brokers.values()) for key, brokers in seen.items()}
+    return PastUse(highest, len(days) - len(missing), seconds)
