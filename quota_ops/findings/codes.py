@@ -256,9 +256,10 @@ capacity: {producer_byte_rate: 10 MiB}
         PATTERN,
         _WARNING,
         _FILES,
-        "a pattern or a DN with spaces as a name",
-        "Kafka compares names byte by byte: its quotas have no patterns, and names that brokers "
-        "take from certificates have no space after a comma (CN=app,O=example).",
+        "a pattern, a list or a DN with spaces as a name",
+        "Kafka compares names byte by byte: its quotas have no patterns, user: u3, u4 is one "
+        "name, and names that brokers take from certificates have no space after a comma "
+        "(CN=app,O=example).",
         "The limit applies only to a client or user with exactly this name, which probably nobody "
         "has.",
         """\

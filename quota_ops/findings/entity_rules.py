@@ -52,7 +52,7 @@ def check_names(entity: Entity) -> Iterator[Finding]:
             and not name.startswith(_SUSPICIOUS_STARTS)
             and name == name.strip(" ")
             and _STAR not in name
-            and not ("=" in name and _SPACED.search(name))
+            and not _SPACED.search(name)
         )
         if name is None or is_usual:
             continue
@@ -100,13 +100,16 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
 
 
 def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
-    """Yield a finding for a name with a *, and for a DN with a space after a comma."""
+    """Yield a finding for a name with a *, a list of names, and a DN with a space after a comma."""
     if kind == IP or name == _STAR:
         return
     if _STAR in name:
         message = f"{entity} is for a {kind} with a * in its name: Kafka's quotas have no patterns."
         yield PATTERN, message, CODES[PATTERN].remedy
-    elif "=" in name and _SPACED.search(name):
+    elif "=" not in name and _SPACED.search(name):
+        message = f"{entity} is for one {kind} with this name, not for each name in it."
+        yield PATTERN, message, f"Write a list: {kind}: [{_SPACED.sub(', ', name)}]."
+    elif _SPACED.search(name):
         bare = json.dumps(_SPACED.sub(r"\1", name), ensure_ascii=False)
         message = f"{entity} has a space after a comma; names from certificates have none."
         remedy = f"Write {kind}: {bare}, unless ssl.principal.mapping.rules adds the space."

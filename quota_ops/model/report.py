@@ -11,6 +11,7 @@ from quota_ops.model.client_effects import InventoryEffects
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.code_host import Repository
 from quota_ops.model.commit import Changes, Provenance
+from quota_ops.model.difference import Difference
 from quota_ops.model.effect import Effect
 from quota_ops.model.errors import QuotaOpsError, Refused
 from quota_ops.model.finding import Finding, InvalidFile
@@ -134,8 +135,8 @@ class Report:
     overrides: tuple[OverrideRow, ...] | None = None
     """The unmanaged rows that take clients from declared ones, each with such a declared row; None
     if the run did not compare that."""
-    has_protected: bool = False
-    """Whether the cluster stores protected quotas, which are accepted wherever they come first."""
+    protected: tuple[Difference, ...] = ()
+    """The protected quotas that the cluster stores, which are accepted wherever they come first."""
     effects: Mapping[Key, Effect] = field(default_factory=dict)
     """The effects of writes that the values before and after do not show, by entity and key."""
     clients: InventoryEffects | None = None

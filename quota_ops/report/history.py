@@ -15,8 +15,10 @@ from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
 
 MOST = 20
 """How many quotas a screen lists; JSON has them all."""
-_DAYS = ("day", "runs", "failed", "blocked", "in sync", "drifted", "pending", "changed", "repaired")
-_DAY_HEADINGS = (*_DAYS, "median repair")
+_DAY_HEADINGS = (
+    *("day", "runs", "failed", "blocked", "in sync", "overriding", "drifted", "pending"),
+    *("changed", "repaired", "median repair"),
+)
 _QUOTA_HEADINGS = (
     *("entity", "key", "owner", "drifted", "runs", "first seen", "when last compared"),
     "last set by",
@@ -91,6 +93,7 @@ def _day_cells(day: DayHistory) -> Line:
         _count(day.failed + day.refused, Tone.REFUSAL),
         _count(day.blocked, Tone.REFUSAL),
         Span(in_sync),
+        _count(day.overriding, Tone.REFUSAL),
         _count(day.drifted, Tone.REFUSAL),
         _count(day.pending, Tone.CHANGE),
         _count(day.changed, Tone.CHANGE),

@@ -35,6 +35,7 @@ from quota_ops.report.sentences import (
     guards_words,
     holds_words,
     is_accepted,
+    name_rows,
     standstill_words,
     validated_words,
     warnings,
@@ -278,9 +279,10 @@ def _in_force_words(report: Report) -> str:
     if overridden := len(find_overridden(report)):
         others = plural(overridden, "is not", "are not")
         return f": stored, but {overridden:,} {others} in force for all clients"
-    return ": stored and in force" + (
-        ", except where protected quotas come first" if report.has_protected else ""
-    )
+    if not report.protected:
+        return ": stored and in force"
+    named = name_rows(report.protected, escape_text)
+    return f": stored and in force, except where protected quotas come first ({named})"
 
 
 def finished_line(report: Report, place: str) -> Line:

@@ -109,11 +109,11 @@ def repairs_words(plan: Plan, quoted: Callable[[str], str] = escape_text) -> str
         return ""
     words = (
         f"A run nevertheless restores {counted(len(repairs), 'quota')} to the last verified "
-        f"{plural(len(repairs), 'value')}: {_name_rows(repairs, quoted)}."
+        f"{plural(len(repairs), 'value')}: {name_rows(repairs, quoted)}."
     )
     if number := len(plan.waiting):
         words += f" {counted(number, 'other change')} {plural(number, 'waits', 'wait')}: "
-        words += f"{_name_rows(plan.waiting, quoted)}."
+        words += f"{name_rows(plan.waiting, quoted)}."
     return words
 
 
@@ -121,7 +121,8 @@ _NAMED = 3
 """How many rows a sentence names; the others are counted."""
 
 
-def _name_rows(rows: Sequence[Difference], quoted: Callable[[str], str]) -> str:
+def name_rows(rows: Sequence[Difference], quoted: Callable[[str], str]) -> str:
+    """Return the first rows by entity and key, and how many more there are."""
     named = ", ".join(quoted(f"{row.entity} {row.key}") for row in rows[:_NAMED])
     return named + (f" and {len(rows) - _NAMED:,} more" if rows[_NAMED:] else "")
 

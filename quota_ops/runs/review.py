@@ -57,6 +57,10 @@ NOT_APPLIED = (
     "The target branch has changed cluster.yaml since it was last applied ({}): the plan after the "
     "merge needs approval for that too (policy_changed)."
 )
+OWNERS_NOT_APPLIED = (
+    "The target branch has changed an owner, and no run has applied that: {} The plan after the "
+    "merge needs approval for that too (foreign_owner)."
+)
 FILES_ONLY = "The cluster was not queried: this compares the files with those of the merge base."
 
 
@@ -183,7 +187,7 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
         _limit_writes(folder, own)
     found = replace(found, own=own, declared=own & rows.keys())
     known = read_earlier_runs(folder)
-    found = replace(found, notes=(*found.notes, *_list_unapplied(known.policy, base)))
+    found = replace(found, notes=(*found.notes, *_list_unapplied(known, found)))
     earlier = _add_policies(known, found)
     with suppress(GuardsRefused), folder.stage("plan"):  # the plan lists them
         plan_changes(folder, run.records.approvals, earlier=earlier)
@@ -240,8 +244,13 @@ def _add_policies(known: EarlierRuns, found: ClusterReview) -> EarlierRuns:
     )
 
 
-def _list_unapplied(applied: Policy | None, base: BaseFiles | None) -> Iterator[str]:
-    """Yield a note if the policy of the target branch itself has not been applied."""
+def _list_unapplied(known: EarlierRuns, found: ClusterReview) -> Iterator[str]:
+    """Yield a note for what the target branch has changed, but no run has applied: see guards."""
+    for change in known.owner_changes:
+        own = {entity for other in found.owner_changes for entity in other.entities}
+        if left := tuple(entity for entity in change.entities if entity not in own):
+            yield OWNERS_NOT_APPLIED.format(change._replace(entities=left).text)
+    applied, base = known.policy, found.base
     if applied and base and base.policy:
         before, now = (policy.decisive_fields() for policy in (applied, base.policy))
         if changed := sorted(name for name in now if now[name] != before[name]):

@@ -75,6 +75,8 @@ def test_guards_of_a_one_off_change() -> None:
         f"({found}); 1 of 1 broker agrees."
     )
     assert "anna (--allow small_limit)" in CliRunner().invoke(main, ["runs"]).stdout
+    names = ("--names", 'user="u3, u4"', "--add", "request_percentage=5")
+    assert 'QO117 warning  user="u3, u4" is for one user' in alter(*names).stdout
 
 
 @pytest.mark.usefixtures("cluster")

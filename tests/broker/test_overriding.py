@@ -166,7 +166,7 @@ def test_protected_and_removed_quotas(lab: Lab) -> None:
     assert report["answer"]["sentence"].startswith("demo matches the files")
     assert lab.call("verify", "demo").stdout.endswith(
         "1 of 1 quota verified on every broker: stored and in force, except where protected "
-        "quotas come first.\n"
+        f"quotas come first ({OVERRIDE} {KEY}).\n"
     )
 
     lab.put({"user=<default>": {KEY: 500.0}})

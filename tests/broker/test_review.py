@@ -160,6 +160,15 @@ def test_another_owner_is_a_change(lab: Lab) -> None:
     code, comment = review(lab, "--out", str(lab.root / "out"))
     found = json.loads((lab.root / "out" / "review.json").read_text())["clusters"][0]
     plan = lab.call("plan", "demo")
+    root = lab.folder.parent
+    git(root, "branch", "--quiet", "--force", "main")
+    team.write_text(team.read_text("utf-8").replace("10485760", "11485760"), "utf-8")
+    commit_all(root)
+    assert (
+        f"\nThe target branch has changed an owner, and no run has applied that: {words} The plan "
+        "after the merge needs approval for that too (foreign_owner).\n"
+    ) in review(lab)[1]
+    git(root, "reset", "--quiet", "--hard", "main")
     applied = lab.call("reconcile", "demo", "--allow", "foreign_owner", "--reason", "agreed")
     later = lab.call("plan", "demo")
 

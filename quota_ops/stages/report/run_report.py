@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from quota_ops.model.capacity import Promises, sum_promises
 from quota_ops.model.code_host import Repository
+from quota_ops.model.difference import Difference
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
@@ -108,7 +109,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         declared=parts.read(DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
         origins=parts.read(ORIGINS, lambda: read_origins(folder)) or {},
         overrides=parts.read(OVERRIDES.file, folder.overrides),
-        has_protected=parts.read(DIFFERENCES.file, lambda: _has_protected(folder)) or False,
+        protected=parts.read(DIFFERENCES.file, lambda: _list_protected(folder)) or (),
         effects=parts.read(EFFECTS, lambda: read_effects(folder)) or {},
         clients=parts.find(CLIENT_COUNTS),
         throttling=parts.find(THROTTLING),
@@ -128,8 +129,9 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     )
 
 
-def _has_protected(folder: RunFolder) -> bool:
-    return any(row.hands_off == PROTECTED and row.after is None for row in folder.differences())
+def _list_protected(folder: RunFolder) -> tuple[Difference, ...]:
+    rows = folder.differences()
+    return tuple(row for row in rows if row.hands_off == PROTECTED and row.after is None)
 
 
 def _read_promises(folder: RunFolder, policy: Policy | None) -> tuple[Promises, ...]:
