@@ -16,7 +16,7 @@ from pathlib import Path
 from quota_ops.jvm.class_archive import ClassArchive, record_classes
 from quota_ops.jvm.java import find_java
 from quota_ops.model.errors import ClusterTrouble, MissingTool, QuotaOpsError
-from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.model.rows import ActualRow, ClusterRow, DesiredRow, HoldRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.store import parquet
 
@@ -29,8 +29,8 @@ _ROWS = (
     (DESIRED, [DesiredRow(*_KEY, 2.0, "team", None, "team.yaml", 1)]),
     (ACTUAL, [ActualRow(*_KEY, 1.0, True, None)]),
     (LEDGER, [LedgerRow(*_KEY, 1.0, "verified", None, None, None, "run", "2026-01-01T00:00:00Z")]),
-    (HOLDS, [("training", "user=b", "until tomorrow")]),
-    (CLUSTERS, [("training", "repair", False)]),
+    (HOLDS, [HoldRow("training", "user=b", "until tomorrow")]),
+    (CLUSTERS, [ClusterRow("training", "repair", clear_unmanaged=False)]),
 )
 """A run with one difference, so that a job loads the classes of every step."""
 
