@@ -1,7 +1,8 @@
 """Build the source archive and from it the wheel, into a folder, and check them.
 
-The wheel must have every file of the packages and nothing else, be byte for byte what the
-checkout builds, and, installed by `uv tool install`, plan from a snapshot without Java.
+The wheel must have every file of the packages and nothing else, and both must be byte for byte
+what a second build gives. Installed by `uv tool install`, the wheel must plan from a snapshot
+without Java.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ def main() -> None:
     version = _check_metadata(wheel)
     _check_names(wheel)
     with tempfile.TemporaryDirectory() as place:
-        _check_rebuild(wheel, Path(place))
+        _check_rebuild(wheel, archive, Path(place))
         plan = _plan(wheel, Path(place))
     for path in (wheel, archive):
         _print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path}")
@@ -83,11 +84,15 @@ def _package_files() -> Iterator[str]:
                 yield from (Path(folder, name).relative_to(ROOT).as_posix() for name in names)
 
 
-def _check_rebuild(wheel: Path, place: Path) -> None:
-    """Build the wheel from the checkout, which must give the bytes that the archive gave."""
-    _build(place, "--wheel")
-    if (place / wheel.name).read_bytes() != wheel.read_bytes():
-        _fail(f"{wheel.name}, built from the source archive, differs from one of the checkout")
+def _check_rebuild(wheel: Path, archive: Path, place: Path) -> None:
+    """Build both from the checkout, which must give the same bytes as before.
+
+    The wheel was built from the archive then.
+    """
+    _build(place, "--wheel", "--sdist")
+    for path in (wheel, archive):
+        if (place / path.name).read_bytes() != path.read_bytes():
+            _fail(f"a second build of {path.name} gives other bytes")
 
 
 def _plan(wheel: Path, place: Path) -> str:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from enum import StrEnum
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,9 @@ from quota_ops.model.policy import GuardThresholds
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.usage import Preset
 from quota_ops.report.cells import KIND_MEANING
-from tests.docs.markdown import ROOT
+from tests.docs.markdown import PAGES, ROOT, Page
 from tests.docs.python_api import python_api
+from tests.docs.transcript import NOT_RUN
 from tests.faults.every import EVERY
 from tests.faults.table import on_the_page, section
 from tests.faults.weather import sentence
@@ -174,21 +176,64 @@ SHARED_BY = 6
 
 
 def _cli() -> str:
-    found = {
-        name: _find_command(name) for names in COMMANDS_BY_USE.values() for name in names.split()
-    }
-    assert set(found) == set(main.list_commands(click.Context(main)))
-    counts = Counter(
-        help_of for command in found.values() for help_of in map(_option, command.params)
-    )
-    shared = {option for option, count in counts.items() if count >= SHARED_BY}
-    every = {_option(param): param for command in found.values() for param in command.params}
+    """Return the shared options, and a table of all commands, by use."""
+    shared = _find_shared()
+    every = {_option(param): param for command in _COMMANDS.values() for param in command.params}
     options = click.Command("", params=[every[option] for option in sorted(shared)])
-    parts = [f"## Shared options\n\n```text\n{_options(options)}\n```\n\n"]
+    parts = []
     for use, names in COMMANDS_BY_USE.items():
-        parts.append(f"## {use}\n\n")
-        parts += (_command(found[name], f"quota-ops {name}", shared) for name in names.split())
-    return "\n" + "".join(parts)
+        rows = (
+            (f"[`{name}`](cli/{name}.md)", _COMMANDS[name].get_short_help_str(200))
+            for name in names.split()
+        )
+        parts.append(f"## {use}\n{table(('command', 'what it does'), rows)}")
+    return f"\n{''.join(parts)}## Shared options\n\n```text\n{_options(options)}\n```\n"
+
+
+def _find_shared() -> set[str]:
+    """Return the options that many commands have with the same help."""
+    counts = Counter(
+        option for command in _COMMANDS.values() for option in map(_option, command.params)
+    )
+    return {option for option, count in counts.items() if count >= SHARED_BY}
+
+
+def _command_page(name: str) -> str:
+    """Return the help of a command and, where a page runs it, an example with its output."""
+    page = _command(_COMMANDS[name], f"quota-ops {name}", _find_shared())
+    example = _find_example(name)
+    if example is None:
+        return f"\n{page}"
+    source, shown = example
+    title = source.text.partition("\n")[0].removeprefix("# ")
+    link = f"[{title}](../../{source.name.removeprefix('docs/')})"
+    return f"\n{page}Example, from {link}:\n\n```text\n{shown}\n```\n"
+
+
+_LONGEST_EXAMPLE = 26
+"""Lines of an example."""
+
+
+def _find_example(name: str) -> tuple[Page, str] | None:
+    """Return a call of a command on a page that the tests run, and what it prints.
+
+    That is the shortest that succeeds with more than one line of output and without a pipe, if
+    there is one.
+    """
+    found: list[tuple[tuple[bool, ...], int, Page, str]] = []
+    for page in map(Page, PAGES):
+        if page.path.parent.name == "cli" or page.name == "CHANGELOG.md":
+            continue
+        for block in page.blocks():
+            if block.language == "console" and block.text.partition("\n")[0] not in NOT_RUN:
+                for call in re.split(r"^(?=\$ )", block.text, flags=re.MULTILINE):
+                    lines = call.rstrip().splitlines()
+                    if re.match(rf"\$ quota-ops {name}(?![\w-])", call) and lines[1:]:
+                        rank = ("[exit code" in call, "|" in lines[0], not lines[2:])
+                        found.append((rank, len(lines), page, "\n".join(lines)))
+    short = [example for example in found if example[1] <= _LONGEST_EXAMPLE]
+    best = min(short, default=None, key=lambda example: example[:2])
+    return None if best is None else best[2:]
 
 
 def _find_command(name: str) -> click.Command:
@@ -223,7 +268,8 @@ def _command(command: click.Command, name: str, shared: set[str]) -> str:
         for sub_name, sub in getattr(command, "commands", {}).items()
     )
     usage = usage.removeprefix("Usage: ")
-    return f"### {name}\n\n```text\n{usage}\n{text.rstrip()}\n```\n\n{also}{''.join(below)}"
+    heading = "" if name.count(" ") == 1 else f"## {name}\n\n"
+    return f"{heading}```text\n{usage}\n{text.rstrip()}\n```\n\n{also}{''.join(below)}"
 
 
 def _kafka_versions() -> str:
@@ -263,7 +309,12 @@ def _package(path: Path) -> tuple[str, str]:
     return f"`{name}`", docstring.partition("\n")[0]
 
 
+_COMMANDS = {
+    name: _find_command(name) for names in COMMANDS_BY_USE.values() for name in names.split()
+}
+assert set(_COMMANDS) == set(main.list_commands(click.Context(main)))
 SECTIONS: dict[str, Callable[[], str]] = {
+    **{f"cli-{name}": partial(_command_page, name) for name in _COMMANDS},
     "cli": _cli,
     "cluster-file": lambda: _fields(CLUSTER_FILE),
     "faults": lambda: section(EVERY, on_the_page()),

@@ -23,7 +23,7 @@ def test_the_site_has_every_page_and_no_link_that_leads_nowhere(tmp_path: Path) 
 
     sections = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
     listed = [page for section in sections for pages in section.values() for page in pages]
-    pages = {page for folder in PAGES for page in (ROOT / "docs" / folder).glob("*.md")}
+    pages = {page for folder in PAGES for page in (ROOT / "docs" / folder).rglob("*.md")}
     assert sorted(page for page in listed if len(page) > 1) == sorted(
         str(page.relative_to(ROOT / "docs")) for page in pages
     )
