@@ -90,6 +90,8 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
     assert "demo matches Git; 8 changes made by this run" in sentences
     assert "1 quota on demo was changed outside Git" in sentences
     assert re.search(r"drifted +user=alice +producer_byte_rate +20 MiB/s +15 MiB/s", said)
+    rates = [float(rate) for rate in re.findall(r"^ +\d+ +([\d.]+) MiB/s  █", said, re.MULTILINE)]
+    assert rates[-1] < 6 < max(rates), "it sent more before its new limit"
     assert "Every step succeeded, and nothing is left running." in sentences
     assert f". {ours}/activate puts quota-ops on the PATH of this shell" in sentences
 

@@ -178,12 +178,12 @@ SHARED_BY = 6
 def _cli() -> str:
     """Return the shared options, and a table of all commands, by use."""
     shared = _find_shared()
-    every = {_option(param): param for command in _COMMANDS.values() for param in command.params}
+    every = {_option(param): param for command in COMMANDS.values() for param in command.params}
     options = click.Command("", params=[every[option] for option in sorted(shared)])
     parts = []
     for use, names in COMMANDS_BY_USE.items():
         rows = (
-            (f"[`{name}`](cli/{name}.md)", _COMMANDS[name].get_short_help_str(200))
+            (f"[`{name}`](cli/{name}.md)", COMMANDS[name].get_short_help_str(200))
             for name in names.split()
         )
         parts.append(f"## {use}\n{table(('command', 'what it does'), rows)}")
@@ -193,14 +193,14 @@ def _cli() -> str:
 def _find_shared() -> set[str]:
     """Return the options that many commands have with the same help."""
     counts = Counter(
-        option for command in _COMMANDS.values() for option in map(_option, command.params)
+        option for command in COMMANDS.values() for option in map(_option, command.params)
     )
     return {option for option, count in counts.items() if count >= SHARED_BY}
 
 
 def _command_page(name: str) -> str:
     """Return the help of a command and, where a page runs it, an example with its output."""
-    page = _command(_COMMANDS[name], f"quota-ops {name}", _find_shared())
+    page = _command(COMMANDS[name], f"quota-ops {name}", _find_shared())
     example = _find_example(name)
     if example is None:
         return f"\n{page}"
@@ -309,12 +309,12 @@ def _package(path: Path) -> tuple[str, str]:
     return f"`{name}`", docstring.partition("\n")[0]
 
 
-_COMMANDS = {
+COMMANDS = {
     name: _find_command(name) for names in COMMANDS_BY_USE.values() for name in names.split()
 }
-assert set(_COMMANDS) == set(main.list_commands(click.Context(main)))
+assert set(COMMANDS) == set(main.list_commands(click.Context(main)))
 SECTIONS: dict[str, Callable[[], str]] = {
-    **{f"cli-{name}": partial(_command_page, name) for name in _COMMANDS},
+    **{f"cli-{name}": partial(_command_page, name) for name in COMMANDS},
     "cli": _cli,
     "cluster-file": lambda: _fields(CLUSTER_FILE),
     "faults": lambda: section(EVERY, on_the_page()),

@@ -8,11 +8,29 @@ import pytest
 from quota_ops.cli.stage_run import DIFFERENCES_EXIST, OVERRIDDEN
 from quota_ops.lab.kafka.jars import pinned_versions
 from quota_ops.model.errors import QuotaOpsError
-from tests.docs.generated import SECTIONS, commands
+from tests.docs.generated import COMMANDS, SECTIONS, commands
 from tests.docs.markdown import PAGES, ROOT, Page
 from tests.docs.transcript import UPDATE
 
+COMMAND_PAGE = """\
+# quota-ops {name}
+
+<!-- generated: cli-{name} -->
+<!-- end -->
+
+All [commands](../cli.md) and [exit codes](../exit-codes.md).
+"""
 WITH_SECTIONS = [path for path in PAGES if Page(path).sections()]
+
+
+def test_every_command_has_a_page() -> None:
+    """Each command has a page below docs/reference/cli, and no other page is there."""
+    folder = ROOT / "docs" / "reference" / "cli"
+    if UPDATE:
+        for name in COMMANDS:
+            if not (page := folder / f"{name}.md").exists():
+                page.write_text(COMMAND_PAGE.format(name=name), encoding="utf-8")
+    assert {page.stem for page in folder.iterdir()} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("path", WITH_SECTIONS, ids=lambda path: Page(path).name)

@@ -16,6 +16,9 @@ from quota_ops.lab.spark_server import SparkServer, start_spark_server
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
+WINDOW = 3
+"""Of how many seconds the broker limits the average; its default, 11, shows a new limit later."""
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
@@ -52,7 +55,8 @@ class Home:
 
     def start_kafka(self, progress: Progress) -> RunningBroker:
         """Start the broker and write its connection file; `progress` counts fetched jars."""
-        config = BrokerConfig(cluster_id=DEMO_CLUSTER_ID)
+        window = {"quota.window.num": str(WINDOW)}
+        config = BrokerConfig(cluster_id=DEMO_CLUSTER_ID, properties=window)
         broker = start_broker(config, self.path / "kafka", progress=progress)
         self.connection.write_text(f"bootstrap.servers={broker.bootstrap()}\n", encoding="ascii")
         return broker

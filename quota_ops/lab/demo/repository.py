@@ -37,6 +37,14 @@ quotas:
     limits: {request_percentage: 20}
 """
 
+_LOAD = """\
+owner: load-test
+
+quotas:
+  - user: ANONYMOUS
+    limits: {producer_byte_rate: 5 MiB}
+"""
+
 Edit = Callable[[str], str]
 
 
@@ -112,6 +120,11 @@ class Repository:
         self._copy_example()
         (self.cluster / "etl.yaml").unlink()
         self._commit("More for alice and bob, an export, the tills; etl is retired")
+
+    def limit_client(self) -> None:
+        """Commit a quota of the client that the demo runs, which does not authenticate."""
+        (self.cluster / "load.yaml").write_text(_LOAD, encoding="ascii")
+        self._commit("At most 5 MiB per second for the load test")
 
     def _copy_example(self) -> None:
         with as_file(EXAMPLE) as example:

@@ -1,10 +1,17 @@
 """The steps of the demo: each performs what its text describes, and checks the result."""
 
+from collections.abc import Sequence
+from itertools import count
+from statistics import mean
+
+from quota_ops.kafka.connection import find_connection
+from quota_ops.kafka.load import Load, Second, run_load
 from quota_ops.lab.demo import month
 from quota_ops.lab.demo.by_hand import AT_NIGHT, BEFORE_GIT, BY_HAND, LAST_MINUTE, by_hand_cells
+from quota_ops.lab.demo.home import WINDOW
 from quota_ops.lab.demo.kinds import KINDS, kinds_cells, missing_kinds
 from quota_ops.lab.demo.lab import Lab, expect
-from quota_ops.report.layout import Tone
+from quota_ops.report.layout import Line, Span, Tone
 from quota_ops.report.row_status import Section, report_rows
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.summary import SyncStatus, summarize
@@ -118,6 +125,78 @@ def verify(lab: Lab) -> None:
     _show_in_sync(lab)
 
 
+_BEFORE, _AFTER = 10 * 2**20, 5 * 2**20
+"""The limits of the client in bytes per second: the default of users, and its own."""
+_OFFERED = 12 * 2**20
+_LONGEST = 20
+"""How many seconds the client may take to get its new limit."""
+_SECONDS = ("second", "average", "", "throttled by the broker")
+
+
+def throttle_client(lab: Lab) -> None:
+    """Limit a real producer by a commit and a reconcile, and watch its rate fall to the limit."""
+    lab.narration.show_text(
+        "A producer without authentication sends 12 MiB per second. Kafka gives it the default of "
+        "users, 10 MiB/s, until Git declares a limit for user ANONYMOUS, 5 MiB/s."
+    )
+    servers = find_connection("demo", file=lab.home.connection).properties["bootstrap.servers"]
+    with run_load(servers, "load-test", "load", _OFFERED) as load:
+        seconds = _watch(lab, load, _BEFORE, 5)
+        lab.home.repository.limit_client()
+        lab.run_command("reconcile", "demo")
+        seconds += _watch(lab, load, _AFTER, _LONGEST)
+    rates = [_average(seconds[: end + 1]) for end in range(len(seconds))]
+    lab.narration.show_table(_SECONDS, map(_second_cells, count(1), rates, seconds))
+    lab.narration.show_text(
+        f"Brokers limit the average of some seconds, here of {WINDOW}. A throttled producer gets "
+        "no error: the broker just responds later."
+    )
+    # A slow machine may send less than the limit.
+    expect(
+        rates[-1] < _AFTER * (1 + _NEAR), f"the producer sends {rates[-1]:,.0f} bytes per second"
+    )
+
+
+def _watch(lab: Lab, load: Load, limit: float, most: int) -> list[Second]:
+    """Measure the client until its average rate is the limit, for at least the time of one."""
+    seconds: list[Second] = []
+    with lab.narration.show_wait("Producing") as update:
+        while len(seconds) < most:
+            seconds.append(load.measure())
+            rate = _average(seconds)
+            update(f"{_format_rate(rate)}  {_draw(rate)}")
+            if len(seconds) >= WINDOW and _is_at(rate, limit):
+                break
+    return seconds
+
+
+def _average(seconds: Sequence[Second]) -> float:
+    """Return the average rate of the last seconds."""
+    return mean(second.rate for second in seconds[-WINDOW:])
+
+
+def _is_at(rate: float, limit: float) -> bool:
+    return abs(rate / limit - 1) < _NEAR
+
+
+_NEAR = 0.2
+"""The share by which the average rate may differ from a limit."""
+
+
+def _second_cells(number: int, rate: float, second: Second) -> Line:
+    throttle = f"{1000 * second.throttle:,.0f} ms" if second.throttle else ""
+    cells = (str(number), _format_rate(rate), _draw(rate), throttle)
+    return tuple(map(Span, cells))
+
+
+def _format_rate(rate: float) -> str:
+    return f"{rate / 2**20:4.1f} MiB/s"
+
+
+def _draw(rate: float) -> str:
+    return "█" * round(2 * rate / 2**20)
+
+
 def _show_in_sync(lab: Lab) -> None:
     summary = summarize(lab.read_last_run())
     expect(summary.word is SyncStatus.IN_SYNC, summary.sentence)
@@ -133,5 +212,6 @@ STEPS = {
     "Drift, and the DAG that reports it": report_drift,
     "Repair the drift": repair_drift,
     "Verify the cluster": verify,
+    "A client at its new limit": throttle_client,
 }
 """The titles of the steps, in order, and the function of each."""
