@@ -70,10 +70,16 @@ def _prepare_form(kind: Any) -> _Form:
 @cache
 def _prepare_once(kind: Any) -> _Form:
     form = _find_form(kind)
-    # msgspec completes its knowledge of a type at first use. A second thread that uses the type
-    # meanwhile crashes the process.
-    msgspec.json.Decoder(form.stored)
+    complete_type(form.stored)
     return form
+
+
+def complete_type(kind: Any) -> None:
+    """Complete what msgspec knows of a type, before threads use it.
+
+    msgspec does so at first use. A second thread that uses the type meanwhile crashes the process.
+    """
+    msgspec.json.Decoder(kind)
 
 
 @cache

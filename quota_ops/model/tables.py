@@ -31,15 +31,11 @@ _TYPES = {str: TEXT, float: NUMBER, int: COUNT, bool: FLAG}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's name, its type (string, double, int, boolean) and whether it is nullable.
-
-    Older files lack a column that is `added`: all its values are null there.
-    """
+    """A column's name, its type (string, double, int, boolean) and whether it is nullable."""
 
     name: str
     type: str
     nullable: bool = False
-    added: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +61,15 @@ class Table(Generic[Row]):
 def derive_table(name: str, row: type[Row], **spelled: str) -> Table[Row]:
     """Derive a table from the named tuple of its rows: a column for each field, in order.
 
-    A field that may be None is nullable, and one with a default was added later. `spelled` maps
-    fields to columns whose names are not valid field names.
+    A field that may be None is nullable. `spelled` maps fields to columns whose names are not valid
+    field names.
     """
     columns = []
     for field, hint in get_type_hints(row).items():
         kinds = get_args(hint) or (hint,)
         kind = next(member for member in kinds if member is not NoneType)
         type_ = next(_TYPES[parent] for parent in kind.__mro__ if parent in _TYPES)
-        is_added = field in row._field_defaults
-        columns.append(Column(spelled.get(field, field), type_, NoneType in kinds, is_added))
+        columns.append(Column(spelled.get(field, field), type_, NoneType in kinds))
     return Table(name, tuple(columns), row)
 
 

@@ -22,7 +22,7 @@ seen AS (
   JOIN looks ON looks.cluster = ends.cluster AND looks.run = ends.run AND looks.ended = ends.ended
   WHERE
     entity IS NOT NULL
-    AND kind IN ('drifted', 'conflict', 'changed_since', 'gone', 'overriding')
+    AND kind IN ({kinds})
   UNION ALL
   SELECT
     cluster, entity, key, owner, kind, 0, drifted_since, last_seen,

@@ -7,6 +7,6 @@ SELECT
   cluster, SUBSTR(ended, 1, 10) AS date, owner, key, CAST(COUNT(DISTINCT entity) AS INT) AS drifted
 FROM ends
 WHERE entity IS NOT NULL AND mode IN ('look', 'apply')
-  AND kind IN ('drifted', 'conflict', 'changed_since', 'gone', 'overriding')
+  AND kind IN ({kinds})
 GROUP BY cluster, SUBSTR(ended, 1, 10), owner, key
 ORDER BY cluster, date, owner NULLS FIRST, key

@@ -44,7 +44,7 @@ owned AS (
   WHERE entity IS NOT NULL AND owner IS NOT NULL AND (
     outcome = 'accepted' AND mode IN ('apply', 'rollback', 'alter')
     OR mode IN ('look', 'apply')
-    AND kind IN ('drifted', 'conflict', 'changed_since', 'gone', 'overriding')
+    AND kind IN ({kinds})
   )
 ),
 

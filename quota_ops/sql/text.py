@@ -2,6 +2,7 @@
 
 from importlib.resources import files
 
+from quota_ops.model.difference import HISTORY_KINDS
 from quota_ops.model.digest import BASE
 from quota_ops.model.entity import MAX_NAME_BYTES
 from quota_ops.model.tables import DIFFERENCES
@@ -52,8 +53,9 @@ HISTORY_VIEWS = ("ends", "drifts", "quotas", "days", "owners")
 
 
 def history_text(view: str) -> str:
-    """Return the SQL of one of HISTORY_VIEWS; its file names its input."""
-    return _read(f"history_{view}.sql")
+    """Return the SQL of one of HISTORY_VIEWS, with HISTORY_KINDS; its file names its input."""
+    kinds = ", ".join(f"'{kind}'" for kind in sorted(HISTORY_KINDS))
+    return _read(f"history_{view}.sql").format(kinds=kinds)
 
 
 def resolve_text(*, spreadsheet: bool = False) -> str:

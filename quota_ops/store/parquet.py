@@ -159,10 +159,6 @@ def conform(table: Table[Any], arrow: pa.Table, place: str = "") -> pa.Table:
     Raises InvalidInput, with every discrepancy, if they are not the table's columns.
     """
     check_columns(table, {field.name: str(field.type) for field in arrow.schema}, place)
-    for column in table.columns:
-        if column.added and column.name not in arrow.schema.names:
-            nulls = pa.nulls(arrow.num_rows, ARROW_TYPES[column.type])
-            arrow = arrow.append_column(column.name, nulls)
     arrow = arrow.select(table.names)
     empty = [
         column.name
@@ -186,15 +182,11 @@ _SPELLINGS = {
 
 
 def check_columns(table: Table[Any], found: Mapping[str, str], place: str = "") -> None:
-    """Compare column names and Arrow type names to the table; InvalidInput lists the differences.
-
-    A column that was added in a later version may be missing.
-    """
+    """Compare column names and Arrow type names to the table; InvalidInput lists differences."""
     wrong = [
         f"{column.name} is {found.get(column.name, 'missing')}, must be {column.type}"
         for column in table.columns
         if found.get(column.name) not in _SPELLINGS[column.type]
-        if column.name in found or not column.added
     ]
     wrong += [f"{name} is not one of its columns" for name in found if name not in table.names]
     if wrong:

@@ -151,7 +151,7 @@ def find_last_planned_write(store: RunStore, cluster: str, cluster_id: str) -> s
 
 
 def latest_first(store: RunStore, paths: Sequence[Place]) -> Iterator[Place]:
-    """Yield runs by number, the newest first; runs of versions without numbers come last.
+    """Yield runs by number, the newest first; runs whose number is damaged come last.
 
     Numbers are read from the store's sequence, so that a few runs are found without reading all.
     """
@@ -163,7 +163,7 @@ def latest_first(store: RunStore, paths: Sequence[Place]) -> Iterator[Place]:
 
 
 def read_number(path: Place) -> int:
-    """Return the number of a run; 0 if its run.json is damaged, or older than these numbers."""
+    """Return the number of a run; 0 if its run.json is damaged."""
     with suppress(InvalidInput):
         return RunFolder(path).about().sequence or 0
     return 0

@@ -109,7 +109,7 @@ def _sides(folder: Path, rows: int) -> None:
     for table, values in (
         *sides,
         (HOLDS, no_holds),
-        (CLUSTERS, [("bench", "repair", False)]),
+        (CLUSTERS, [("bench", "repair", False, None)]),
     ):
         content = parquet.to_bytes(table, parquet.from_rows(table, values))
         (folder / table.file).write_bytes(content)

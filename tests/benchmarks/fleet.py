@@ -104,7 +104,7 @@ def _write_run(root: Path, number: int) -> Path:
         (ACTUAL, [(*key, 1e6, True, None) for key in keys]),
         (LEDGER, [_verify(*key) for key in keys]),
         (HOLDS, []),
-        (CLUSTERS, [(cluster, "repair", False)]),
+        (CLUSTERS, [(cluster, "repair", False, None)]),
     )
     for table, rows in sides:
         content = parquet.to_bytes(table, parquet.from_rows(table, rows))

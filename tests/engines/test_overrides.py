@@ -60,7 +60,7 @@ def overrides(
     desired = [row for name, case in CASES.items() for row in list_desired(case, name)]
     actual = [row for name, case in CASES.items() for row in describe(case, name)]
     put(path, "none", desired=desired, actual=actual)
-    clusters = [(name, "repair", False) for name in CASES]
+    clusters = [(name, "repair", False, None) for name in CASES]
     RunFolder(open_place(path)).write_table(CLUSTERS, clusters)
     tables = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
     found = decide_all(engine, path, {table: path / table.file for table in tables}, CASES)

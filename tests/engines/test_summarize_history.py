@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from quota_ops.model.history import HISTORY, HistoryRow
+from quota_ops.model.history import HistoryRow
 from quota_ops.sql import daily_summary, history_engines
 from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.sql.embedded import EmbeddedEngine
@@ -92,14 +91,11 @@ def test_quotas_without_drift_are_read_on_demand(store: RunStore) -> None:
 
 @SPARK_IN_MATRIX
 def test_a_damaged_day_is_named_and_left_out(engine: "AnyEngine", store: RunStore) -> None:
-    """Either engine counts all other days, also of earlier versions, and readers learn of it."""
+    """Either engine counts all other days, and readers learn of it."""
     history.compact(history.list_days(store), NOW)
     history.compact(history.list_days(store), datetime(2026, 11, 8, tzinfo=UTC))
     place = store.history / "date=2026-11-02" / "day-0001.parquet"
     on_disk(place).write_bytes(b"half")
-    old = on_disk(store.history / "date=2026-11-03" / "day-0001.parquet")
-    added = [column.name for column in HISTORY.columns if column.added]
-    pq.write_table(pq.read_table(old).drop_columns(added), old)
 
     until, troubles = summarize_history(engine, store, NOW)
 

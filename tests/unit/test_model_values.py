@@ -120,16 +120,16 @@ def test_rows_of_a_batch_become_one_alteration_per_entity() -> None:
 
 
 TABLES = """
-desired: cluster entity key value:double owner? reason? file line:int derivation?+ until?+
- returns_to:double?+ whole:double?+ whole_after:double?+ topics?+ brokers:int?+
+desired: cluster entity key value:double owner? reason? file line:int derivation? until?
+ returns_to:double? whole:double? whole_after:double? topics? brokers:int?
 actual: cluster entity key value:double in_scope:boolean hands_off?
-ledger: cluster entity key value:double? state owner? file? commit? run at sequence:int?+
- returns_to:double?+ brokers:int?+
-clusters: cluster drift clear_unmanaged:boolean invalid_files?+
+ledger: cluster entity key value:double? state owner? file? commit? run at sequence:int?
+ returns_to:double? brokers:int?
+clusters: cluster drift clear_unmanaged:boolean invalid_files?
 holds: cluster entity held
 differences: cluster entity key kind action before:double? after:double? verified:double? owner?
- reason? file? line:int? commit? run? since? hands_off? held? memory?+ derivation?+
- until?+ returns_to:double?+ is_return:boolean?+ brokers:int?+
+ reason? file? line:int? commit? run? since? hands_off? held? memory? derivation?
+ until? returns_to:double? is_return:boolean? brokers:int?
 batches: cluster batch:int entity key before:double? after:double?
 clients: user? client-id?
 limits: key rank:int user_name? client_id? entity value:double
@@ -152,7 +152,7 @@ def test_columns_of_stored_tables() -> None:
 
 def _format_column(column: Column) -> str:
     kind = "" if column.type == TEXT else f":{column.type}"
-    return f"{column.name}{kind}{'?' * column.nullable}{'+' * column.added}"
+    return f"{column.name}{kind}{'?' * column.nullable}"
 
 
 def test_unequal_rows() -> None:

@@ -13,6 +13,7 @@ from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.owners import OwnerIndex
 from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
+from quota_ops.model.stored import complete_type
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.precedence.effects import Ownership, add_up_pairs, find_write_effects
 from quota_ops.store.parquet import to_values
@@ -20,7 +21,7 @@ from quota_ops.store.run_files import EFFECTS
 from quota_ops.store.run_folder import RunFolder
 
 _Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, ...], Risk]
-msgspec.json.Decoder(list[_Row])  # completes the type before threads use it: see model/stored.py
+complete_type(list[_Row])
 
 
 def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
