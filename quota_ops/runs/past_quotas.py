@@ -32,11 +32,11 @@ Limits = Mapping[Entity, float]
 
 
 class Period(NamedTuple):
-    """A time in which the limits of a key did not change; None if they are not known."""
+    """A time between two looks: each of `limits` may have been in force; none before all looks."""
 
     start: datetime
     end: datetime
-    limits: Limits | None
+    limits: tuple[Limits, ...]
 
 
 class Look(NamedTuple):
@@ -62,14 +62,13 @@ class PastQuotas(NamedTuple):
 
         After the last look its values count: a change since then is not known yet.
         """
-        looks = [(max(start, look.at), look.stored.get(key, {})) for look in self.looks]
-        looks = [(at, limits) for at, limits in looks if at < end]
+        looks = [(min(max(start, look.at), end), look.stored.get(key, {})) for look in self.looks]
         if not looks:
-            return [Period(start, end, None)]
-        found = [Period(start, looks[0][0], None)]
+            return [Period(start, end, ())]
+        found = [Period(start, looks[0][0], ())]
         for (at, limits), (until, later) in pairwise(looks):
-            found.append(Period(at, until, limits if limits == later else None))
-        found.append(Period(looks[-1][0], end, looks[-1][1]))
+            found.append(Period(at, until, (limits,) if limits == later else (limits, later)))
+        found.append(Period(looks[-1][0], end, (looks[-1][1],)))
         merged: list[Period] = []
         for period in found:
             if merged and merged[-1].limits == period.limits:

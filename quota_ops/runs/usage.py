@@ -3,8 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from quota_ops.model.entity import CLIENT_ID, USER, Entity
@@ -13,7 +15,7 @@ from quota_ops.model.quota import limits_a_client
 from quota_ops.model.usage import USED_KEYS
 from quota_ops.model.use import AT_LIMIT, SEEN, QuotaUse, SeriesShare, UseOverview, Verdict
 from quota_ops.precedence.series import find_quota
-from quota_ops.runs.past_quotas import PastQuotas, Period, read_past_quotas
+from quota_ops.runs.past_quotas import Limits, PastQuotas, Period, read_past_quotas
 from quota_ops.store.run_store import RunStore
 from quota_ops.usage.overview import (
     Coverage,
@@ -26,18 +28,38 @@ from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_samples
 from quota_ops.usage.source import SeriesNames, Time, UsageSource
 
+FEW = 100
+"""Up to how many series whose limit changed are measured by their samples."""
 Progress = Callable[[int, int], None]
 """Called with how many quota keys were read, and how many there are."""
 
 
-class _Use(NamedTuple):
-    """The use of a series on a broker in a period, and its quota and limit then, if known."""
+class _Span(NamedTuple):
+    """A time in which the limit of a series did not change."""
 
-    series: SeriesUse
-    period: Period
+    time: Time
+    is_known: bool
+    """Whether it is known which quota decided, and its value."""
     quota: Entity | None
     limit: float | None
     """None for an unlimited quota, too."""
+
+
+class _Use(NamedTuple):
+    """The use of a series on a broker in a span."""
+
+    series: SeriesUse
+    span: _Span
+
+    @property
+    def quota(self) -> Entity | None:
+        """The quota that decided then, if it is known and there was one."""
+        return self.span.quota
+
+    @property
+    def limit(self) -> float | None:
+        """The limit of that quota."""
+        return self.span.limit
 
 
 class _KeyUse(NamedTuple):
@@ -76,7 +98,7 @@ def read_overview(
                 sum(
                     (period.end - period.start).total_seconds()
                     for period in reading.periods
-                    if period.limits is not None
+                    if period.limits
                 )
             )
     progress(len(USED_KEYS), len(USED_KEYS))
@@ -95,7 +117,7 @@ def read_overview(
 
 
 def _is_unlimited(use: _Use) -> bool:
-    return use.series.highest > 0 and use.period.limits is not None and use.quota is None
+    return use.series.highest > 0 and use.span.is_known and use.quota is None
 
 
 @dataclass(frozen=True)
@@ -114,51 +136,92 @@ class _Reading:
         return self.past.periods(self.key, *self.time)
 
     def read(self, server: Prometheus) -> _KeyUse:
-        """Read the use in each period, and for how long limits were reached."""
+        """Read the use of each series, by the spans of its limit."""
         uses: list[_Use] = []
         throttled: set[SeriesNames] = set()
-        seconds: dict[tuple[Entity, SeriesNames, str], float] = defaultdict(float)
-        for period in self.periods:
-            time = Time(period.start, period.end)
-            for broker in self.coverage.seconds:
-                found = [
-                    self._find_limit(series, period)
-                    for series in read_use(server, self.source, broker, self.key, time)
-                ]
-                uses += found
-                throttled |= read_throttled(server, self.source, broker, self.key, time)
-                for use, value in self._measure_at_limit(broker, time, found):
-                    seconds[use.quota, use.series.names, broker] += value  # type: ignore[index]
-        most: dict[tuple[Entity, SeriesNames], float] = {}
-        for (quota, names, _), value in seconds.items():
-            most[quota, names] = max(value, most.get((quota, names), 0.0))
-        return _KeyUse(uses, throttled, most)
+        seconds: dict[tuple[Entity, SeriesNames], float] = defaultdict(float)
+        spans: dict[SeriesNames, list[_Span]] = {}
+        for broker in self.coverage.seconds:
+            found = read_use(server, self.source, broker, self.key, self.time)
+            for series in found:
+                if series.names not in spans:
+                    spans[series.names] = self._find_spans(series.names)
+            own = [_Use(use, spans[use.names][0]) for use in found if len(spans[use.names]) == 1]
+            changed = {use.names: spans[use.names] for use in found if len(spans[use.names]) > 1}
+            own += self._read_changed(server, broker, changed)
+            uses += own
+            throttled |= read_throttled(server, self.source, broker, self.key, self.time)
+            at_limit: dict[tuple[Entity, SeriesNames], float] = defaultdict(float)
+            for quota, names, value in self._measure_at_limit(broker, own):
+                at_limit[quota, names] += value
+            for of_series, value in at_limit.items():
+                seconds[of_series] = max(seconds[of_series], value)
+        return _KeyUse(uses, throttled, seconds)
 
-    def _find_limit(self, series: SeriesUse, period: Period) -> _Use:
-        if period.limits is None:
-            return _Use(series, period, None, None)
-        quota = find_quota(period.limits, *series.names)
-        value = None if quota is None else period.limits[quota]
-        is_limit = value is not None and limits_a_client(self.key, value)
-        return _Use(series, period, quota, value if is_limit else None)
+    def _find_spans(self, names: SeriesNames) -> list[_Span]:
+        """Return the spans of a series, without gaps."""
+        found: list[_Span] = []
+        for period in self.periods:
+            decided = {self._find_limit(limits, names) for limits in period.limits}
+            is_known = len(decided) == 1
+            quota, limit = next(iter(decided)) if is_known else (None, None)
+            span = _Span(Time(period.start, period.end), is_known, quota, limit)
+            if found and found[-1][1:] == span[1:]:
+                found[-1] = span._replace(time=Time(found[-1].time.start, period.end))
+            else:
+                found.append(span)
+        return found
+
+    def _find_limit(self, limits: Limits, names: SeriesNames) -> tuple[Entity | None, float | None]:
+        quota = find_quota(limits, *names)
+        value = None if quota is None else limits[quota]
+        return quota, value if value is not None and limits_a_client(self.key, value) else None
+
+    def _read_changed(
+        self, server: Prometheus, broker: str, changed: Mapping[SeriesNames, list[_Span]]
+    ) -> Iterator[_Use]:
+        """Yield the use of series whose limit changed, in each span.
+
+        Few are measured by their samples; of many, for example of a changed default, each time
+        between two of their changes is queried.
+        """
+        if not changed:
+            return
+        if len(changed) <= FEW:
+            samples = read_samples(
+                self.source, [broker], self.key, *self.time, selection=changed.keys()
+            ).rates
+            for names, spans in changed.items():
+                own = samples.filter(_is_of(samples, names))
+                for span in spans:
+                    values = own.filter(_is_within(own, span.time))["value"]
+                    if len(values):
+                        yield _Use(_measure(broker, names, values), span)
+            return
+        times = {span.time for spans in changed.values() for span in spans}
+        moments = sorted({moment for time in times for moment in time})
+        for start, end in pairwise(moments):
+            for use in read_use(server, self.source, broker, self.key, Time(start, end)):
+                for span in changed.get(use.names, ()):
+                    if span.time.start <= start and end <= span.time.end:
+                        yield _Use(use, span)
 
     def _measure_at_limit(
-        self, broker: str, time: Time, found: list[_Use]
-    ) -> Iterator[tuple[_Use, float]]:
-        """Yield each use that reached its limit, and for how many seconds."""
+        self, broker: str, found: list[_Use]
+    ) -> Iterator[tuple[Entity, SeriesNames, float]]:
+        """Yield for how many seconds each use that reached its limit did so."""
         reached = [use for use in found if use.limit and use.series.highest >= AT_LIMIT * use.limit]
-        if not reached:
-            return
         names = {use.series.names for use in reached}
-        samples = read_samples(self.source, [broker], self.key, *time, selection=names).rates
-        for use in reached:
-            user, client_id = use.series.names
-            is_own = pc.and_(
-                _equals(samples["user"], user), _equals(samples["client_id"], client_id)
-            )
-            is_at_limit = pc.greater_equal(samples["value"], AT_LIMIT * (use.limit or 0.0))
+        if not names:
+            return
+        samples = read_samples(self.source, [broker], self.key, *self.time, selection=names).rates
+        for use in dict.fromkeys((use.series.names, use.span) for use in reached):
+            own_names, span = use
+            is_own = pc.and_(_is_of(samples, own_names), _is_within(samples, span.time))
+            is_at_limit = pc.greater_equal(samples["value"], AT_LIMIT * (span.limit or 0.0))
             count = pc.sum(pc.and_(is_own, is_at_limit)).as_py() or 0
-            yield use, count * self.coverage.interval
+            if span.quota is not None:
+                yield span.quota, own_names, count * self.coverage.interval
 
     def list_quotas(self, found: _KeyUse) -> Iterator[QuotaUse]:
         """Yield the use of each quota that the last look saw, by entity."""
@@ -178,8 +241,12 @@ class _Reading:
             elif unknown is not None:
                 verdict, reason, series = Verdict.UNKNOWN, unknown, []
             else:
-                verdict = Verdict.UNUSED if is_seen else Verdict.NOT_SEEN
+                is_old = all(
+                    entity in limits for period in self.periods for limits in period.limits
+                )
+                verdict = Verdict.UNUSED if is_seen and is_old else Verdict.NOT_SEEN
                 reason, series = _explain_finer(entity, found), []
+                reason = reason or (None if is_old else "stored for a part of the time")
             owner = self.past.owners.get((entity, self.key))
             limit = stored[entity]
             yield QuotaUse(entity, self.key, limit, owner, verdict, reason, tuple(series))
@@ -192,7 +259,7 @@ class _Reading:
             self.past.facts is not None
             and len(seconds) >= len(self.past.facts.brokers)
             and min(seconds, default=0.0) >= SEEN * window
-            and all(period.limits is not None for period in self.periods)
+            and all(period.limits for period in self.periods)
         )
 
     def _explain_nothing(self, found: _KeyUse) -> str | None:
@@ -204,10 +271,25 @@ class _Reading:
         return None if found.uses else "no series of this key; see usage --probe"
 
 
-def _equals(column: Any, text: str | None) -> Any:
-    if text is None:
-        return pc.is_null(column)
-    return pc.fill_null(pc.equal(column, text), fill_value=False)
+def _is_of(samples: pa.Table, names: SeriesNames) -> Any:
+    masks = (
+        pc.is_null(samples[name])
+        if text is None
+        else pc.fill_null(pc.equal(samples[name], text), fill_value=False)
+        for name, text in names._asdict().items()
+    )
+    return pc.and_(*masks)
+
+
+def _is_within(samples: pa.Table, time: Time) -> Any:
+    start, end = (pa.scalar(moment, samples["time"].type) for moment in time)
+    return pc.and_(pc.greater(samples["time"], start), pc.less_equal(samples["time"], end))
+
+
+def _measure(broker: str, names: SeriesNames, values: Any) -> SeriesUse:
+    """Return the same as Prometheus would of these samples."""
+    median, p95 = pc.quantile(values, q=[0.5, 0.95]).to_pylist()
+    return SeriesUse(broker, names, median, p95, pc.max(values).as_py())
 
 
 def _share(uses: list[_Use], found: _KeyUse) -> SeriesShare:

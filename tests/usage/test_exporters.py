@@ -1,0 +1,144 @@
+"""Rules of exporters on a real broker with throttled clients, scraped by a real Prometheus."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+
+import pytest
+import yaml
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from quota_ops.lab.kafka.config import BrokerConfig
+from quota_ops.model.usage import Preset, UsagePolicy
+from quota_ops.model.use import UseProbe
+from quota_ops.usage.probe import probe_usage
+from quota_ops.usage.samples import read_samples, read_throttle_times
+from quota_ops.usage.source import UsageSource
+from tests.usage.conftest import connect
+from tests.usage.lab import start_exported, start_prometheus
+from tests.usage.scenario import CLUSTER_ID, QUOTED, set_quotas
+
+pytestmark = pytest.mark.matrix
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "docs/examples/usage"
+KEY = "producer_byte_rate"
+LIMIT = 100_000.0
+USERS = dict.fromkeys(("alice", "bob", "carol"), "secret")
+NAMES = {("alice", "app"), (None, QUOTED), ("carol", None)}
+"""The clients as the levels of their quotas count them."""
+
+
+def produce(address: str, user: str, client_id: str, end: threading.Event) -> None:
+    """Produce about 400 kB/s until the end."""
+    producer = Producer(
+        {
+            "bootstrap.servers": address,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": user,
+            "sasl.password": USERS[user],
+            "client.id": client_id,
+            "queue.buffering.max.kbytes": 1_000,
+            "log_level": 0,
+        }
+    )
+    while not end.wait(0.1):
+        for _ in range(40):
+            try:
+                producer.produce("load", b"x" * 1_000)
+            except BufferError:
+                break
+        producer.poll(0)
+    producer.purge()
+
+
+@pytest.fixture
+def measured(
+    tmp_path: Path,
+) -> Callable[[Path], Iterator[str]]:
+    """Return a function that yields a Prometheus of a broker with rules, for a while of load."""
+    return lambda rules: _measure(tmp_path, rules)
+
+
+def _measure(folder: Path, rules: Path) -> Iterator[str]:
+    config = BrokerConfig(cluster_id=CLUSTER_ID, listeners={"SASL": "SASL_PLAINTEXT"}, users=USERS)
+    ended = threading.Event()
+    with start_exported(config, folder / "kafka", rules) as exported:
+        admin = AdminClient({"bootstrap.servers": exported.broker.bootstrap()})
+        for done in admin.create_topics([NewTopic("load", 1)]).values():
+            done.result(30)
+        limits = {KEY: LIMIT}
+        entities = ("client-id=<default>,user=alice", "client-id=<default>", "user=carol")
+        set_quotas(exported.broker, dict.fromkeys(entities, limits))
+        clients = [
+            threading.Thread(target=produce, args=(exported.broker.bootstrap("SASL"), *who, ended))
+            for who in (("alice", "app"), ("bob", QUOTED), ("carol", "x"))
+        ]
+        for client in clients:
+            client.start()
+        try:
+            with start_prometheus(folder / "prometheus", {"b1": exported.exporters[1]}) as server:
+                time.sleep(25)
+                yield server.url
+        finally:
+            ended.set()
+            for client in clients:
+                client.join(20)
+
+
+def probe(url: str, preset: Preset) -> tuple[UseProbe, UsageSource]:
+    """Return what the probe finds, and the source."""
+    policy = UsagePolicy("monitoring", preset, match=(("cluster", "orders"),), step=1)
+    source = UsageSource.of(policy, connect(url))
+    return probe_usage(source, datetime.now(UTC)), source
+
+
+@pytest.mark.parametrize(
+    ("rules", "preset"),
+    [
+        ("jmx_exporter.yml", Preset.JMX_EXPORTER),
+        ("strimzi.yaml", Preset.JMX_EXPORTER),
+        ("confluent.yml", Preset.CONFLUENT),
+        ("default.yml", Preset.DEFAULT),
+    ],
+)
+def test_a_preset_reads_what_its_rules_export(
+    rules: str, preset: Preset, tmp_path: Path, measured: Callable[[Path], Iterator[str]]
+) -> None:
+    """Use and throttling of real clients are read under their names, near the limit."""
+    file = next(path for path in (EXAMPLES / rules, HERE / "rules" / rules) if path.exists())
+    if rules == "strimzi.yaml":
+        config = yaml.safe_load(file.read_text(encoding="utf-8"))
+        file = tmp_path / "rules.yml"
+        file.write_text(config["data"]["kafka-metrics-config.yml"], encoding="utf-8")
+    for url in measured(file):
+        found, source = probe(url, preset)
+        assert found.presets[preset] >= 1
+        assert (found.up, found.interval, found.keys[0].series) == ({"b1": True}, 1, 3)
+        end = datetime.now(UTC)
+        time_read = (end - timedelta(seconds=8), end)
+        samples = read_samples(source, ["b1"], KEY, *time_read).rates.to_pylist()
+        assert {(row["user"], row["client_id"]) for row in samples} == NAMES
+        for names in NAMES:
+            values = [row["value"] for row in samples if (row["user"], row["client_id"]) == names]
+            assert 0.8 * LIMIT < median(values) < 1.4 * LIMIT, names
+        throttled = read_throttle_times(source, ["b1"], KEY, *time_read).to_pylist()
+        assert {(row["user"], row["client_id"]) for row in throttled} == NAMES
+
+
+@pytest.mark.parametrize(
+    ("rules", "field"),
+    [("before_2023.yml", "merged_users"), ("kraft.yml", "named_after_clients")],
+)
+def test_rules_that_lose_names_are_recognized(
+    rules: str, field: str, measured: Callable[[Path], Iterator[str]]
+) -> None:
+    """The probe recognizes rules that put users elsewhere, which no preset can read."""
+    for url in measured(HERE / "rules" / rules):
+        found, _ = probe(url, Preset.JMX_EXPORTER)
+        assert getattr(found, field) > 0
