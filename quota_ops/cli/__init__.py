@@ -51,6 +51,7 @@ COMMANDS = {
     "history": "Show what happened to quotas over time, when and by whom.",
     "backtest": "Show which past plans the guards of a policy would have blocked.",
     "usage": "Show what clients use, beside their limits.",
+    "suggest": "Suggest limits by what clients used, as a patch of the YAML files.",
     "record": "Store what clients used on past days, from Prometheus.",
     "metrics": "Write the state of clusters as metrics for Prometheus.",
     "prune": "Remove old runs from the run store.",

@@ -55,14 +55,13 @@ def record(
     from datetime import UTC, datetime
 
     from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.usage import find_source
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.digests import digests_screen
     from quota_ops.runs.digests import digest_days
     from quota_ops.store.digests import find_missing, list_past_days
     from quota_ops.store.run_store import find_run_store
-    from quota_ops.usage.connection import find_prometheus
-    from quota_ops.usage.source import UsageSource
 
     policy, store = read_policy(find_cluster(cluster, desired_state)), find_run_store(run_store)
     past = list_past_days(datetime.now(UTC), MOST_DAYS)
@@ -72,12 +71,7 @@ def record(
             f"The newest complete day is {past[-1]} (UTC).",
         )
     wanted = [f"{day:%Y-%m-%d}"] if day else find_missing(store, policy.cluster_id, past[-days:])
-    if policy.usage is None:
-        raise InvalidInput(
-            f"cluster.yaml of {cluster} has no usage: where use is measured is not known",
-            "Add usage: {prometheus: NAME, match: {LABEL: VALUE}}.",
-        )
-    source = UsageSource.of(policy.usage, find_prometheus(policy.usage.prometheus))
+    source = find_source(policy)
     store.prepare()
     found = digest_days(store, policy.cluster_id, source, wanted)
     if output == TEXT:

@@ -97,7 +97,7 @@ def usage(
     from quota_ops.store.run_store import find_run_store
 
     policy = read_policy(find_cluster(cluster, desired_state))
-    source = _find_source(policy, prometheus_file)
+    source = find_source(policy, prometheus_file)
     end = datetime.now(UTC).replace(microsecond=0)
     start = end - timedelta(days=days)
     store = find_run_store(run_store)
@@ -169,7 +169,8 @@ def _show_probe(
         )
 
 
-def _find_source(policy: "Policy", file: Path | None) -> "UsageSource":
+def find_source(policy: "Policy", file: Path | None = None) -> "UsageSource":
+    """Return where the use of a cluster is measured; InvalidInput if cluster.yaml has no usage."""
     from quota_ops.model.errors import InvalidInput
     from quota_ops.usage.connection import find_prometheus
     from quota_ops.usage.source import UsageSource

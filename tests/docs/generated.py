@@ -168,7 +168,7 @@ COMMANDS_BY_USE = {
     "Write to the cluster": "reconcile apply verify alter rollback",
     "Look at the cluster": "ping describe resolve inventory usage report",
     "Manual changes, and what is managed": "accept hold holds adopt release",
-    "Earlier runs": "runs show history backtest record metrics prune",
+    "Earlier runs": "runs show history backtest suggest record metrics prune",
     "Set up, and try out": "init import schema findings sandbox demo up down",
 }
 SHARED_BY = 6

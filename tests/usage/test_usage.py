@@ -10,6 +10,7 @@ import pytest
 import time_machine
 
 from quota_ops.desired.read import read_policy
+from quota_ops.model import suggestion
 from quota_ops.model.entity import Entity
 from quota_ops.model.use import UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
@@ -260,3 +261,35 @@ def test_a_cluster_without_usage_is_explained(folder: Path) -> None:
     stdout, stderr, code = call(folder)
     assert (stdout, code) == ("", 2)
     assert stderr.startswith("cluster.yaml of orders has no usage: where use is measured")
+
+
+@pytest.mark.usefixtures("store", "now")
+def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit is suggested only for clients that never reached theirs, and nothing is written."""
+    file = folder / "desired_state/orders/team.yaml"
+    limits = "limits: {producer_byte_rate: 1 MB}"
+    text = f"owner: web\nquotas:\n  - client-id:\n      default: true\n    {limits}\n"
+    file.write_text(text)
+    environment = {**os.environ, "QUOTA_OPS_CONNECTIONS": str(folder)}
+    arguments = ["suggest", "orders", "--days", "1", "--run-store", str(folder / "store")]
+
+    little = call_cli(arguments, environment, folder)
+    monkeypatch.setattr(suggestion, "ENOUGH", 0.0)
+    enough = call_cli(arguments, environment, folder)
+
+    assert (little.returncode, enough.returncode, file.read_text()) == (0, 0, text)
+    assert little.stdout.endswith("0 limits suggested of 11 quotas.\n")
+    head, _, patch = enough.stdout.partition("--- ")
+    assert [line.split()[:6] for line in head.splitlines()[3:5]] == [
+        ["client-id=<default>", "producer_byte_rate", "1", "MB/s", "470", "kB/s"],
+        ["user=bob", "producer_byte_rate", "100", "kB/s", "26", "kB/s"],
+    ]
+    assert head.splitlines()[-2:] == [
+        "2 limits suggested of 11 quotas.",
+        "not in the patch: user=bob producer_byte_rate: Git does not declare it",
+    ]
+    changed = [line for line in patch.splitlines()[2:] if line[0] in "+-"]
+    assert changed == [
+        "-    limits: {producer_byte_rate: 1 MB}",
+        "+    limits: {producer_byte_rate: 470 kB}",
+    ]

@@ -1,0 +1,79 @@
+"""Limits that use suggests, and why others are not suggested."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from quota_ops.model.entity import USER, Entity
+from quota_ops.model.suggestion import Suggestion, suggest_limits
+from quota_ops.model.use import QuotaUse, SeriesShare, UseOverview, Verdict
+
+AT = datetime(2026, 11, 26, tzinfo=UTC)
+ALICE = Entity.of({USER: "alice"})
+
+
+@dataclass(frozen=True)
+class Case:
+    """The use of a quota of 1,000,000, by its series, and what is suggested."""
+
+    says: tuple[float | None, str] | None
+    use: tuple[tuple[float, float], ...] = ((400_000, 450_000),)
+    """p95 and the highest use of each series."""
+    key: str = "producer_byte_rate"
+    limit: float = 1_000_000
+    verdict: Verdict = Verdict.USED
+    reason: str | None = None
+    at_limit: float = 0
+    throttled: bool = False
+    seen: float = 1.0
+
+
+CASES = {
+    "p95 and a margin": Case((480_000, "by the p95 of its busiest client")),
+    "the highest use": Case((790_000, "by the highest use of its busiest client"), ((1e5, 789e3),)),
+    "the busiest of several": Case(
+        (480_000, "by the p95 of its busiest client"), ((1, 2), (4e5, 5))
+    ),
+    "a limit that fits": Case(None, ((700_000, 800_000),)),
+    "a limit that is close": Case((1_200_000, "by the p95 of its busiest client"), ((96e4, 96e4),)),
+    "a share of a thread": Case(
+        (0.031, "by the p95 of its busiest client"), ((0.0251, 0.02),), "request_percentage", 100
+    ),
+    "a small number of changes": Case(
+        (1.4, "by the p95 of its busiest client"), ((1.1, 1.2),), "controller_mutation_rate", 50
+    ),
+    "throttled": Case(
+        (None, "its clients reached it, so how much they need is unknown"), throttled=True
+    ),
+    "at the limit": Case(
+        (None, "its clients reached it, so how much they need is unknown"), at_limit=60
+    ),
+    "too little seen": Case((None, "only 89 % of the time was seen"), seen=0.899),
+    "a limit that fits, and too little seen": Case(None, ((700_000, 800_000),), seen=0.1),
+    "unused": Case((None, "nobody used it: remove it if nobody will"), (), verdict=Verdict.UNUSED),
+    "unknown": Case((None, "no rules"), (), verdict=Verdict.UNKNOWN, reason="no rules"),
+    "not seen": Case(
+        (None, "no use was seen, which does not prove that there was none"),
+        (),
+        verdict=Verdict.NOT_SEEN,
+    ),
+    "unlimited": Case(None, limit=2.0**63),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_use_suggests(case: Case) -> None:
+    """A limit is suggested only from use that was not throttled, and it would not throttle it."""
+    series = tuple(
+        SeriesShare("alice", None, "1", 0, p95, highest, None, None, case.at_limit, case.throttled)
+        for p95, highest in case.use
+    )
+    quota = QuotaUse(ALICE, case.key, case.limit, None, case.verdict, case.reason, series)
+    coverage = {"1": case.seen}
+    overview = UseOverview("c", AT, AT, 60, coverage, 1, 1, AT, [quota], {}, ())
+
+    found = list(suggest_limits(overview, 20))
+
+    expected = case.says and Suggestion("user=alice", case.key, case.limit, *case.says)
+    assert found == ([expected] if expected else [])
