@@ -24,7 +24,7 @@ __all__ = ["main"]
 
 
 def diff_quotas(spark: SparkSession, folders: Sequence[Place], history: str | None) -> None:
-    """Do in a session what `main` promises; raises SomeDamaged, or the errors of `diff_runs`."""
+    """Do in a session what `main` promises. Raises SomeDamaged, or the errors of `diff_runs`."""
     engine = SparkEngine(spark)
     try:
         diff_and_record(engine, folders)

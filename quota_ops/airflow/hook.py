@@ -20,7 +20,7 @@ class QuotaOpsHook(BaseHook):
         self.quota_ops_conn_id = quota_ops_conn_id
 
     def get_conn(self) -> kafka.Connection:
-        """Return the settings of the connection; raises InvalidInput for a wrong one."""
+        """Return the settings of the connection. Raises InvalidInput for a wrong one."""
         found = self.get_connection(self.quota_ops_conn_id)
         # Airflow tests a connection under a random name.
         return read_connection(found, name="of this connection", source="this connection")

@@ -56,7 +56,7 @@ class News(NamedTuple):
 
 
 def check_notify(notify: Notify | None) -> Notify:
-    """Return a DAG file's notifiers, empty for None; raises InvalidInput for an unknown event."""
+    """Return a DAG file's notifiers, empty for None. Raises InvalidInput for an unknown event."""
     if unknown := sorted(set(notify or ()) - set(Notify.__annotations__)):
         raise InvalidInput(
             f"notify has unknown events: {', '.join(unknown)}",

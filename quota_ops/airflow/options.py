@@ -50,7 +50,7 @@ Options = Mapping[str, TaskOptions]
 
 
 def check_task_options(given: Options | None, tasks: Collection[str]) -> Options:
-    """Return the options of tasks, empty for None; raises InvalidInput for an unknown name."""
+    """Return the options of tasks, empty for None. Raises InvalidInput for an unknown name."""
     for task, options in (given or {}).items():
         _refuse_unknown("task_options", [task], tasks, "task")
         _refuse_unknown(

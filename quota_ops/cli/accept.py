@@ -110,7 +110,7 @@ def accept(
         )
     if folder.policy().cluster_id != session.policy.cluster_id:
         raise InvalidInput(
-            f"run {folder.place.name} is of another cluster than {session.heading}",
+            f"run {folder.place.name} belongs to a different cluster than {session.heading}",
             f"List the runs of this one: quota-ops runs {quote(session.policy.cluster)}",
         )
     found_rows = list_altered(folder) if is_alter else folder.differences()

@@ -258,7 +258,7 @@ def _read_undone(session: "Session", named: str) -> "Undo":
     folder = find_run(session.store, name)
     if folder.policy().cluster_id != session.policy.cluster_id:
         raise InvalidInput(
-            f"run {folder.place.name} is of another cluster than {session.heading}",
+            f"run {folder.place.name} belongs to a different cluster than {session.heading}",
             "List the runs: quota-ops runs",
         )
     return Undo.read(folder)
@@ -273,7 +273,7 @@ def _warn_left(undone: "Undo | None", done: "Altered") -> None:
 
 
 def _read_changes(source: Path, policy: "Policy") -> "tuple[Alteration, ...]":
-    """Read the changes in a file; InvalidInput if it names another cluster."""
+    """Read the changes in a file. Raises InvalidInput if it names another cluster."""
     from quota_ops.model.alteration import read_changes
     from quota_ops.model.snapshot import read_header
     from quota_ops.store.snapshot import read_lines

@@ -15,7 +15,7 @@ from quota_ops.store.run_store import find_run_store
 
 
 def open_run(named: str, run_store: str | None) -> RunFolder:
-    """Return the run that a person names, as `find_run`; InvalidInput if it was pruned."""
+    """Return the run that a person names, as `find_run`. Raises InvalidInput if it was pruned."""
     folder = find_run(find_run_store(run_store), named)
     refuse_pruned(folder)
     return folder

@@ -76,7 +76,7 @@ def explain(
 
 
 def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str]:
-    """Return the entities that a person means; InvalidInput if there are none."""
+    """Return the entities that a person means. Raises InvalidInput if there are none."""
     from quota_ops.desired.entry_lines import find_entities
 
     file, _, number = what.rpartition(":")

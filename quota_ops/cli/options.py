@@ -116,7 +116,7 @@ _PLACEHOLDER = "TEXT"
 
 
 def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Return a callback that cleans a text to be recorded; InvalidInput if it is blank."""
+    """Return a callback that cleans a text to be recorded. Raises InvalidInput if it is blank."""
 
     def take(_ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
         if given is not None and not clean_text(given):
@@ -131,7 +131,7 @@ def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | No
 
 
 def _commit(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    """Return a commit id as typed; InvalidInput if it cannot be a commit id."""
+    """Return a commit id as typed. Raises InvalidInput if it cannot be a commit id."""
     del ctx, option
     if given is not None and not _COMMIT.fullmatch(given):
         raise InvalidInput(

@@ -21,7 +21,10 @@ _EXAMPLES = "Give, for example, 30d or 2026-11-01."
 
 
 def parse_since(text: str) -> str:
-    """Return the first day (UTC) to look at; InvalidInput if the text is no time in the past."""
+    """Return the first day (UTC) to look at.
+
+    Raises InvalidInput if the text is no time in the past.
+    """
     now = datetime.now(UTC)
     try:
         with suppress(ValueError):

@@ -223,7 +223,7 @@ def _read_names(typed: dict[str, Any]) -> dict[str, str]:
 
 
 def _choose_keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
-    """Return the keys to resolve; InvalidInput if a key needs a name that is missing."""
+    """Return the keys to resolve. Raises InvalidInput if a key needs a name that is missing."""
     by_client, by_address = not names.keys().isdisjoint((USER, CLIENT_ID)), IP in names
     if not names:
         raise InvalidInput(

@@ -61,7 +61,7 @@ class Session:
         return self.store.of_cluster(self.policy.cluster_id)
 
     def find_connection(self) -> Connection:
-        """Find the connection to the cluster; InvalidInput if there is none."""
+        """Find the connection to the cluster. Raises InvalidInput if there is none."""
         return find_connection(self.policy.connection, file=self.connection_file)
 
     def find_writes(self, accepts: Callable[[Entity], bool]) -> tuple[ConcurrentWrite, ...]:

@@ -79,7 +79,7 @@ class StageOptions:
     file_cache: FileCache | None = None
 
     def read_approval_options(self) -> ApprovalOptions:
-        """Return these options; InvalidInput if a reason is missing or has no effect."""
+        """Return these options. Raises InvalidInput if a reason is missing or has no effect."""
         allowed = options.parse_allowed(self.allow, self.reason, self.approve)
         return ApprovalOptions(Author(self.by, find_login()), allowed, self.reason, self.approve)
 

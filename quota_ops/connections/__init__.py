@@ -167,7 +167,7 @@ def _read_file(name: str, target: str, place: str, folder: Path) -> str:
 
 
 def find_file(name: str, file: Path, place: str, shown: str | None = None) -> Path:
-    """Return a file that a setting refers to; raises InvalidInput if there is none."""
+    """Return a file that a setting refers to. Raises InvalidInput if there is none."""
     if not file.is_file():
         why = "is not a file" if file.exists() else "does not exist"
         refuse(place, name, f"refers to {shown or f'the file {file},'} which {why}")

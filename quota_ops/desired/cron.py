@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"\*(/[1-9][0-9]*)?|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
 
 
 def read_schedule(field: str, node: yaml.Node) -> str:
-    """Read five cron fields that occur at some time, or a preset; Misread for anything else.
+    """Read five cron fields that occur at some time, or a preset. Raises Misread for anything else.
 
     Airflow parses them with the same croniter; an invalid schedule breaks the whole DAG file.
     """
@@ -42,7 +42,7 @@ def read_schedule(field: str, node: yaml.Node) -> str:
 
 
 def read_cron(field: str, node: yaml.Node) -> str:
-    """Read five cron fields that occur at some time; Misread for anything else."""
+    """Read five cron fields that occur at some time. Raises Misread for anything else."""
     text = read_text(field, node)
     _check(text, f"{field} must be five cron fields.", field)
     return text

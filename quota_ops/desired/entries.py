@@ -57,7 +57,7 @@ def _read_zone(field: str, node: yaml.Node) -> str:
 
 
 def read_duration(field: str, node: yaml.Node) -> int:
-    """Read a duration, for example 62h, in seconds; Misread for anything else."""
+    """Read a duration, for example 62h, in seconds. Raises Misread for anything else."""
     text = read_text(field, node)
     try:
         return int(parse_duration(text).total_seconds())
@@ -66,7 +66,7 @@ def read_duration(field: str, node: yaml.Node) -> int:
 
 
 def read_connection_name(field: str, node: yaml.Node) -> str:
-    """Read the name of a connection; Misread for anything else."""
+    """Read the name of a connection. Raises Misread for anything else."""
     text = read_text(field, node)
     if not CONNECTION_NAME.fullmatch(text):
         raise Misread(

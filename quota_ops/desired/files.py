@@ -43,7 +43,7 @@ _FORGES = frozenset({".github", ".gitlab"})
 
 
 def open_cluster_folder(folder: Path) -> AbstractContextManager[Folder]:
-    """Open a cluster's folder; OSError as `open_folder` raises it."""
+    """Open a cluster's folder. Raises OSError as `open_folder` raises it."""
     return open_folder(folder, own=2)
 
 

@@ -86,7 +86,7 @@ def _refuse_key(source: Source, limit: FieldNodes, types: Sequence[str]) -> None
 
 
 def read_limit(key: str, node: yaml.Node) -> float:
-    """Read a limit in the key's unit; Misread for anything else."""
+    """Read a limit in the key's unit. Raises Misread for anything else."""
     if not isinstance(node, yaml.ScalarNode):
         raise Misread(f"{key} must be one number.")
     if is_empty_scalar(node):

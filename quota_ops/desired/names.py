@@ -20,7 +20,10 @@ _DEFAULT = f"{{{DEFAULT}: true}}"
 
 
 def read_part(kind: str, node: yaml.Node) -> tuple[str, str | None]:
-    """Read a part of an entity, with None as the default's name; Misread if it is invalid."""
+    """Read a part of an entity, with None as the default's name.
+
+    Raises Misread if it is invalid.
+    """
     if isinstance(node, yaml.MappingNode):
         _read_default(kind, node)
         return kind, None

@@ -48,7 +48,7 @@ class _Entry:
     values: int = 1
 
     def add(self, name: str, value: str | None, place: Span) -> None:
-        """Add a field; ValueError unless it is plain and new."""
+        """Add a field. Raises ValueError unless it is plain and new."""
         self.values += 2
         if name == "limits" and not self.has_limits:
             self.has_limits = True
@@ -82,7 +82,7 @@ class _Entry:
             self.add_limit(found[1], found[2], span)
 
     def add_limit(self, name: str, value: str, place: Span) -> None:
-        """Add a limit; ValueError unless it is valid and new."""
+        """Add a limit. Raises ValueError unless it is valid and new."""
         if name not in QUOTA_KEYS or any(limit.key == name for limit in self.limits):
             raise _Unread
         self.values += 2
@@ -114,7 +114,7 @@ def read_quota_lines(source: Source, room: SizeBudget) -> QuotasFile | None:
 
 
 def _read_head(fields: Iterator[_Field]) -> str:
-    """Return the owner; ValueError unless the file starts with it and a list of quotas."""
+    """Return the owner. Raises ValueError unless the file starts with it and a list of quotas."""
     owner, quotas = next(fields, None), next(fields, None)
     if owner is None or owner[:2] != ("owner", None) or owner[2] is None or owner[3].column:
         raise _Unread
@@ -124,7 +124,10 @@ def _read_head(fields: Iterator[_Field]) -> str:
 
 
 def _read_entries(fields: Iterable[_Field]) -> Iterator[_Entry]:
-    """Yield the entries; ValueError unless each field is plain, and indented as its entry."""
+    """Yield the entries.
+
+    Raises ValueError unless each field is plain, and indented as its entry.
+    """
     entry = None
     outer, inner = 0, None  # the columns of fields, and of limits if each has its own line
     for name, dash, value, place in fields:
@@ -148,7 +151,7 @@ def _read_entries(fields: Iterable[_Field]) -> Iterator[_Entry]:
 
 
 def _list_fields(lines: Sequence[str]) -> Iterator[_Field]:
-    """Yield the fields; ValueError unless each line is one, a comment or blank."""
+    """Yield the fields. Raises ValueError unless each line is one, a comment or blank."""
     for number, line in enumerate(lines):
         if found := _LINE.fullmatch(line):
             indent, dash, name, value = found.groups()
@@ -164,7 +167,7 @@ def _read_note(text: str) -> str:
 
 
 def _make_quota(source: Source, owner: str, entry: _Entry) -> Quota:
-    """Return the quota of an entry; ValueError if its fields do not fit together."""
+    """Return the quota of an entry. Raises ValueError if its fields do not fit together."""
     names = entry.names
     fits = all(QUOTA_KEYS[limit.key].types.issuperset(names) for limit in entry.limits)
     if not fits or not names or not entry.limits or (IP in names and len(names) > 1):

@@ -200,7 +200,7 @@ def _leave_out_invalid(
 
 
 def read_policy(folder: Path) -> Policy:
-    """Read a cluster's cluster.yaml alone; InvalidDesiredState with its problems."""
+    """Read a cluster's cluster.yaml alone. Raises InvalidDesiredState with its problems."""
     problems = Problems()
     cluster = read_cluster_yaml(folder, problems)
     if cluster is None:

@@ -94,7 +94,7 @@ def _sha256(file: Path) -> str | None:
 
 
 def find_ivy() -> str:
-    """Return the jar of the Ivy inside pyspark; raises MissingTool without it."""
+    """Return the jar of the Ivy inside pyspark. Raises MissingTool without it."""
     pyspark = find_spec("pyspark")
     folders = pyspark.submodule_search_locations if pyspark else None
     found = [jar for folder in folders or () for jar in Path(folder).glob("jars/ivy-*.jar")]

@@ -20,7 +20,7 @@ class Brokers:
     """The brokers that requests go to; the one that responded last is tried first.
 
     `timeout` is in seconds, for each call. Every call raises WrongCluster when a new connection
-    leads to another cluster than `cluster_id`.
+    leads to a different cluster than `cluster_id`.
     """
 
     def __init__(

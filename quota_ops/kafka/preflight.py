@@ -167,7 +167,7 @@ def _query_any_broker(client: AdminClient) -> ClusterDescription | None:
 
 
 def build_token_login(connection: Connection) -> dict[str, Any]:
-    """Return confluent-kafka's options for authentication by token; empty without tokens.
+    """Return confluent-kafka's options for authentication by token; empty if there are no tokens.
 
     They cost a second, because its constructor checks for the token once a second.
     """

@@ -57,7 +57,10 @@ class S3Server:
         self.process.stop(grace)
 
     def wait(self) -> None:
-        """Wait until the server stores an object; ClusterTrouble if it ends or takes too long."""
+        """Wait until the server stores an object.
+
+        Raises ClusterTrouble if it ends or takes too long.
+        """
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline and self.process.alive:
             with suppress(OSError, HTTPException):
@@ -163,7 +166,7 @@ def _bind(port: int) -> socket.socket:
 def _send(
     address: str, method: str, path: str, body: bytes | None = None, accepted: int = 0
 ) -> None:
-    """Send a request; OSError if it does not succeed, except with an accepted status."""
+    """Send a request. Raises OSError if it does not succeed, except with an accepted status."""
     connection = HTTPConnection(address.removeprefix("http://"), timeout=5)
     try:
         connection.request(method, path, body)

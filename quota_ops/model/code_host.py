@@ -123,7 +123,10 @@ def _fill(known: str, values: dict[str, str]) -> str:
 
 
 def _check_address(address: str) -> str:
-    """Return the name of the host; ValueError if this is no web address of something there."""
+    """Return the name of the host.
+
+    Raises ValueError if this is no web address of something there.
+    """
     if not address.isascii() or len(address) > _LONGEST or not _ADDRESS.fullmatch(address):
         raise ValueError("This is not the web address of a repository.")
     try:

@@ -39,7 +39,7 @@ class Entity(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Entity":
-        """Parse the output of `text`; ValueError for anything else."""
+        """Parse the output of `text`. Raises ValueError for anything else."""
         entity = cls.of(dict(_parts(text)))
         if entity.text != text:
             raise ValueError(f"not an entity text: {text!r}")

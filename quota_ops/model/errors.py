@@ -101,7 +101,7 @@ class NotAuthorized(ClusterTrouble):
 
 
 class WrongCluster(ClusterTrouble):
-    """The addresses belong to another cluster than the one in cluster.yaml."""
+    """The addresses belong to a different cluster than the one in cluster.yaml."""
 
 
 class NoResponse(ClusterTrouble):

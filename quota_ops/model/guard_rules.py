@@ -65,7 +65,7 @@ class EarlierRuns:
     """In a review: the last applied policy and that of the target branch, as far as they are known.
     Their stricter values count too."""
     owner_changes: tuple[OwnerChange, ...] = ()
-    """The managed quotas that get another owner than the ledger has; in a review, than the merge
+    """The managed quotas that get a different owner than in the ledger; in a review, than the merge
     base has."""
 
     @property
@@ -75,7 +75,7 @@ class EarlierRuns:
 
     @property
     def strict_policy(self) -> Policy | None:
-        """The stricter of all these policies, field by field; None without any."""
+        """The stricter of all these policies, field by field; None if there are none."""
         return reduce(combine_strictly, self.policies) if self.policies else None
 
     @property

@@ -36,7 +36,10 @@ def timed(log: "Logger", level: int, what: str) -> Iterator[None]:
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parse a duration, for example `90m` or `1d12h`; ValueError if it is invalid or zero."""
+    """Parse a duration, for example `90m` or `1d12h`.
+
+    Raises ValueError if it is invalid or zero.
+    """
     parts = _DURATION.fullmatch(text.strip())
     if parts is None:
         raise ValueError(f"{text!r} is not a duration: write, for example, 30m, 2h or 1d12h")
@@ -61,7 +64,10 @@ def parse_until(text: str, now: datetime) -> datetime:
 
 
 def parse_time(text: str) -> datetime:
-    """Parse a time with its zone, as `parse_until` does, to UTC; ValueError for any other text."""
+    """Parse a time with its zone, as `parse_until` does, to UTC.
+
+    Raises ValueError for any other text.
+    """
     return _parse(text, "not a time: write, for example, 2026-11-21 07:00 Europe/Berlin")
 
 
@@ -83,7 +89,10 @@ def _moment(text: str) -> datetime:
 
 
 def find_zone(name: str) -> "ZoneInfo":
-    """Return the time zone with a name, for example Europe/Berlin; ValueError if none has it."""
+    """Return the time zone with a name, for example Europe/Berlin.
+
+    Raises ValueError if none has it.
+    """
     from zoneinfo import ZoneInfo  # noqa: PLC0415 - 3 ms, and rarely needed
 
     try:

@@ -153,7 +153,7 @@ class Report:
     life: Life | None = None
     """Whether its process is alive; None if the run has recorded the end of its writes."""
     owner_changes: tuple[OwnerChange, ...] = ()
-    """The managed quotas that get another owner than the ledger has."""
+    """The managed quotas that get a different owner than in the ledger."""
     record: Record | None = None
     """What an alter, adopt or release did; None for a run that compares."""
     repository: Repository | None = None

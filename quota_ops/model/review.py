@@ -83,7 +83,7 @@ class ClusterReview:
     policy: Policy | None = None
     """The content of cluster.yaml; None if it is invalid."""
     owner_changes: tuple[OwnerChange, ...] = ()
-    """The quotas that get another owner than in the merge base."""
+    """The quotas that get a different owner than in the merge base."""
     notes: tuple[str, ...] = ()
     """Sentences on what was assumed or skipped."""
     brokers: int = 0

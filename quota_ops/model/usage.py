@@ -42,7 +42,7 @@ class Metric(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Metric":
-        """Parse `NAME` or `NAME{label="value"}`; raises ValueError for anything else."""
+        """Parse `NAME` or `NAME{label="value"}`. Raises ValueError for anything else."""
         read = _METRIC.fullmatch(text.strip())
         if read is None:
             raise ValueError("is not the name of a metric")

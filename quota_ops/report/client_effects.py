@@ -14,7 +14,7 @@ _TONES = {LimitChange.NEWLY_LIMITED: Tone.REFUSAL, LimitChange.CUT: Tone.REFUSAL
 
 
 def inventory_words(effects: InventoryEffects | None) -> str:
-    """Return the numbers of clients in a sentence or two; empty without an inventory.
+    """Return the numbers of clients in a sentence or two; empty if there is no inventory.
 
     `Of 50,000 clients in the inventory: 1,204 newly limited, 12 cut. 7 of them use more than their
     new limits.`

@@ -268,7 +268,7 @@ _NOT_WRITTEN = dict.fromkeys(DRIFT_KINDS, RowStatus.DRIFTED) | dict.fromkeys(
 
 
 def _unplanned(cluster: str, verdict: RowVerdict, declared: DesiredRow | None) -> ReportRow:
-    """Return the row of a verdict without a plan: a broker stores another value than Git."""
+    """Return the row of a verdict without a plan: a broker stores a different value than Git."""
     desired = verdict.expected
     difference = Difference.of_values(
         (cluster, *verdict.id),

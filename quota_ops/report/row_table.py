@@ -50,13 +50,13 @@ _PLAN_COLUMNS: Columns = {
 
 
 def plan_table(rows: Sequence[ReportRow], *, applied: bool = False) -> tuple[Table, ...]:
-    """Return a table of a plan's rows, each rejection below its row; empty without rows."""
+    """Return a table of a plan's rows, each rejection below its row; empty if there are no rows."""
     table = tuple(_row(row, _PLAN_COLUMNS, _below(row)) for row in rows)
     return (Table(_headings(_PLAN_COLUMNS, applied=applied), table),) if rows else ()
 
 
 def report_table(rows: Sequence[ReportRow], *, applied: bool, read_back: bool) -> tuple[Table, ...]:
-    """Return such a table with the columns `since` and `result`; empty without rows."""
+    """Return such a table with the columns `since` and `result`; empty if there are no rows."""
     columns = _PLAN_COLUMNS | {
         "since": lambda row: Span(" ".join(cells.since(row))),
         "result": lambda row: Span(cells.result(row, read_back=read_back), _TONES[row.status]),

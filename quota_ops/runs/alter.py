@@ -72,7 +72,10 @@ class Undo(NamedTuple):
 
     @classmethod
     def read(cls, earlier: RunFolder) -> Self:
-        """Return the changes to undo; Refused if it is no alter, is running or wrote nothing."""
+        """Return the changes to undo.
+
+        Raises Refused if it is no alter, is running or wrote nothing.
+        """
         state, run = RunState(earlier), earlier.about().run
         if state.alter is None:
             raise Refused(

@@ -1,7 +1,7 @@
 """The review of one cluster: the stages of a plan, limited to what a branch changes.
 
-A branch changes a row if it declares another value than its merge base, or if the plan of its files
-writes other rows than the plan of the merge base would, for example because of cluster.yaml.
+A branch changes a row if it declares a different value than its merge base, or if the plan of its
+files writes other rows than the plan of the merge base would, for example because of cluster.yaml.
 """
 
 import os

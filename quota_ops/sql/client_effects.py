@@ -177,7 +177,10 @@ def _read_stored(folder: RunFolder) -> Iterator[tuple[Key, float]]:
 
 
 def read_effect_rows(folder: RunFolder, effects: InventoryEffects) -> Iterator[ClientEffectRow]:
-    """Yield the rows of CLIENT_EFFECTS of a run; InvalidInput if they are missing or damaged."""
+    """Yield the rows of CLIENT_EFFECTS of a run.
+
+    Raises InvalidInput if they are missing or damaged.
+    """
     if effects.attempt is not None:
         yield from read_rows_below(folder.place / _ROWS / effects.attempt)
 

@@ -66,7 +66,10 @@ class EmbeddedEffects:
 
 
 def read_inventory(inventory: Inventory) -> pa.Table:
-    """Return the clients as INVENTORY; InvalidInput for a line that is none, or without any."""
+    """Return the clients as INVENTORY.
+
+    Raises InvalidInput for a line that is none, or without any.
+    """
     with _open_inventory(inventory) as (db, _):
         rows = db.table("inventory").to_arrow_table().rename_columns(list(INVENTORY.names))
         if not rows.num_rows:

@@ -118,7 +118,7 @@ def _is_rate(cell: object) -> bool:
 
 
 def _limit_time(lines: Iterator[Line], until: float) -> Iterator[Line]:
-    """Yield lines up to a time of the monotonic clock; raises _BrokenLine for the next one."""
+    """Yield lines up to a time of the monotonic clock. Raises _BrokenLine for the next one."""
     for number, cells in lines:
         if monotonic() > until:
             raise _BrokenLine(number, "this line or a later one is not a client.")
@@ -126,7 +126,7 @@ def _limit_time(lines: Iterator[Line], until: float) -> Iterator[Line]:
 
 
 def _read_lines(file: Place, inventory: Inventory) -> Iterator[Line]:
-    """Yield the lines of a file; raises _BrokenLine for one that is not of its format."""
+    """Yield the lines of a file. Raises _BrokenLine for one that is not of its format."""
     if inventory.suffix == ".parquet":
         with file.open() as opened:
             batches = pq.ParquetFile(opened).iter_batches(batch_size=_BATCH)
@@ -138,7 +138,7 @@ def _read_lines(file: Place, inventory: Inventory) -> Iterator[Line]:
 
 
 def _split_lines(lines: TextIOWrapper) -> Iterator[str]:
-    """Yield lines with their ends; raises _BrokenLine for one that is longer than MOST_LINE."""
+    """Yield lines with their ends. Raises _BrokenLine for one that is longer than MOST_LINE."""
     for number in count(1):
         line = lines.readline(MOST_LINE + 1)
         if len(line) > MOST_LINE:

@@ -21,7 +21,7 @@ COMMAND = "python -m quota_ops.sql.spark_s3"
 
 
 def find_connector() -> tuple[Path, ...]:
-    """Return the jars of the connector; MissingTool if one is missing or damaged."""
+    """Return the jars of the connector. Raises MissingTool if one is missing or damaged."""
     pins, folder = _find_pins(), _find_folder()
     if pins.find_wrong(folder):
         raise MissingTool(
@@ -78,7 +78,10 @@ def _find(*variables: str) -> str:
 
 
 def _find_pins() -> PinnedJars:
-    """Return the pins for the Hadoop of the installed pyspark; MissingTool if there are none."""
+    """Return the pins for the Hadoop of the installed pyspark.
+
+    Raises MissingTool if there are none.
+    """
     (jar,) = (find_spark() / "jars").glob("hadoop-client-api-*.jar")
     version = jar.stem.rpartition("-")[2]
     folder = _PINS / version

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read_clients(policy: Policy, cluster_folder: Path) -> "pa.Table | None":
-    """Return the clients of an inventory in Git as INVENTORY; None without one.
+    """Return the clients of an inventory in Git as INVENTORY; None if there is none.
 
     Raises InvalidInput with file and line for the first line that is not a client.
     """

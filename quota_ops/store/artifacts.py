@@ -43,7 +43,10 @@ class ArtifactFolder:
         return kept
 
     def has(self, name: str) -> bool:
-        """Return whether the artifact exists; InvalidInput if this process cannot find out."""
+        """Return whether the artifact exists.
+
+        Raises InvalidInput if this process cannot find out.
+        """
         return (self.place / name).exists() if self.names is None else name in self.names
 
     def write_table(self, table: Table[Any], rows: Sequence[Sequence[Any]]) -> None:
@@ -58,14 +61,14 @@ class ArtifactFolder:
             self.kept[table] = arrow
 
     def read_table(self, table: Table[Any]) -> pa.Table:
-        """Return the table of an earlier stage; InvalidInput if it is missing or damaged."""
+        """Return the table of an earlier stage. Raises InvalidInput if it is missing or damaged."""
         place = str(self.place / table.file)
         return self.read_cached(
             table, lambda: parquet.from_bytes(table, self._read(table.file), place)
         )
 
     def read_rows(self, table: Table[Row]) -> Iterator[Row]:
-        """Return the rows of an earlier stage's table; raises as `read_table`."""
+        """Return the rows of an earlier stage's table. Raises as `read_table`."""
         return parquet.read_rows(table, self.read_table(table))
 
     def count(self, table: Table[Any]) -> int:
@@ -77,7 +80,7 @@ class ArtifactFolder:
         self.write_text(name, json_text(value))
 
     def read_json(self, name: str, before: str | None = None) -> dict[str, Any]:
-        """Return the JSON of an earlier stage; InvalidInput if it is missing or damaged.
+        """Return the JSON of an earlier stage. Raises InvalidInput if it is missing or damaged.
 
         With the name of a list as `before`, read only the fields before that list.
         """
@@ -92,7 +95,7 @@ class ArtifactFolder:
     def read_as(
         self, name: str, parse: Callable[[dict[str, Any]], Parsed], before: str | None = None
     ) -> Parsed:
-        """Return a JSON artifact parsed by `parse`; InvalidInput as `read_json`."""
+        """Return a JSON artifact parsed by `parse`. Raises InvalidInput as `read_json`."""
         value = self.read_json(name, before)
         try:
             return parse(value)

@@ -56,7 +56,7 @@ def last_number(records: ClusterStore) -> int:
 
 
 def read(records: ClusterStore, number: int) -> Claim:
-    """Return the claim of the run with this number; InvalidInput if it is damaged."""
+    """Return the claim of the run with this number. Raises InvalidInput if it is damaged."""
     place = records.claims / file_name(number, KIND)
     kept: Any = None
     try:

@@ -86,7 +86,10 @@ def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
 
 
 def read(approvals: Place, digest: str) -> tuple[Decision, ...]:
-    """Return every decision about a digest, in order; InvalidInput if one of them is damaged."""
+    """Return every decision about a digest, in order.
+
+    Raises InvalidInput if one of them is damaged.
+    """
     start = f"{digest}-"
     names = takewhile(lambda name: name.startswith(start), approvals.list(after=start))
     return tuple(_decision(approvals / name) for name in names if name.endswith(".json"))

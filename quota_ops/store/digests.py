@@ -50,7 +50,10 @@ def write_digest(store: RunStore, cluster_id: str, day: str, digest: pa.Table) -
 
 
 def read_digests(store: RunStore, cluster_id: str, days: Sequence[str]) -> pa.Table:
-    """Return DIGEST of those of some days that have one; InvalidInput if a file is damaged."""
+    """Return DIGEST of those of some days that have one.
+
+    Raises InvalidInput if a file is damaged.
+    """
     known = {*days}.intersection(list_days(store, cluster_id))
     places = [folder_of(store, cluster_id) / f"{day}.parquet" for day in sorted(known)]
     empty = parquet.from_rows(DIGEST, []).cast(parquet.arrow_schema(DIGEST))

@@ -127,7 +127,7 @@ ReadDay = Callable[[Day], DayRows]
 
 
 def list_days(store: RunStore) -> tuple[Day, ...]:
-    """Return the days of the history in order; InvalidInput if they cannot be listed."""
+    """Return the days of the history in order. Raises InvalidInput if they cannot be listed."""
     found: dict[str, list[str]] = {}
     sizes: Counter[str] = Counter()
     foreign: dict[str, list[str]] = defaultdict(list)

@@ -125,7 +125,7 @@ def publish(store: RunStore, summary: Summary) -> None:
 
 
 def read_table(store: RunStore, summary: Summary | None, table: Table[Any]) -> pa.Table:
-    """Return a table of a summary, empty without one; InvalidInput if it is damaged."""
+    """Return a table of a summary, empty without one. Raises InvalidInput if it is damaged."""
     if summary is None or not summary.files.get(table.name):
         return parquet.from_rows(table, [])
     return pa.concat_tables(

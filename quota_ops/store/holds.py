@@ -80,7 +80,7 @@ def add(folder: Place, hold: Hold) -> Place:
 
 
 def release(folder: Place, who: EntityFilter | EntityGroup, *, by: str, reason: str) -> Hold:
-    """End a hold early; InvalidInput if there is none on exactly these entities."""
+    """End a hold early. Raises InvalidInput if there is none on exactly these entities."""
     now = datetime.now(UTC).replace(microsecond=0)
     lasting = select_current_holds(read(folder), now)
     found = next((hold.who for hold in lasting if hold.who == who), None)
@@ -108,7 +108,7 @@ def _read(file: Place) -> Hold:
 
 
 def holds_now(folder: Place) -> tuple[Hold, ...]:
-    """Return the holds of a cluster that are in force now; InvalidInput as `read`."""
+    """Return the holds of a cluster that are in force now. Raises InvalidInput as `read`."""
     return select_current_holds(read(folder), datetime.now(UTC))
 
 

@@ -125,7 +125,7 @@ def last(records: ClusterStore) -> LedgerFile:
 
 
 def file_numbers(records: ClusterStore) -> list[int]:
-    """Return the numbers of the files of a ledger, in order; InvalidInput as `numbers`."""
+    """Return the numbers of the files of a ledger, in order. Raises InvalidInput as `numbers`."""
     return numbers(records.ledger, KIND)
 
 
@@ -138,7 +138,7 @@ def damaged(why: str) -> InvalidInput:
 
 
 def read(records: ClusterStore) -> Ledger:
-    """Return the ledger of the last file; InvalidInput as `last`."""
+    """Return the ledger of the last file. Raises InvalidInput as `last`."""
     found = last(records)
     notes = (known_brokers(found.table), applied_by(found.table))
     return Ledger(found.name, found.rows, *read_applied_notes(found.table), *notes)

@@ -69,7 +69,7 @@ def explain_old_copy(
 
 
 def has_file(records: ClusterStore, end: LedgerEnd) -> bool:
-    """Return whether a ledger has exactly this file; InvalidInput if that cannot be read."""
+    """Return whether a ledger has exactly this file. Raises InvalidInput if that cannot be read."""
     try:
         return LedgerEnd.of_file(end.name, read_file(records.ledger / end.name)) == end
     except OSError:
@@ -77,5 +77,5 @@ def has_file(records: ClusterStore, end: LedgerEnd) -> bool:
 
 
 def write(records: ClusterStore, end: LedgerEnd) -> None:
-    """Record the newest file of the ledger; InvalidInput if that fails."""
+    """Record the newest file of the ledger. Raises InvalidInput if that fails."""
     records.ledger_end.replace(" ".join(end).encode(), durable=True)

@@ -45,7 +45,7 @@ class LocalStore:
         return f"/{key}"
 
     def read(self, key: str) -> bytes:
-        """Return the bytes of a regular file; OSError as `open` raises it."""
+        """Return the bytes of a regular file. Raises OSError as `open` raises it."""
         with self.open(key) as file:
             return file.read()
 
@@ -112,7 +112,10 @@ class LocalStore:
         return sorted(found)
 
     def walk(self, key: str) -> Sequence[Leaf]:
-        """List the files below a folder; InvalidInput if one of its folders cannot be listed."""
+        """List the files below a folder.
+
+        Raises InvalidInput if one of its folders cannot be listed.
+        """
         found: list[Leaf] = []
         with _listing(key):
             found += _leaves(f"/{key}", "")

@@ -21,7 +21,10 @@ _EACH = 20
 
 
 def list_clusters(store: RunStore) -> list[str]:
-    """Return the names of the clusters that have runs; InvalidInput if they cannot be listed."""
+    """Return the names of the clusters that have runs.
+
+    Raises InvalidInput if they cannot be listed.
+    """
     return sorted(filter(None, map(_read_name, (store.root / "runs").folders())))
 
 

@@ -18,7 +18,10 @@ _NAME = re.compile(r"([0-9]{8})\.[a-z]+")
 
 
 def file_name(number: int, kind: str) -> str:
-    """Return the name of a number's file of a type, such as `json`; InvalidInput after LAST."""
+    """Return the name of a number's file of a type, such as `json`.
+
+    Raises InvalidInput after LAST.
+    """
     if number > LAST:
         raise InvalidInput(
             f"{LAST}.{kind} is the largest number that a file can have",

@@ -29,7 +29,7 @@ from quota_ops.store.parted_file import PartedFile
 from quota_ops.store.place import Entry, Leaf
 
 PART = 256 * 1024
-"""Bytes that a read of a part fetches at once."""
+"""Bytes that a read of a part fetches in one request."""
 _WRITER = "writer"
 _TEST = "created_once.txt"
 _PURPOSE = b"quota-ops can create this object only once: another attempt must fail.\n"

@@ -47,7 +47,7 @@ def _is_unknown(row: Difference) -> bool:
 
 
 def read_origins(folder: RunFolder) -> dict[Key, Origin]:
-    """Return what `leave_origins` wrote; InvalidInput if it is damaged."""
+    """Return what `leave_origins` wrote. Raises InvalidInput if it is damaged."""
     found = folder.read(ORIGINS).origins
     return {row: of_rows.origin for of_rows in found for row in of_rows.rows}
 

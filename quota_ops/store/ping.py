@@ -63,7 +63,7 @@ def ping_store(store: RunStore) -> StorePing:
 
 
 def _is_empty(root: Place) -> bool:
-    """Return whether nothing is stored here; False without the permission to list."""
+    """Return whether nothing is stored here; False if there is no permission to list."""
     with suppress(InvalidInput):
         return not root.entries()
     return False
@@ -103,7 +103,7 @@ def _race(places: Iterable[Place]) -> Iterator[int]:
     """Let several writers create each place at the same moment; yield how many succeeded.
 
     Another one comes when they are done: it succeeds wherever creates overwrite, although of the
-    writers before it, each that was overwritten at once knows that another one won.
+    writers before it, each that was overwritten immediately knows that another one won.
     """
     raced = list(places)
     with ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -147,7 +147,7 @@ class Place:
     key: str
 
     def __truediv__(self, name: str) -> "Place":
-        """Return the place of a name directly below; ValueError if it is not one name."""
+        """Return the place of a name directly below. Raises ValueError if it is not one name."""
         if "/" in name or name in {"", ".", ".."}:
             raise ValueError(f"{name!r} is not a name")
         return Place(self.store, f"{self.key}/{name}" if self.key else name)
@@ -172,11 +172,11 @@ class Place:
         return Place(self.store, self.key.rpartition("/")[0])
 
     def read(self) -> bytes:
-        """Return the bytes of the file; OSError if it cannot be read."""
+        """Return the bytes of the file. Raises OSError if it cannot be read."""
         return self.store.read(self.key)
 
     def open(self) -> BinaryIO:
-        """Open the file to read a part of it; OSError if it cannot be read."""
+        """Open the file to read a part of it. Raises OSError if it cannot be read."""
         return self.store.open(self.key)
 
     def create(self, content: bytes) -> bool:
@@ -192,11 +192,14 @@ class Place:
         self.store.move(self.key, to.key)
 
     def exists(self) -> bool:
-        """Return whether the file exists; InvalidInput if this process cannot find out."""
+        """Return whether the file exists. Raises InvalidInput if this process cannot find out."""
         return self.store.exists(self.key)
 
     def modified(self) -> datetime:
-        """Return when the file was written, by the store's clock; OSError if it is unknown."""
+        """Return when the file was written, by the store's clock.
+
+        Raises OSError if it is unknown.
+        """
         return self.store.modified(self.key)
 
     def entries(self) -> tuple[Entry, ...]:
@@ -220,15 +223,15 @@ class Place:
         return Place(self.store, f"{self.key}/{path}" if self.key else path)
 
     def delete(self) -> None:
-        """Delete the file, to prune it or after copying it; OSError if that fails."""
+        """Delete the file, to prune it or after copying it. Raises OSError if that fails."""
         self.store.delete(self.key)
 
     def delete_folder(self) -> None:
-        """Delete the folder; OSError if it is not empty."""
+        """Delete the folder. Raises OSError if it is not empty."""
         self.store.delete_folder(self.key)
 
     def prepare(self) -> None:
-        """Create the folder, if one is needed; InvalidInput if it cannot be used."""
+        """Create the folder, if one is needed. Raises InvalidInput if it cannot be used."""
         self.store.prepare(self.key)
 
     def watch(self) -> None:

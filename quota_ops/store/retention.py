@@ -71,7 +71,7 @@ _READ_ENDS = frozenset({StageStatus.DONE, StageStatus.NOT_RUN, StageStatus.REFUS
 
 
 def find_newest_start(store: RunStore, kept: timedelta) -> datetime | None:
-    """Return when the newest run began, by number; None if no run says so.
+    """Return when the newest run began, by number; None if no run has recorded it.
 
     If the store received a run earlier than the run's own time says, the store's time counts. If
     the newest runs began longer than `kept` after the one before them, that one counts: a clock

@@ -61,7 +61,7 @@ class RunFolder(ArtifactFolder):
 
     @property
     def store(self) -> RunStore:
-        """The run store; InvalidInput if the folder is in none."""
+        """The run store. Raises InvalidInput if the folder is in none."""
         return self.only_read or store_of(self.place)
 
     def explain_damage(self, name: str, error: Exception) -> InvalidInput:
@@ -94,7 +94,7 @@ class RunFolder(ArtifactFolder):
         return folder
 
     def read(self, file: RunFile[Content]) -> Content:
-        """Return the content of a file; InvalidInput if it is missing or damaged."""
+        """Return the content of a file. Raises InvalidInput if it is missing or damaged."""
         return self.read_cached(
             file,
             lambda: self.read_as(
@@ -103,7 +103,10 @@ class RunFolder(ArtifactFolder):
         )
 
     def find(self, file: RunFile[Content]) -> Content | None:
-        """Return the content of a file; None if it is missing. InvalidInput if it is damaged."""
+        """Return the content of a file; None if it is missing.
+
+        Raises InvalidInput if it is damaged.
+        """
         return self.read(file) if self.has(file) else None
 
     def _find_now(self, file: RunFile[Content]) -> Content | None:

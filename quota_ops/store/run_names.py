@@ -96,7 +96,7 @@ def find_cluster(store: RunStore, named: str) -> tuple[str, str | None]:
 
 
 def find_newest_id(store: RunStore, cluster: str) -> str | None:
-    """Return the cluster id of the newest run of a name; InvalidInput as `list_runs_of`."""
+    """Return the cluster id of the newest run of a name. Raises InvalidInput as `list_runs_of`."""
     return next(filter(None, map(_read_id, latest_first(store, store.runs(cluster)))), None)
 
 

@@ -11,7 +11,7 @@ from quota_ops.store.place import Place
 _KIND = "json"
 _GROUPS = "runs"
 AT_ONCE = 20
-"""How many small files are read at once, because each request to an object store takes a while."""
+"""How many small files are read in parallel: each request to an object store takes a while."""
 _EACH = 1000
 """The most numbers in one folder, so that finding the last one stays fast with many runs."""
 

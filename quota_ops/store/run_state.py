@@ -144,7 +144,7 @@ class RunState:
 
     @cached_property
     def verification(self) -> Verification | None:
-        """What verify read back; None without it, or if apply has written again since."""
+        """What verify read back; None if there is nothing, or if apply has written again since."""
         found = self.find(VERIFICATION)
         return found if found and found.applied in {None, self.applied_digest} else None
 
@@ -198,6 +198,6 @@ def digest_applied(folder: RunFolder) -> str | None:
 
 
 def list_cut_off(root: Place) -> Iterator[RunFolder]:
-    """Yield the runs of all clusters of a store that died while writing; raises as `Place.walk`."""
+    """Yield the runs of all clusters of a store that died while writing. Raises as `Place.walk`."""
     runs = (RunFolder((root / "runs").below(leaf.path)) for leaf in (root / "at_work").walk())
     return (run for run in runs if RunState(run).is_cut_off)

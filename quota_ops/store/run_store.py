@@ -166,7 +166,10 @@ class RunStore:
         return self.root / "newest_runs" / "@".join(map(safe_name, parts))
 
     def list_ids(self, cluster: str) -> set[str]:
-        """Return the ids under which a cluster's name has reports; InvalidInput as `Place.list`."""
+        """Return the ids under which a cluster's name has reports.
+
+        Raises InvalidInput as `Place.list`.
+        """
         names = (name.split("@") for name in (self.root / "newest_runs").list())
         return {id_ for of, id_, *_ in names if of == safe_name(cluster)}
 
@@ -179,7 +182,10 @@ class RunStore:
         return ClusterStore(self.root, safe_name(cluster_id))
 
     def with_ledgers(self) -> tuple[ClusterStore, ...]:
-        """Return each cluster id that has a ledger; InvalidInput if they cannot be listed."""
+        """Return each cluster id that has a ledger.
+
+        Raises InvalidInput if they cannot be listed.
+        """
         names = (folder.name for folder in (self.root / "ledger").folders())
         return tuple(ClusterStore(self.root, name) for name in names)
 
@@ -198,7 +204,7 @@ def open_place(address: str | PathLike[str]) -> Place:
 
 
 def named_store(place: str | None = None) -> str | None:
-    """Return the address in an option, or else in the environment; None without either."""
+    """Return the address in an option, or else in the environment; None if neither has one."""
     return place or os.environ.get(ENVIRONMENT) or None
 
 

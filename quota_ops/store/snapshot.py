@@ -22,7 +22,9 @@ class Snapshot:
 
     @classmethod
     def read(cls, path: Path | str) -> Self:
-        """Read a file or object; InvalidInput with the line that is not a row, or why it fails.
+        """Read a file or object.
+
+        Raises InvalidInput with the line that is not a row, or why it fails.
 
         An empty file, which a failed describe leaves, is not a cluster without quotas: the snapshot
         of such a cluster has a header.
@@ -43,12 +45,12 @@ class Snapshot:
         return self.header.cluster_id
 
     def require_cluster(self, cluster_id: str) -> Self:
-        """Return the snapshot; InvalidInput if it is of another cluster."""
+        """Return the snapshot. Raises InvalidInput if it is of another cluster."""
         self.header.require_cluster(cluster_id, self.place)
         return self
 
     def require_all(self) -> Self:
-        """Return the snapshot; InvalidInput if rows were left out of it."""
+        """Return the snapshot. Raises InvalidInput if rows were left out of it."""
         self.header.require_all(self.place)
         return self
 
@@ -67,7 +69,7 @@ class Snapshot:
 
 
 def read_lines(path: Path | str) -> list[str]:
-    """Return the lines of a file that a person named; InvalidInput if it cannot be read."""
+    """Return the lines of a file that a person named. Raises InvalidInput if it cannot be read."""
     try:
         if "://" in str(path):
             return open_place(path).read().decode().split("\n")

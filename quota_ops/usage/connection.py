@@ -53,7 +53,7 @@ class PrometheusConnection:
 
     @classmethod
     def parse(cls, text: str, *, name: str, source: str, folder: Path) -> "PrometheusConnection":
-        """Parse a connection file's text; raises InvalidInput with the invalid line."""
+        """Parse a connection file's text. Raises InvalidInput with the invalid line."""
         lines: dict[str, Line] = {}
         for entry in read_entries(text, source):
             _require_known(entry, lines)

@@ -46,7 +46,7 @@ def adopt_orphans() -> None:
 
 
 def run(command: Sequence[str], environment: dict[str, str] | None = None) -> Sample:
-    """Run a command to its end; RuntimeError with its last output if it fails."""
+    """Run a command to its end. Raises RuntimeError with its last output if it fails."""
     before, others = resource.getrusage(resource.RUSAGE_CHILDREN), _children()
     Path("/proc/self/clear_refs").write_text("5")  # a child's peak includes the one it forked from
     began = time.perf_counter()

@@ -130,7 +130,7 @@ def test_the_data_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
     meta = tmp_path / "node-1" / "data-4.3.1" / "meta.properties"
     meta.parent.mkdir(parents=True)
     meta.write_text("cluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
-    with pytest.raises(InvalidInput, match="contains the data of another cluster"):
+    with pytest.raises(InvalidInput, match="contains the data of a different cluster"):
         start_broker(BrokerConfig(cluster_id=generate_cluster_id()), tmp_path)
 
 

@@ -90,7 +90,7 @@ def _write_all(folder: Folder, files: Mapping[str, bytes], replaced: Container[s
 
 
 def _find_mode(descriptor: int, name: str, path: Path) -> int:
-    """Return the permissions of a file that may be written; OSError for any other."""
+    """Return the permissions of a file that may be written. Raises OSError for any other."""
     opened = _open(descriptor, name, _WRITE, path)
     try:
         found = os.fstat(opened)

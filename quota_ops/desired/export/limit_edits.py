@@ -172,7 +172,7 @@ def _require_only(
 
 
 def _read_limits(text: str, source: Source) -> dict[Key, tuple[float, str | None, str | None]]:
-    """Return value, owner and reason of each limit of a file; raises Unsafe for an invalid one."""
+    """Return value, owner and reason of each limit of a file. Raises Unsafe for an invalid one."""
     parsed = replace(source, text=text, problems=Problems())
     root = compose(parsed, SizeBudget())
     rows = quota_rows(() if root is None else read_quotas_file(parsed, root).quotas, "")

@@ -60,7 +60,7 @@ def is_empty_scalar(node: yaml.Node) -> bool:
 
 
 def read_text(field: str, node: yaml.Node) -> str:
-    """Read a text that is not empty; Misread if some YAML parser gives it another type."""
+    """Read a text that is not empty. Raises Misread if some YAML parser gives it another type."""
     if not isinstance(node, yaml.ScalarNode):
         raise Misread(f"{field} must be text, not a list or a mapping.")
     text: str = node.value
@@ -75,7 +75,7 @@ def read_text(field: str, node: yaml.Node) -> str:
 
 
 def read_note(field: str, node: yaml.Node) -> str:
-    """Read a text for people, without surrounding space; Misread if it is blank or too long.
+    """Read a text for people, without surrounding space. Raises Misread if it is blank or too long.
 
     Reports repeat it in every row.
     """
@@ -89,7 +89,10 @@ def read_note(field: str, node: yaml.Node) -> str:
 
 
 def read_time(field: str, node: yaml.Node) -> str:
-    """Read a time with its zone as ISO 8601, UTC, to the second; Misread for anything else."""
+    """Read a time with its zone as ISO 8601, UTC, to the second.
+
+    Raises Misread for anything else.
+    """
     text = node.value if isinstance(node, yaml.ScalarNode) else ""
     try:
         return iso_utc(parse_time(text))
@@ -98,19 +101,19 @@ def read_time(field: str, node: yaml.Node) -> str:
 
 
 def read_flag(field: str, node: yaml.Node) -> bool:
-    """Read `true` or `false`, without quotes; Misread for anything else."""
+    """Read `true` or `false`, without quotes. Raises Misread for anything else."""
     if is_plain(node) and node.value in _FLAGS:
         return _FLAGS[node.value]
     raise Misread(f"{field} must be true or false.", "Write it in lower case, without quotes.")
 
 
 def read_whole(field: str, node: yaml.Node) -> int:
-    """Read a whole number from 0, in digits without quotes; Misread for anything else."""
+    """Read a whole number from 0, in digits without quotes. Raises Misread for anything else."""
     return int(_digits(field, node, _WHOLE, "a whole number of one to nine digits"))
 
 
 def read_positive(field: str, node: yaml.Node) -> int:
-    """Read a whole number from 1, in digits without quotes; Misread for anything else."""
+    """Read a whole number from 1, in digits without quotes. Raises Misread for anything else."""
     weight = read_whole(field, node)
     if not weight:
         raise Misread(f"{field} must be above 0.")
@@ -118,7 +121,7 @@ def read_positive(field: str, node: yaml.Node) -> int:
 
 
 def read_percent(field: str, node: yaml.Node) -> float:
-    """Read a number from 0 to 100, in digits without quotes or sign; Misread for others."""
+    """Read a number from 0 to 100, in digits without quotes or sign. Raises Misread for others."""
     value = float(_digits(field, node, _DECIMAL, "a percentage in plain digits"))
     if value > 100:  # noqa: PLR2004 - a percentage
         raise Misread(f"{field} must not be above 100.")
@@ -126,7 +129,7 @@ def read_percent(field: str, node: yaml.Node) -> float:
 
 
 def read_factor(field: str, node: yaml.Node) -> float:
-    """Read a number from 1, in digits without quotes or sign; Misread for others."""
+    """Read a number from 1, in digits without quotes or sign. Raises Misread for others."""
     value = float(_digits(field, node, _DECIMAL, "a number in plain digits"))
     if value < 1:
         raise Misread(f"{field} must not be below 1.")
@@ -134,7 +137,7 @@ def read_factor(field: str, node: yaml.Node) -> float:
 
 
 def read_multiplier(field: str, node: yaml.Node) -> Decimal:
-    """Read a number above 0, in digits without quotes or sign; Misread for others."""
+    """Read a number above 0, in digits without quotes or sign. Raises Misread for others."""
     value = Decimal(_digits(field, node, _DECIMAL, "a number in plain digits"))
     if not value:
         raise Misread(f"{field} must be above 0.")

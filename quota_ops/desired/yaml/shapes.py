@@ -358,8 +358,8 @@ CLUSTER_FILE = Shape(
             "The repository's web address; reports link to it.", "https://github.com/acme/quotas"
         ),
         "owners": Field(
-            "What belongs to whom. A quota of an entity that belongs to another owner than its file"
-            " is an error.",
+            "What belongs to whom. A quota of an entity that belongs to a different owner than its "
+            "file is an error.",
             "{payments: {user_prefixes: [payments-], files: [payments.yaml]}}",
         ),
         "capacity": Field(

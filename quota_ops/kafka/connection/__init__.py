@@ -37,7 +37,7 @@ class Connection:
 
     @classmethod
     def parse(cls, text: str, *, name: str, source: str, folder: Path | None = None) -> Self:
-        """Parse a connection file's text; raises InvalidInput with the invalid line.
+        """Parse a connection file's text. Raises InvalidInput with the invalid line.
 
         Relative paths are relative to `folder`, by default the current folder.
         """

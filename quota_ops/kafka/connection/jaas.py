@@ -44,7 +44,7 @@ _SEMICOLON, _EQUALS, _END = _Token("sign", ";"), _Token("sign", "="), _Token("en
 
 
 def parse_jaas(text: str, place: str) -> LoginModule:
-    """Parse the one login module of a `sasl.jaas.config`; raises InvalidInput with the reason."""
+    """Parse the one login module of a `sasl.jaas.config`. Raises InvalidInput with the reason."""
     tokens = [*_tokens(text), _END, _END, _END]
     module, flag, *rest = tokens
     if module.kind != "text" or flag.kind != "text" or flag.text.lower() not in _FLAGS:

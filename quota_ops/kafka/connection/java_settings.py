@@ -30,7 +30,7 @@ STORE_SETTINGS = {
 
 
 def translate_stores(java: Mapping[str, Entry]) -> Iterator[Entry]:
-    """Yield PEM stores by librdkafka's names; raises InvalidInput with how to convert any other."""
+    """Yield PEM stores by librdkafka's names. Raises InvalidInput with how to convert any other."""
     for store in (_TRUST, _KEYS):
         _require_pem(store, java)
     for name, equivalents in STORE_SETTINGS.items():

@@ -68,7 +68,7 @@ def _check_servers(line: Line, protocol: str) -> None:
             )
         if (read["protocol"] or protocol).lower() != protocol:
             raise InvalidInput(
-                f"{start} has another protocol than security.protocol, which is {protocol}.",
+                f"{start} has a different protocol than security.protocol, which is {protocol}.",
                 "Remove the protocol from the address, or correct security.protocol.",
             )
 
@@ -91,7 +91,7 @@ def _refuse_idle(lines: Mapping[str, Line], protocol: str, *, by_token: bool) ->
 
 
 def _find_form(lines: Mapping[str, Line], name: str) -> str | None:
-    """Return the setting with a file's path or with its text; raises InvalidInput for both."""
+    """Return the setting with a file's path or with its text. Raises InvalidInput for both."""
     file, text = f"{name}.location", f"{name}.pem"
     if file in lines and text in lines:
         raise InvalidInput(

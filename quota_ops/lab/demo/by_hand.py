@@ -40,7 +40,7 @@ LAST_MINUTE = ByHand("user=alice", "producer_byte_rate", 20 * MiB, "alice has a 
 
 
 def set_by_hand(connection: Connection, quotas: Sequence[ByHand]) -> None:
-    """Write quotas to a cluster, but not to Git; raises Refused when the broker rejects one."""
+    """Write quotas to a cluster, but not to Git. Raises Refused when the broker rejects one."""
     with open_cluster(connection, cluster_id=None) as cluster:
         responses = cluster.apply(
             [

@@ -53,7 +53,7 @@ class Lab:
         set_by_hand(find_connection("demo", file=self.home.connection), quotas)
 
     def run_command(self, *arguments: str, exit_code: int = 0, shown: bool = True) -> None:
-        """Run `quota-ops ARGUMENTS` in the repository; raises StoryFailed for another exit code."""
+        """Run `quota-ops ARGUMENTS` in the repository. Raises StoryFailed for another exit code."""
         self.narration.show_text(f"$ quota-ops {shlex.join(arguments)}", Tone.STRONG)
         ended = subprocess.run(
             [sys.executable, "-m", "quota_ops", *arguments],
@@ -69,7 +69,7 @@ class Lab:
         )
 
     def play_month(self) -> None:
-        """Run quota-ops daily for a month before today; raises StoryFailed if a run fails."""
+        """Run quota-ops daily for a month before today. Raises StoryFailed if a run fails."""
         with self.narration.show_wait("Playing the month") as update:
             playing = subprocess.Popen(
                 [sys.executable, "-m", month.__name__],
@@ -84,7 +84,7 @@ class Lab:
         expect(playing.returncode == 0, "a run of the month failed")
 
     def run_dag(self, dag_id: str, **params: Any) -> None:
-        """Run a DAG to its end and show its tasks; raises StoryFailed when the run fails."""
+        """Run a DAG to its end and show its tasks. Raises StoryFailed when the run fails."""
         with self.narration.show_wait(f"Running the DAG {dag_id}") as update:
             run = run_dag(self.airflow.result().api, dag_id, params, update)
         self.narration.show_table(TASKS, run.cells())

@@ -100,7 +100,7 @@ class Repository:
         return self.root / "dags"
 
     def begin(self) -> None:
-        """Commit the desired state of a month ago; raises InvalidInput if the example differs."""
+        """Commit the desired state of a month ago. Raises InvalidInput if the example differs."""
         self.dags.mkdir(parents=True)
         text = DAG_FILE.format(desired_state=str(self.root / "desired_state"))
         (self.dags / "quota_ops_dags.py").write_text(text)

@@ -137,7 +137,7 @@ def _prepare(folder: Path, config: BrokerConfig, properties: str) -> None:
     meta = folder / config.data / "meta.properties"
     if meta.exists() and f"cluster.id={config.cluster_id}" not in meta.read_text().split():
         raise InvalidInput(
-            f"{folder} contains the data of another cluster than {config.cluster_id}.",
+            f"{folder} contains the data of a different cluster than {config.cluster_id}.",
             "Remove that folder to start with an empty cluster.",
         )
     (folder / "tmp").mkdir(parents=True, exist_ok=True)

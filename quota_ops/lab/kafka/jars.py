@@ -38,7 +38,7 @@ def pinned_versions() -> tuple[str, ...]:
 
 
 def pins_of(version: str) -> Pins:
-    """Return the pins of a Kafka version; raises InvalidInput if it has none."""
+    """Return the pins of a Kafka version. Raises InvalidInput if it has none."""
     if version not in pinned_versions():
         known = ", ".join(pinned_versions())
         raise InvalidInput(

@@ -35,7 +35,7 @@ class Jvm:
 
     @classmethod
     def of(cls, config: BrokerConfig, progress: Progress, recording: Path | None = None) -> Self:
-        """Find Java and the jars; raises MissingTool without them."""
+        """Find Java and the jars. Raises MissingTool without them."""
         java = find_java()
         jars = fetch_jars(config.version, progress)
         names = sorted(pins_of(config.version).checksums)
@@ -57,7 +57,7 @@ class Jvm:
         )
 
     def format(self, folders: Sequence[Path], config: BrokerConfig) -> None:
-        """Format the new data folders; raises ClusterTrouble with the output of StorageTool."""
+        """Format the new data folders. Raises ClusterTrouble with the output of StorageTool."""
         arguments = ("format", "--cluster-id", config.cluster_id, "--config", "server.properties")
         running = [
             subprocess.Popen(

@@ -67,7 +67,7 @@ class SandboxStatus:
 
     @property
     def client(self) -> Path | None:
-        """The configuration of a client that uses topics; None without authentication."""
+        """The configuration of a client that uses topics; None if there is no authentication."""
         return self.nodes[0].folder.parent / f"{_CLIENT}.properties" if self.auth else None
 
 

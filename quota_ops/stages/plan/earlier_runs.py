@@ -42,7 +42,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
 
 
 def read_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
-    """Return the managed quotas that get another owner than the ledger has."""
+    """Return the managed quotas that get a different owner than in the ledger."""
     if folder.has(ROLLBACK) or not folder.has(DESIRED.file):
         return ()
     ledger, desired = folder.read_table(LEDGER), folder.read_table(DESIRED)

@@ -79,7 +79,7 @@ def _read_stored(folder: RunFolder) -> Iterator[tuple[str, str, float]]:
 
 
 def read_effects(folder: RunFolder) -> dict[Key, Effect]:
-    """Return what `write_effects` wrote; InvalidInput if it is damaged."""
+    """Return what `write_effects` wrote. Raises InvalidInput if it is damaged."""
     return folder.read_as(EFFECTS, lambda values: parse_effects(values["effects"]))
 
 

@@ -58,7 +58,7 @@ class UseReader(Protocol):
     def read(
         self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
     ) -> tuple[pa.Table, pa.Table]:
-        """Return the samples and the scrapes as `find_delays` wants them; raises UseUnknown."""
+        """Return the samples and the scrapes as `find_delays` wants them. Raises UseUnknown."""
         ...
 
 

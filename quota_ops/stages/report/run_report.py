@@ -135,7 +135,7 @@ def _list_protected(folder: RunFolder) -> tuple[Difference, ...]:
 
 
 def _read_promises(folder: RunFolder, policy: Policy | None) -> tuple[Promises, ...]:
-    """Return what Git promises on each broker; empty without a capacity, or for other runs."""
+    """Return what Git promises on each broker; empty if there is no capacity, or for other runs."""
     if policy is None or policy.capacity is None or not folder.has(CHECKED):
         return ()
     return sum_promises(policy.capacity, list_declared_limits(folder), folder.find(FACTS))
