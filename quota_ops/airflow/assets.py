@@ -21,7 +21,7 @@ DRIFTED = AssetAlias("quota_ops_drifted")
 
 
 def applied_asset(cluster: str) -> Asset:
-    """Return the asset of a cluster that has an event when a run changed quotas and verified them.
+    """Return the asset that a run updates when it has changed quotas and verified them.
 
     The event is of the task verify, and has no event if the run changed nothing or verify failed.
     Its extra has `cluster`, `run` (its name in the run store), `commit` and `counts`, which are
@@ -31,7 +31,7 @@ def applied_asset(cluster: str) -> Asset:
 
 
 def drifted_asset(cluster: str) -> Asset:
-    """Return the asset of a cluster that has an event when the drift DAG found drift.
+    """Return the asset that the drift DAG updates when it finds drift on a cluster.
 
     Every run of it that finds drift has an event, with an extra as in `applied_asset`.
     """

@@ -58,6 +58,7 @@ check every change; if it rejects one, the run ends before its first write. A pl
 approval, as `approval` in cluster.yaml defines, then waits in approve, under Required Actions: the
 form shows the changes, and what each guard means. If it is rejected, or nobody decides in time,
 nothing is written. apply writes the changes, and verify reads them back from every broker.
+A run that stays queued waits for the run before it, which may need approval: Quotas shows it.
 
 report always runs. It writes the report, logs its link as the last line, and fails if an earlier
 task failed: its log names the task to look at. You can clear a task at any time: a change that the

@@ -8,7 +8,7 @@ from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from quota_ops.ci.platform import GITHUB, Platform
+from quota_ops.ci.platform import GITHUB, GITLAB, Platform
 from quota_ops.model.errors import InvalidInput
 
 _PATIENCE = 20.0
@@ -43,8 +43,17 @@ def find_token(platform: Platform, environment: Mapping[str, str]) -> str | None
         )
     name = "GITHUB_TOKEN" if platform.name == GITHUB else "GITLAB_TOKEN"
     if platform.api and not environment.get(name):
-        raise InvalidInput(f"--comment needs the variable {name}", "Set it to a token.")
+        raise InvalidInput(
+            f"--comment needs a token in the environment variable {name}", _TOKENS[platform.name]
+        )
     return environment[name] if platform.api else None
+
+
+_TOKENS = {
+    GITHUB: "In GitHub Actions: env: GITHUB_TOKEN: ${{ github.token }}, with the permission "
+    "pull-requests: write.",
+    GITLAB: "In GitLab: a project access token with the scope api.",
+}
 
 
 def post_comment(platform: Platform, token: str, text: str, marker: str) -> str:

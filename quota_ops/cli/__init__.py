@@ -136,7 +136,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; show an error of quota-ops without a traceback, and exit with its code."""
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):  # a name may have what a terminal cannot show
+            if isinstance(stream, TextIOWrapper):  # which cannot encode every name
                 stream.reconfigure(errors="backslashreplace")
         try:
             with raise_on_signals(), _showing_usage_errors():

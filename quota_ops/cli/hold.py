@@ -91,7 +91,8 @@ def hold(
             lasting = holds_now(session.records.holds)
         except InvalidInput as error:
             raise Refused(
-                f"{error.message}. Before that the hold was recorded", error.remedy
+                f"the hold was recorded, but the current holds cannot be listed: {error.message}",
+                error.remedy,
             ) from None
         show_screen(hold_screen(session.policy, made, lasting, is_known=is_known))
     else:

@@ -17,7 +17,7 @@ fewest plans need approval."""
 
 
 def combine_strictly(applied: Policy | None, new: Policy) -> Policy:
-    """Return the new policy with the stricter value of both in each field that guards use.
+    """Return the new policy with the stricter of the two values in each field that guards read.
 
     That is the smaller threshold (the larger one for a small limit), the lower ceiling, the union
     of `protect`, and the policy that needs approval more often. Two scopes cannot be intersected as

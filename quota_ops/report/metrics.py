@@ -75,7 +75,7 @@ class ClusterState(NamedTuple):
 
 
 def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
-    """Return the state that report.json has, without `drifted_since`; None is a missing report.
+    """Return a cluster's state from its report.json, except `drifted_since`; None is no report.
 
     `refused` and `applied` are None if the run did not try to apply Git; nor does `applied` count
     if it was stopped.

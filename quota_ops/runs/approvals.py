@@ -61,7 +61,7 @@ def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> 
         )
     if more := {guard.guard for guard in plan.refused if not guard.is_no_worse(decision.shown)}:
         raise Refused(
-            f"{who} decided on plan {short} before {', '.join(sorted(more))} blocked it",
+            f"{who} reviewed plan {short} before {', '.join(sorted(more))} blocked it",
             f"{nothing} Review the plan again.",
         )
     if decision.said is DecisionKind.APPROVED and not decision.reason:

@@ -97,7 +97,8 @@ def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
 def diff_and_record(engine: Engine, folders: Sequence[Place]) -> None:
     """Diff runs, and record in the folder of each how its stage diff ended.
 
-    Records nothing for a run without a result whose input is not at fault. Raises as `diff_runs`.
+    If the engine itself fails, nothing is recorded for runs whose input was valid. Raises as
+    `diff_runs` does.
     """
     from quota_ops.store.run_folder import RunFolder  # noqa: PLC0415 - a command has it already
 

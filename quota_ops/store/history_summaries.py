@@ -90,8 +90,8 @@ def find_start(
     fallback: tuple[Summary | None, tuple[str, ...]] = (None, ())
     for summary in read_summaries(store):
         before = [day for day in days if day.date <= summary.until]
-        # Ends of a summarized day are few: those of yesterday, until they are deleted, and damaged
-        # ones.
+        # A summarized day keeps few files of ends: those of yesterday, until they are deleted, and
+        # damaged ones.
         with_ends = {day.date: read(day) for day in before if day.ends}
         late = {date for date, rows in with_ends.items() if rows.newer}
         late |= {day.date for day in before if summary.days.get(day.date) != day.newest}

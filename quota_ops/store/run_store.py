@@ -105,7 +105,7 @@ class RunStore:
             raise InvalidInput(f"the run store {error.message}", remedy) from error
         if self.failed_race.exists():
             raise InvalidInput(
-                f"the run store {self.root} must not be written: in a test by quota-ops ping, "
+                f"the run store {self.root} is not safe to write to: in a test by quota-ops ping, "
                 "several writers created the same file",
                 "Move the run store elsewhere. If the store was repaired, test it again: "
                 f"quota-ops ping --run-store {self.root}",
@@ -161,7 +161,7 @@ class RunStore:
         return self.root / "newest_fleet"
 
     def newest_run(self, cluster: str, cluster_id: str, dag_id: str | None) -> Place:
-        """Return the file that names the newest report of a cluster by a DAG, or without one."""
+        """Return the file that points to a cluster's newest report, by a DAG or without one."""
         parts = (cluster, cluster_id, *((dag_id,) if dag_id else ()))
         return self.root / "newest_runs" / "@".join(map(safe_name, parts))
 

@@ -212,7 +212,7 @@ def test_a_silent_broker_does_not_use_up_the_time_of_the_others(
 
 
 def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
-    """At the deadline each broker is named with the number of its differing rows."""
+    """At the deadline, each broker is listed with the number of rows that differ."""
     held: State = {**TEN, "user=u1": {KEY: 5.0}, "user=u2": {KEY: None}}
     lab.put(held)
     lab.desire(TEN)

@@ -153,6 +153,6 @@ def test_an_inventory_without_clients(folder: Path) -> None:
     checked = call_cli(["check", "demo"], {"HOME": str(root)}, root)
     effects = call(folder, "effects")
 
-    expected = "lists no client\n  If an export failed, repeat it; or name no inventory."
+    expected = "contains no clients\n  If an export failed, repeat it; or name no inventory."
     assert (checked.returncode, expected in checked.stderr) == (2, True)
     assert (effects[0], expected in effects[2]) == (2, True)

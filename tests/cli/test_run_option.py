@@ -25,7 +25,7 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def test_a_run_keeps_to_its_store(lab: Lab) -> None:
-    """The holds of its own store apply, and its own ledger records the write."""
+    """`--run` uses the holds and the ledger of the store that the run is in."""
     lab.desire({**STATE, "user=bob": {KEY: 10.0}})
     run = lab.run("plan")
     hold = ("hold", "demo", "--names", "user=alice", "--until", "1h", "--reason", "INC-31")

@@ -64,7 +64,7 @@ def test_the_fields_of_an_oauth_client(
 
 
 def test_javas_names_in_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Extra may have the properties of Kafka's Java clients, the login included."""
+    """`extra` accepts the property names of Kafka's Java clients, including the login."""
     from quota_ops.airflow.connection import find_connection
 
     login = 'a.ScramLoginModule required username="svc-quota" password="k\\"3y";'

@@ -27,7 +27,7 @@ def repository(tmp_path: Path) -> Repository:
 
 @pytest.mark.usefixtures("repository")
 def test_a_commit_that_changes_no_dag_makes_no_version(tmp_path: Path) -> None:
-    """The DAGs of two checkouts, at other paths and commits, are the same to Airflow."""
+    """The DAGs of two checkouts at different paths and commits are the same to Airflow."""
     other = tmp_path / "git" / "3f2c9d1"
     shutil.copytree(tmp_path / "desired_state", other / "desired_state")
     (other / "desired_state" / "demo" / "payments.yaml").write_text(ALICE.replace("1000", "2000"))

@@ -68,7 +68,7 @@ def test_no_two_runs_have_one_number(tmp_path: Path) -> None:
 
 
 def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
-    """A cleared run comes after those that started in between; a resumed task keeps its own."""
+    """A cleared run gets a new, higher number; a resumed task keeps the number of the run."""
     store = RunStore(open_place(tmp_path))
     first, second = began(store, "c1"), began(store, "c1")
     note_beginning(first, store.of_cluster("id"))

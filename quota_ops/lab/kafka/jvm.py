@@ -95,5 +95,5 @@ class Jvm:
         return [self.java, *options, build_mark(folder), program, *arguments]
 
     def _environment(self) -> dict[str, str]:
-        # An archive needs the jars to come first. None of them has log settings, which are in ".".
+        # The archive requires the jars first. None of them has log settings, so those in "." apply.
         return {**os.environ, "CLASSPATH": os.pathsep.join([*map(str, self.jars), "."])}

@@ -23,9 +23,9 @@ _OWNED = ("entity", "key", "owner")
 
 
 def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
-    """Return the managed rows by owner, the last applied policy and the commits.
+    """Return what the ledger recorded when describe ran.
 
-    They come from the ledger at the time of describe.
+    That is the number of managed rows of each owner, the last applied policy and the commits.
     """
     table = folder.read_table(LEDGER)
     owners, described = count_managed_rows(folder), folder.read(DESCRIBED)
