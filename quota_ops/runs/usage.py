@@ -1,6 +1,6 @@
 """The use of a cluster's quotas: what Prometheus recorded, beside the limits of that time."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,8 +25,8 @@ from quota_ops.usage.overview import (
     read_use,
 )
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
-from quota_ops.usage.samples import read_samples
-from quota_ops.usage.source import SeriesNames, Time, UsageSource
+from quota_ops.usage.samples import read_parts, read_samples
+from quota_ops.usage.source import SAMPLES, SeriesNames, Time, UsageSource
 
 FEW = 100
 """Up to how many series whose limit changed are measured by their samples."""
@@ -211,17 +211,33 @@ class _Reading:
     ) -> Iterator[tuple[Entity, SeriesNames, float]]:
         """Yield for how many seconds each use that reached its limit did so."""
         reached = [use for use in found if use.limit and use.series.highest >= AT_LIMIT * use.limit]
-        names = {use.series.names for use in reached}
-        if not names:
+        if not reached:
             return
-        samples = read_samples(self.source, [broker], self.key, *self.time, selection=names).rates
-        for use in dict.fromkeys((use.series.names, use.span) for use in reached):
-            own_names, span = use
-            is_own = pc.and_(_is_of(samples, own_names), _is_within(samples, span.time))
-            is_at_limit = pc.greater_equal(samples["value"], AT_LIMIT * (span.limit or 0.0))
-            count = pc.sum(pc.and_(is_own, is_at_limit)).as_py() or 0
+        spans = list(dict.fromkeys((use.series.names, use.span) for use in reached))
+        limits = pa.table(
+            {
+                "user": [names.user for names, _ in spans],
+                "client_id": [names.client_id for names, _ in spans],
+                "start": pa.array([span.time.start for _, span in spans], _MOMENT),
+                "end": pa.array([span.time.end for _, span in spans], _MOMENT),
+                "least": [AT_LIMIT * (span.limit or 0.0) for _, span in spans],
+                "number": range(len(spans)),
+            }
+        )
+        wanted = {names for names, _ in spans}
+        counts: Counter[int] = Counter()
+        parts = read_parts(self.source, [broker], self.key, *self.time, selection=wanted)
+        for samples, _ in parts:
+            rows = _name_nulls(samples).join(_name_nulls(limits), _NAMES, join_type="inner")
+            is_own = pc.and_(
+                pc.greater(rows["time"], rows["start"]), pc.less_equal(rows["time"], rows["end"])
+            )
+            is_at_limit = pc.and_(is_own, pc.greater_equal(rows["value"], rows["least"]))
+            counts.update(rows.filter(is_at_limit)["number"].to_pylist())
+        for number, count in counts.items():
+            names, span = spans[number]
             if span.quota is not None:
-                yield span.quota, own_names, count * self.coverage.interval
+                yield span.quota, names, count * self.coverage.interval
 
     def list_quotas(self, found: _KeyUse) -> Iterator[QuotaUse]:
         """Yield the use of each quota that the last look saw, by entity."""
@@ -269,6 +285,19 @@ class _Reading:
         if self.past.facts and self.past.facts.callback_classes:
             return "client.quota.callback.class of the brokers decides what is measured"
         return None if found.uses else "no series of this key; see usage --probe"
+
+
+_NAMES = ["user", "client_id"]
+_MOMENT = SAMPLES.field("time").type
+_NO_LABEL = "\0"
+"""A name that no client has: null equals nothing in a join."""
+
+
+def _name_nulls(rows: pa.Table) -> pa.Table:
+    for name in _NAMES:
+        filled = pc.fill_null(rows[name].cast(pa.string()), _NO_LABEL)
+        rows = rows.set_column(rows.schema.get_field_index(name), name, filled)
+    return rows
 
 
 def _is_of(samples: pa.Table, names: SeriesNames) -> Any:

@@ -25,8 +25,8 @@ from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, Series, open_p
 from quota_ops.usage.source import SAMPLES, SCRAPES, Samples, SeriesNames, UsageSource
 
 UP = Metric("up")
-_SAMPLES_AT_ONCE = 250_000
-"""About how many samples one response may have: 20 MB of JSON."""
+_SAMPLES_AT_ONCE = 150_000
+"""About how many samples one part may have: 12 MB of JSON, if they are one response."""
 _SHORTEST = timedelta(minutes=5)
 """The shortest time of a query; a server that refuses it is given up."""
 _LONGEST = timedelta(days=1)
@@ -157,15 +157,13 @@ class _SeriesOf:
         ]
 
     def divide(self, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yield parts of a time of which the samples fit into a response."""
-        largest = 1
+        """Yield parts of a time of which all samples are few enough for one table."""
+        total = 1
         for selector in self.selectors:
             counting = f"count(last_over_time({selector}{format_range(start, end)}))"
             found = self.server.query(counting, end)
-            largest = max(
-                [largest, *(int(float(series.value.value)) for series in found if series.value)]
-            )
-        seconds = int(_SAMPLES_AT_ONCE / largest * self.source.step)
+            total += sum(int(float(series.value.value)) for series in found if series.value)
+        seconds = int(_SAMPLES_AT_ONCE / total * self.source.step)
         longest = min(_LONGEST, max(_SHORTEST, timedelta(seconds=seconds)))
         count_of_parts = max(1, -((start - end) // longest))
         yield from pairwise([*(start + longest * each for each in range(count_of_parts)), end])
