@@ -6,16 +6,18 @@ from itertools import groupby
 
 from quota_ops.kafka.brokers import explain_read_failure
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import (
+from quota_ops.model.alteration import Alteration, group_alterations
+from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, WrongCluster
+from quota_ops.model.outcome import (
     RESENT,
     SETTLED,
     UNSETTLED,
+    EntityResponse,
+    Outcome,
+    Status,
     build_outcomes,
     match_outcomes,
 )
-from quota_ops.model.alteration import Alteration, group_alterations
-from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, WrongCluster
-from quota_ops.model.outcome import EntityResponse, Outcome, Status
 from quota_ops.model.rows import BatchRow, Stored
 
 Send = Callable[[Sequence[Alteration]], tuple[EntityResponse, ...]]

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from quota_ops.kafka.outcomes import SETTLED, build_outcomes
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.outcome import SETTLED, Outcome, Status, build_outcomes
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.text import counted
 from quota_ops.store.place import Place

@@ -6,14 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-from quota_ops.kafka.outcomes import build_outcomes
 from quota_ops.model.approval import find_login
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter, EntityGroup
 from quota_ops.model.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.outcome import Outcome, Status, build_outcomes
 from quota_ops.model.rows import BatchRow, HoldRow, Stored
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER

@@ -12,9 +12,8 @@ from hashlib import sha256
 from itertools import count, takewhile
 from typing import TypeVar
 
-from quota_ops.kafka.outcomes import build_outcomes
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.outcome import Outcome, Status, build_outcomes
 from quota_ops.model.report import Life, StageResult, StageStatus
 from quota_ops.model.rows import Key, Keys
 from quota_ops.model.run import Alter, Outcomes, Verification

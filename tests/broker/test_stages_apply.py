@@ -7,9 +7,8 @@ from functools import partial
 
 import pytest
 
-from quota_ops.kafka.outcomes import build_outcomes
 from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.model.outcome import Status
+from quota_ops.model.outcome import Status, build_outcomes
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import DESIRED
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages

@@ -2,9 +2,21 @@
 
 import pytest
 
+from quota_ops.model.entity import Entity
 from quota_ops.model.errors import Refused
-from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.outcome import (
+    MOST_LINES,
+    EntityResponse,
+    Outcome,
+    Status,
+    build_outcomes,
+    find_open,
+    find_unwritten,
+    format_lines,
+    match_outcomes,
+)
 from quota_ops.model.report import StageResult, StageStatus, explain_failure, has_not_ended
+from quota_ops.model.rows import BatchRow, Key
 
 
 @pytest.mark.parametrize(
@@ -24,6 +36,42 @@ def test_written(status: Status, earlier: Status | None, known: tuple[bool, bool
     outcome = Outcome(1, "user=a", ("k",), status, earlier=earlier)
 
     assert (outcome.was_written, outcome.may_be_written) == known
+
+
+def test_outcomes_of_a_request() -> None:
+    """Each entity has the broker's response to it, in any order; one without is unknown."""
+    rows = [BatchRow("id", 1, entity, key, None, 1.0) for entity, key in ROWS]
+    responses = [
+        EntityResponse(Entity.parse("user=b"), 42, "INVALID_REQUEST", "no"),
+        EntityResponse(Entity.parse("user=a"), 0, "NONE", None),
+    ]
+
+    outcomes = match_outcomes(1, rows, responses)
+
+    assert outcomes == (
+        Outcome(1, "user=a", ("k", "l"), Status.ACCEPTED),
+        Outcome(1, "user=b", ("k",), Status.REFUSED, 42, "INVALID_REQUEST", "no"),
+        Outcome(1, "user=c", ("k",), Status.UNKNOWN, message="no response for this entity"),
+    )
+    assert build_outcomes(1, rows[2:3], Status.HELD, None) == (
+        Outcome(1, "user=b", ("k",), Status.HELD),
+    )
+    assert find_unwritten(outcomes) == {Key("user=b", "k")}
+    late = outcomes[2]._replace(may_arrive=True)
+    assert find_open((*outcomes, late)) == {Key("user=c", "k")}
+
+
+ROWS = (("user=a", "k"), ("user=a", "l"), ("user=b", "k"), ("user=c", "k"))
+
+
+def test_an_error_lists_few_lines() -> None:
+    """Beyond twenty lines, it counts the others and names the file that has them."""
+    lines = [str(at) for at in range(MOST_LINES + 2)]
+
+    assert format_lines(lines[:1], "applied.json") == "  0"
+    assert format_lines(lines, "applied.json").splitlines()[-1] == (
+        "  and 2 more, all in applied.json"
+    )
 
 
 def test_a_run_that_has_not_ended() -> None:

@@ -7,13 +7,20 @@ from typing import NamedTuple
 
 from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import build_outcomes, format_outcomes
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import resume_command
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import AS_INTENDED, DONE, EntityResponse, Outcome, Status
+from quota_ops.model.outcome import (
+    AS_INTENDED,
+    DONE,
+    EntityResponse,
+    Outcome,
+    Status,
+    build_outcomes,
+    format_outcomes,
+)
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress

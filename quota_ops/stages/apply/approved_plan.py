@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from quota_ops.kafka.outcomes import group_keys
 from quota_ops.model.approval import (
     Decision,
     DecisionKind,
@@ -14,7 +13,7 @@ from quota_ops.model.approval import (
 )
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
-from quota_ops.model.outcome import Status
+from quota_ops.model.outcome import Status, group_keys
 from quota_ops.model.plan import NAMED, SHORT, Plan, exact, matches_digest
 from quota_ops.model.quota import same
 from quota_ops.model.rows import Batches, BatchRow, Key

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable
 
-from quota_ops.kafka.outcomes import find_open, find_unwritten
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import UNKNOWN_KINDS
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import LedgerKey
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Outcome
+from quota_ops.model.outcome import Outcome, find_open, find_unwritten
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
 from quota_ops.model.rows import Keys, LedgerRow, Stored

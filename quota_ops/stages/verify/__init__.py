@@ -3,8 +3,8 @@
 from shlex import quote
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import find_unwritten
 from quota_ops.model.errors import Refused
+from quota_ops.model.outcome import find_unwritten
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from quota_ops.kafka.outcomes import find_open
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import Action, Difference
 from quota_ops.model.ledger_edits import LedgerKey
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.outcome import Outcome, Status, find_open
 from quota_ops.model.policy import Policy
 from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targets
