@@ -14,8 +14,8 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit, same
 from quota_ops.model.report import Origin
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow
+from quota_ops.stages.plan.origins import search_origins
 from quota_ops.store import ledger
-from quota_ops.store.origins import search_origins
 from quota_ops.store.run_store import RunStore
 
 

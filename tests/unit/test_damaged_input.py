@@ -25,9 +25,9 @@ from quota_ops.report.layout import line, plain
 from quota_ops.runs.chain import run_stages
 from quota_ops.runs.run import Run
 from quota_ops.stages.apply.approved_plan import load_approved_plan
+from quota_ops.stages.plan.origins import read_origins
 from quota_ops.stages.report import write_reports
 from quota_ops.store import ledger
-from quota_ops.store.origins import read_origins
 from quota_ops.store.run_files import (
     APPLIED,
     FACTS,

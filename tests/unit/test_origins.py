@@ -11,7 +11,7 @@ from quota_ops.model.report import UNKNOWN
 from quota_ops.model.rows import ActualRow, LedgerRow
 from quota_ops.model.stored import to_json
 from quota_ops.model.tables import ACTUAL
-from quota_ops.store.origins import find_origins, leave_origins
+from quota_ops.stages.plan.origins import find_origins, leave_origins
 from quota_ops.store.run_files import POLICY
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore, open_place

@@ -25,9 +25,9 @@ from quota_ops.sql.client_effects import (
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects, write_effects
 from quota_ops.stages.plan.findings import write_findings
+from quota_ops.stages.plan.origins import leave_origins
 from quota_ops.stages.plan.use import write_throttling
 from quota_ops.store import decisions
-from quota_ops.store.origins import leave_origins
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import CLIENT_COUNTS, DESCRIBED, ROLLBACK, THROTTLING
 from quota_ops.store.run_folder import RunFolder

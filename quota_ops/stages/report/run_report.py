@@ -28,8 +28,8 @@ from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.earlier_runs import read_owner_changes
 from quota_ops.stages.plan.effects import read_effects
 from quota_ops.stages.plan.findings import list_declared_limits
+from quota_ops.stages.plan.origins import read_origins
 from quota_ops.stages.report.command_report import read_record
-from quota_ops.store.origins import read_origins
 from quota_ops.store.place import Place
 from quota_ops.store.run_files import (
     APPLIED,
