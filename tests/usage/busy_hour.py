@@ -35,12 +35,13 @@ class BusyHour:
             return self._answer([{"metric": {"instance": "kafka-1:9404"}, "values": values}])
         if 'resource="Produce"' not in asked.query:
             return self._answer([])
-        values = [[second, "900000" if self._is_busy(second) else "100000"] for second in times]
+        values = [[second, str(self.find_rate(second))] for second in times]
         names = {"user": "etl", "instance": "kafka-1:9404"}
         return self._answer([{"metric": names, "values": values}])
 
-    def _is_busy(self, second: float) -> bool:
-        return (second - self._busy_from) % DAY < 60 * 60
+    def find_rate(self, second: float) -> int:
+        """Return how many bytes per second are produced at a time."""
+        return 900_000 if (second - self._busy_from) % DAY < 60 * 60 else 100_000
 
     def _answer(self, result: list[Any]) -> Answer:
         return Answer(200, json.dumps({"status": "success", "data": {"result": result}}))

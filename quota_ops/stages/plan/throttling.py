@@ -331,14 +331,15 @@ def _simulate(
         key, {name for group in groups for name in group.series}, start, end
     )
     rows: dict[str, list[DelayRow]] = {str(group.entity): [] for group in groups}
-    found = find_delays(rates, scrapes, _make_shares(key, groups), reader.step)
+    found = find_delays(rates, scrapes, make_shares(key, groups), reader.step)
     for row in parquet.read_rows(DELAYS, found):
         rows[row.shared_by].append(row)
     count = max(brokers, len(scrapes["broker"].unique()))
     return {shared_by: _summarize(shared_by, some, count) for shared_by, some in rows.items()}
 
 
-def _make_shares(key: str, groups: Collection[Group]) -> pa.Table:
+def make_shares(key: str, groups: Collection[Group]) -> pa.Table:
+    """Return the series that share the limit of each group, as `find_delays` wants them."""
     rows = [
         (str(group.entity), key, *name, group.limit, group.present)
         for group in groups

@@ -1,0 +1,80 @@
+"""A real Prometheus with the use of a week: the same days and delays as the computed one."""
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.digest import DELAYS, DelayRow
+from quota_ops.model.entity import USER, Entity
+from quota_ops.model.usage import UsagePolicy
+from quota_ops.runs.digests import digest_days
+from quota_ops.sql.embedded_usage import find_delays
+from quota_ops.stages.plan.throttling import Group, SeriesName, make_shares
+from quota_ops.stages.plan.use import PrometheusReader
+from quota_ops.store import parquet
+from quota_ops.store.digests import list_past_days, read_digests
+from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.usage.connection import find_prometheus
+from quota_ops.usage.source import UsageSource
+from tests.usage.busy_hour import BusyHour
+from tests.usage.lab import start_prometheus
+from tests.usage.recording import serve
+
+POLICY = UsagePolicy("monitoring", match=(("cluster", "demo"),))
+KEY = "producer_byte_rate"
+DAYS = 8
+GROUP = Group(Entity.of({USER: "etl"}), 500_000.0, 1_000_000.0, (SeriesName("etl", None),))
+
+
+def write_blocks(busy: BusyHour, now: datetime, home: Path) -> None:
+    """Write the samples of some days as blocks of a Prometheus."""
+    end = int(now.timestamp()) // 60 * 60
+    times = range(end - DAYS * 24 * 60 * 60, end, 60)
+    scraped = 'cluster="demo",instance="kafka-1:9404"'
+    produced = f'resource="Produce",user="etl",{scraped}'
+    lines = [
+        "# TYPE up gauge",
+        *(f"up{{{scraped}}} 1 {second}" for second in times),
+        "# TYPE kafka_server_quota_byte_rate gauge",
+        *(
+            f"kafka_server_quota_byte_rate{{{produced}}} {busy.find_rate(second)} {second}"
+            for second in times
+        ),
+        "# EOF",
+    ]
+    home.mkdir()
+    (home / "use.txt").write_text("\n".join([*lines, ""]), encoding="ascii")
+    backfill = ["promtool", "tsdb", "create-blocks-from", "openmetrics"]
+    subprocess.run([*backfill, home / "use.txt", home / "data"], check=True, capture_output=True)
+
+
+@pytest.mark.matrix
+def test_a_real_prometheus_has_the_same_days_and_delays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recorded days and delays from a real Prometheus are those of the samples that it has."""
+    now = datetime.now(UTC)
+    busy = BusyHour((now - timedelta(hours=6)).timestamp())
+    write_blocks(busy, now, tmp_path / "prometheus")
+    connection, end = tmp_path / "monitoring.properties", now - timedelta(minutes=5)
+    monkeypatch.setenv("QUOTA_OPS_CONNECTION_MONITORING", str(connection))
+
+    def read(url: str, name: str) -> tuple[list[dict[str, object]], list[DelayRow]]:
+        connection.write_text(f"url={url}\n")
+        store, days = RunStore(open_place(tmp_path / name)), list_past_days(now, 3)
+        source = UsageSource.of(POLICY, find_prometheus("monitoring"))
+        digest_days(store, "id", source, days)
+        samples = PrometheusReader(POLICY).read(KEY, GROUP.series, end - timedelta(days=7), end)
+        found = find_delays(*samples, make_shares(KEY, [GROUP]), POLICY.step)
+        return read_digests(store, "id", days).to_pylist(), list(parquet.read_rows(DELAYS, found))
+
+    with start_prometheus(tmp_path / "prometheus", {}) as real:
+        from_real = read(real.url, "real")
+    with serve(busy.respond) as url:
+        computed = read(url, "computed")
+
+    assert from_real == computed
+    (delays,) = from_real[1]
+    assert (delays.seen, delays.above, delays.highest) == (7 * 86400, 7 * 3600, 900_000)
