@@ -133,7 +133,7 @@ _NEAR = 0.85
 """How similar an owner that is not listed has to be to a listed one to count as misspelled."""
 
 
-_OWNER = re.compile(rb"^owner: *[\"']?([^\"'#\n]+)", re.MULTILINE)
+_OWNER = re.compile(rb"^owner: *[\"']?([\w][^\"'#\n]*)", re.MULTILINE)
 
 
 def find_file_owner(owners: Iterable[Owner], path: str, content: bytes) -> str | None:

@@ -45,8 +45,8 @@ from quota_ops.report.throttling import throttling_lines
 from quota_ops.report.ways import list_overriding_ways
 
 UNTIL_THEN = (
-    "Until then, runs change only what the other quotas files declare, and clear nothing. A "
-    "problem elsewhere, for example in cluster.yaml, stops them."
+    "Until then, runs change only what the other quotas files declare, and clear nothing. A file "
+    "that cannot be read or a problem elsewhere, for example in cluster.yaml, stops them."
 )
 
 

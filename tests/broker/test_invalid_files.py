@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from quota_ops.store.run_files import PAGE, REPORT
+from quota_ops.store.run_files import CHECKED, PAGE, REPORT
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"
@@ -85,6 +85,23 @@ def test_an_invalid_file_stops_its_own_quotas_alone(lab: Lab) -> None:
         "user=stranger": "unmanaged",
     }
     assert mended["invalid"] == []
+
+
+def test_a_lost_list_of_invalid_files_is_no_empty_one(lab: Lab) -> None:
+    """If checked.json is lost or damaged, the run ends before its rows could look removed."""
+    lab.desire({"user=alice": {KEY: 1048576.0}})
+    write_file(lab.folder, "search.yaml", "search", entry("bob", "1 MiB"))
+    assert lab.call("reconcile", "demo").returncode == 0
+    write_file(lab.folder, "search.yaml", "search", entry("bob", "1 MiB", "limts"))
+    lab.call("diff", "demo")
+    place = lab.runs[-1].place
+    for content in (b"{", None):
+        if content is None:
+            (place / CHECKED).delete()
+        else:
+            (place / CHECKED).replace(content)
+        described = lab.call("describe", "--run", str(place))
+        assert (described.returncode, CHECKED in described.stderr) == (2, True), described.stderr
 
 
 def test_two_files_with_the_same_user(lab: Lab) -> None:

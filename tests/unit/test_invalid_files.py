@@ -23,7 +23,7 @@ def write(folder: Path, **files: str) -> None:
 def test_an_invalid_file_is_left_out_with_its_owner(tmp_path: Path) -> None:
     """Its owner is that of cluster.yaml, or of its own line; its bytes count for the commit."""
     found = {}
-    for cluster, text in ((CLUSTER, WRONG), (CLUSTER, WRONG[7:]), (CLUSTER + OWNERS, WRONG[7:])):
+    for cluster, text in ((CLUSTER, WRONG), (CLUSTER, "owner: [\n"), (CLUSTER + OWNERS, WRONG[7:])):
         write(tmp_path, cluster=cluster, b=text)
         read = read_cluster(tmp_path, skip_invalid=True)
         assert [row.entity for row in read.rows] == ["user=alice"]

@@ -17,7 +17,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.quota import PROTECTED, explain_unalterable
 from quota_ops.model.rows import ActualRow, ClusterRow, Stored, StoredQuota
 from quota_ops.model.run import Described
-from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.confirmation import confirm_stored
 from quota_ops.stages.describe.rates import divide_declared
@@ -26,7 +26,7 @@ from quota_ops.store.clock import measure_lead
 from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import CHECKED, DESCRIBED, FACTS, METADATA
+from quota_ops.store.run_files import CHECKED, DESCRIBED, FACTS, METADATA, ROLLBACK
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import ClusterStore
 from quota_ops.store.snapshot import Snapshot
@@ -68,8 +68,8 @@ def describe_cluster(
     folder.write_table(ACTUAL, actual)
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
-    checked = folder.find(CHECKED)
-    invalid = checked.invalid if checked else ()
+    reads_git = folder.has(DESIRED.file) and not folder.has(ROLLBACK)
+    invalid = folder.read(CHECKED).invalid if reads_git else ()  # never as if none were invalid
     folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table, invalid)])
     lead = measure_lead(folder.place / HOLDS.file) if records.holds.list() else 0.0
     folder.write(
