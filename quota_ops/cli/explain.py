@@ -78,10 +78,15 @@ def explain(
 def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str]:
     """Return the entities that a person means. Raises InvalidInput if there are none."""
     from quota_ops.desired.entry_lines import find_entities
+    from quota_ops.desired.files import SHARED
+    from quota_ops.desired.shared import shared_folder, shared_name
 
     file, _, number = what.rpartition(":")
     if file and number.isdecimal():
         name = file.removeprefix(f"{folder}/")
+        beside = f"{shared_folder(folder)}/"
+        if name.startswith((beside, f"{SHARED}/")):
+            name = shared_name(name.removeprefix(beside).removeprefix(f"{SHARED}/"))
         found = find_entities(desired, name, int(number))
         if not found:
             files = ", ".join(sorted(desired.contents))

@@ -3,6 +3,7 @@
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.quotas_file import read_entries
 from quota_ops.desired.read import Desired
+from quota_ops.desired.shared import shared_name
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
@@ -13,7 +14,7 @@ def find_entities(desired: Desired, file: str, line: int) -> frozenset[str]:
 
     `file` is a path below the cluster's folder. None if the line belongs to no entry.
     """
-    if file == CLUSTER_YAML:
+    if file == CLUSTER_YAML or file.startswith(shared_name("")):
         place = f"({file}:{line})"
         return frozenset(row.entity for row in desired.rows if place in (row.derivation or ""))
     content = desired.contents.get(file, b"").decode("utf-8-sig")

@@ -35,9 +35,7 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     small = [
         (quota, limit) for quota in quotas for limit in quota.limits if limit.value < STARVING_BYTES
     ]
-    for quota, limit in small:
-        for finding in check_limit(quota.entity, limit.key, limit.value):
-            yield _at(finding, quota, limit)
+    yield from _check_small(small)
     yield from _find_twins(quotas)
     if with_units := _select_files_with(by_file, _BYTES):
         yield from _mixed_units(with_units)
@@ -46,6 +44,22 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
         quota for quota in _select_files_with(by_file, DEFAULT, _ESCAPE) if quota.entity.has_default
     ]:
         yield from _shadowed(quotas, defaults)
+
+
+def _check_small(small: Iterable[tuple[Quota, Limit]]) -> Iterator[Finding]:
+    """Yield a finding for each small limit; of a group, for the smallest share of a budget."""
+    shares: dict[tuple[str, str, str], tuple[Quota, Limit]] = {}
+    for quota, limit in small:
+        if quota.group is None:
+            for finding in check_limit(quota.entity.text, limit.key, limit.value):
+                yield _at(finding, quota, limit)
+            continue
+        least = shares.setdefault((quota.source.name, quota.group, limit.key), (quota, limit))
+        if limit.value < least[1].value:
+            shares[quota.source.name, quota.group, limit.key] = quota, limit
+    for quota, limit in shares.values():
+        for finding in check_limit(quota.entity.text, limit.key, limit.value, is_share=True):
+            yield _at(finding, quota, limit)
 
 
 def _select_files_with(
@@ -72,7 +86,7 @@ def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
         [written for written in with_units if written[2] in units] for units in (_DECIMAL, _BINARY)
     ]
     fewer, more = sorted(families, key=len)
-    are = plural(len(more), "limit of this cluster is", "limits of this cluster are")
+    are = plural(len(more), "limit in the quotas files is", "limits in the quotas files are")
     family = "binary" if fewer is families[0] else "decimal"
     for quota, limit, unit in fewer:
         entity, key = quota.entity.text, limit.key

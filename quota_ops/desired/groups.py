@@ -1,6 +1,6 @@
 """Groups of a quotas file: clients that share one budget."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import yaml
@@ -68,16 +68,29 @@ def _read_group(source: Source, node: yaml.Node) -> Group | None:
         for name in ("budget", "minimum")
     )
     terms = read_terms(source, fields, (USER,))
+    _refuse_idle_minimum(source, budget, minimum)
     if values["name"] is None:
         return None
     span = source.find_span(fields["name"].value)
     return Group(span, values["name"], members, budget, minimum, terms, values["reason"])
 
 
+def _refuse_idle_minimum(source: Source, budget: Sequence[Limit], minimum: Sequence[Limit]) -> None:
+    """Add a problem for each minimum of a key that has no budget: no member would get it."""
+    keys = {limit.key for limit in budget}
+    for limit in minimum:
+        if limit.key not in keys:
+            line, column, length = limit.span
+            message = f"minimum has {limit.key}, of which the group has no budget."
+            remedy = "Add it to budget, or remove it here."
+            source.refuse_at(line, column, message, remedy, length=length)
+
+
 def _read_members(source: Source, field: FieldNodes) -> Iterator[Member]:
     items = read_items(source, field)
     if isinstance(field.value, yaml.SequenceNode) and not items:
         source.refuse(field.value, "members is an empty list.", "List at least one member.")
+    lines: dict[Entity, int] = {}
     for item in items:
         fields = read_fields(source, item, MEMBER)
         if fields is None:
@@ -91,11 +104,16 @@ def _read_members(source: Source, field: FieldNodes) -> Iterator[Member]:
         names = [part for part in parts if part is not None]
         if not names or len(names) < len(parts):
             continue
-        entity = Entity.of(dict(names))
+        entity, known = Entity.of(dict(names)), len(lines)
         if entity.has_default:
             message = (
                 f"{entity} is a default, which many clients have: they would exceed the budget."
             )
             source.refuse(item, message, "List the members by name.")
+            continue
+        line = lines.setdefault(entity, item.start_mark.line + 1)
+        if len(lines) == known:
+            message = f"{entity} is listed twice, first on line {line}."
+            source.refuse(item, message, "Remove one; a larger weight gives a larger share.")
             continue
         yield Member(source.find_span(fields[types[0]].name), entity, weight or 1)

@@ -42,7 +42,12 @@ from quota_ops.desired.yaml.nodes import (
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Source, not_opened
 from quota_ops.findings.code import DecidedBy
-from quota_ops.findings.codes import CODES
+from quota_ops.findings.codes import (
+    CODES,
+    IDLE_CEILING,
+    OVERCOMMITTED,
+    UNUSED_PROFILE,
+)
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Finding, InvalidFile, Problem, Silence
@@ -53,6 +58,8 @@ from quota_ops.model.rows import DesiredRow
 
 _UNTIL = b"until"
 _BY_FILES = frozenset(code.code for code in CODES.values() if code.decided_by is DecidedBy.FILES)
+_OF_ALL_FILES = frozenset({UNUSED_PROFILE, OVERCOMMITTED, IDLE_CEILING})
+"""The findings that an invalid file, whose quotas are not known, could make false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +163,9 @@ def _read_cluster(
         raise problems.as_error(files=read, quotas=limits, findings=findings)
     rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
     findings, silences = _findings(by_file, cluster, expanded)
-    findings += tuple(find_idle_silences(findings, silences, _BY_FILES))
+    decidable = _BY_FILES - _OF_ALL_FILES if left_out else _BY_FILES
+    findings = tuple(found for found in findings if not left_out or found.code in decidable)
+    findings += tuple(find_idle_silences(findings, silences, decidable))
     sources = (cluster.source, *shared, *(file.source for file in files))
     contents = {source.name: source.content for source in sources} | clients
     contents |= {name: content for name, (content, _) in left_out.items()}

@@ -116,19 +116,22 @@ def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str
         yield PATTERN, message, remedy
 
 
-def check_limit(entity: Entity, key: str, value: float) -> Iterator[Finding]:
-    """Yield a finding if a limit is small for its key."""
+def check_limit(
+    entity: str, key: str, value: float, *, is_share: bool = False
+) -> Iterator[Finding]:
+    """Yield a finding if a limit is small for its key; `is_share` if nobody wrote this number."""
     if value < STARVING_BELOW.get(key, 0):
-        yield _starving_finding(entity, key, value)
+        least = format_limit(key, STARVING_BELOW[key])
+        message = f"{key} of {entity} is {format_limit(key, value)}, which all but stops a busy"
+        message += " client."
+        remedy = f"Did you forget a unit? Below {least}, clients mostly wait."
+        if is_share:
+            remedy = f"Raise what is divided. Below {least}, clients mostly wait."
+        yield Finding(STARVING, entity, key, message, remedy)
     elif key == "request_percentage" and value < 1:
         meant = format_limit(key, value * 100)
         message = f"{key} of {entity} is {format_limit(key, value)} of one thread."
         remedy = f"If you mean {meant}, write {key}: {meant.removesuffix(' %')}."
-        yield Finding(FRACTION, entity.text, key, message, remedy)
-
-
-def _starving_finding(entity: Entity, key: str, value: float) -> Finding:
-    least = format_limit(key, STARVING_BELOW[key])
-    message = f"{key} of {entity} is {format_limit(key, value)}, which all but stops a busy client."
-    remedy = f"Did you forget a unit? Below {least}, clients mostly wait."
-    return Finding(STARVING, entity.text, key, message, remedy)
+        if is_share:
+            remedy = "A percentage is of one thread; brokers have several. Raise what is divided."
+        yield Finding(FRACTION, entity, key, message, remedy)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def parse_time(text: str) -> datetime:
 
     Raises ValueError for any other text.
     """
-    return _parse(text, "not a time: write, for example, 2026-11-21 07:00 Europe/Berlin")
+    return _parse(text, "not a time: write, for example, 2027-01-31 07:00 Europe/Berlin")
 
 
 def _parse(text: str, otherwise: str) -> datetime:
@@ -77,8 +78,25 @@ def _parse(text: str, otherwise: str) -> datetime:
         if time.tzinfo is not None:
             return time.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is {otherwise}") from None
+        why = _explain_zone(text.strip())
+        raise ValueError(f"{text!r} {why}" if why else f"{text!r} is {otherwise}") from None
     raise ValueError(f"{text!r} has no time zone: add Z, +01:00 or a name like Europe/Berlin")
+
+
+def _explain_zone(text: str) -> str | None:
+    """Return what is wrong with the zone of a time that is otherwise right; None if it is not."""
+    from zoneinfo import available_timezones  # noqa: PLC0415 - rarely needed
+
+    clock, _, zone = text.rpartition(" ")
+    try:
+        datetime.fromisoformat(clock)
+    except ValueError:
+        return None
+    if not zone[:1].isalpha():
+        return None
+    close = get_close_matches(zone, available_timezones(), n=1)
+    meant = f"perhaps {close[0]}" if close else "write, for example, Europe/Berlin or +01:00"
+    return f"has the time zone {zone}, which is not known: {meant}"
 
 
 def _moment(text: str) -> datetime:

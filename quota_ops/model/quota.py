@@ -84,7 +84,7 @@ STARVING_PERCENTAGE = 0.1
 _THOUSANDTHS = 1000
 _LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[A-Za-z%/]+))?")
 _DIGITS = re.compile("[1-9][0-9]{0,14}")
-_NO_LIMIT = frozenset({UNLIMITED, "infinity", "infinite", "inf", ".inf", "-1"})
+_NO_LIMIT = frozenset({UNLIMITED, "infinity", "infinite", "inf", ".inf"})
 _SEPARATORS = re.compile("[,_']")
 _CARELESS = re.compile(
     r"\+?(?P<number>[0-9]{1,3}(?:[,'][0-9]{3})+|[0-9][0-9_]{0,19}(?:\.[0-9]{1,9})?(?:[eE]\+?[0-9]{1,2})?)"
@@ -169,6 +169,8 @@ def _meant(key: QuotaKey, text: str) -> str:
     given = text.strip()
     if given.lower() in _NO_LIMIT:
         return f": write {UNLIMITED}"
+    if given == "-1":
+        return f": if no limit is meant, write {UNLIMITED}"
     match = _CARELESS.fullmatch(given)
     if match is not None and (key.whole or "," not in given):  # a comma may be a decimal point
         number = f"{Decimal(_SEPARATORS.sub('', match['number'])):f}"

@@ -151,7 +151,7 @@ def _find(report: AlterReport) -> list[Finding]:
             finding
             for row in report.rows
             if row.after is not None
-            for finding in check_limit(Entity.parse(row.entity), row.key, row.after)
+            for finding in check_limit(row.entity, row.key, row.after)
         ),
     ]
 

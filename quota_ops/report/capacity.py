@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from quota_ops.model.capacity import Promises
 from quota_ops.model.quota import format_limit
+from quota_ops.model.report import Report
 from quota_ops.model.text import format_percent
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
@@ -12,7 +13,6 @@ MOST = 10
 """How many owners of a key are shown; report.json has all."""
 HEADINGS = ("key", "owner", "promised", "of capacity", "")
 _WIDTH = 30
-_TITLE = "Capacity of a broker"
 
 
 class Share(NamedTuple):
@@ -51,17 +51,24 @@ def _share(
         promise.key if is_total else "",
         owner,
         format_limit(promise.key, value) if value else "nothing",
-        format_percent(100 * times).removeprefix("+"),
+        format_percent(round(100 * times, 1)).removeprefix("+"),
         round(1000 * times / longest),
         is_total,
         is_total and promise.is_beyond,
     )
 
 
-def capacity_screen(promises: Sequence[Promises]) -> Screen:
+def format_scope(report: Report) -> str:
+    """Return which promises the table has, as the end of its title."""
+    without = ", ".join(file.file for file in report.invalid)
+    return f"without those of {without}, which is invalid" if without else ""
+
+
+def capacity_screen(report: Report) -> Screen:
     """Return the table for text; empty if no capacity is declared."""
-    rows = tuple(Row(_cells(share)) for share in list_shares(promises))
-    return (line(), line(_TITLE, Tone.STRONG), Table(HEADINGS, rows)) if rows else ()
+    rows = tuple(Row(_cells(share)) for share in list_shares(report.promises))
+    title = ": ".join(filter(None, ("Capacity of a broker", format_scope(report))))
+    return (line(), line(title, Tone.STRONG), Table(HEADINGS, rows)) if rows else ()
 
 
 def _cells(share: Share) -> tuple[Span, ...]:

@@ -61,11 +61,16 @@ class Event(NamedTuple):
 
     @property
     def person(self) -> str:
-        """Who changed it, and why: the author of the commit, if a run applied Git."""
-        who = self.by
-        if self.what in _FROM_GIT and self.commit_author:
-            who = self.commit_author.partition(" <")[0]
-        return ": ".join(filter(None, (who, self.reason)))
+        """Who changed it, and why: the author of the commit, if a run applied Git.
+
+        The reason of such a run is that of the person who approved it or ran it.
+        """
+        if self.what not in _FROM_GIT or not self.commit_author:
+            return ": ".join(filter(None, (self.by, self.reason)))
+        author = self.commit_author.partition(" <")[0]
+        runner = self.by if self.by != self.commit_author else None
+        why = f"{self.approver or runner or 'run'}: {self.reason}" if self.reason else ""
+        return "; ".join(filter(None, (author, why)))
 
 
 def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -> Screen:

@@ -12,7 +12,7 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.guard import format_override
 from quota_ops.model.report import Report
 from quota_ops.report.brokers import broker_id, broker_words, format_broker_result
-from quota_ops.report.capacity import Share, list_shares
+from quota_ops.report.capacity import Share, format_scope, list_shares
 from quota_ops.report.client_effects import inventory_words
 from quota_ops.report.ending import count_ending, list_holds
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
@@ -120,6 +120,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         broker_id=broker_id,
         format_broker_result=format_broker_result,
         shares=shares,
+        shares_scope=format_scope(report),
         findings=list(_findings(report)),
         findings_found=len(list_unsilenced(report.findings)),
         explained=EXPLAINED,

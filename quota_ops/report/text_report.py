@@ -52,7 +52,7 @@ def report_screen(report: Report) -> Screen:
         *_section(Section.HELD, report, rows),
         *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),
         *verify_screen(report),
-        *capacity_screen(report.promises),
+        *capacity_screen(report),
         *_findings(report),
         *_section(Section.REST, report, rows),
     )

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
@@ -170,3 +171,26 @@ def explain_again(folder: Path, what: str, *more: str) -> str:
     """Return what explain prints for files that are there."""
     where = ["explain", "demo", what, "--desired-state", str(folder.parent), *more]
     return CliRunner().invoke(main, where).stdout
+
+
+SHARED = "profiles:\n  gold: {producer_byte_rate: 30 MiB}\n"
+
+
+@pytest.mark.parametrize("name", ["../_shared/tiers.yaml", "_shared/tiers.yaml"])
+def test_a_line_of_a_shared_file(tmp_path: Path, name: str) -> None:
+    """A line of a shared file is found under the name in an explanation, and under its own."""
+    shared = tmp_path / "desired_state" / "_shared"
+    shared.mkdir(parents=True)
+    (shared / "tiers.yaml").write_text(SHARED)
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir()
+    (folder / "cluster.yaml").write_text(f"{CLUSTER}use: [tiers.yaml]\n")
+    (folder / "team.yaml").write_text("owner: team\nquotas: [{user: alice, profile: gold}]\n")
+    where = ["--desired-state", str(folder.parent)]
+
+    ended = CliRunner().invoke(main, ["explain", "demo", f"{name}:2", *where])
+
+    assert ended.stdout == (
+        "user=alice\n"
+        "  producer_byte_rate: 30 MiB/s, team.yaml:2: profile gold (../_shared/tiers.yaml:2)\n"
+    )

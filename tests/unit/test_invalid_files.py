@@ -37,6 +37,23 @@ def test_an_invalid_file_is_left_out_with_its_owner(tmp_path: Path) -> None:
     ]
 
 
+def test_nothing_is_found_that_an_invalid_file_may_disprove(tmp_path: Path) -> None:
+    """It may use the profile, have the owner, and promise more: these findings wait for it."""
+    cluster = (
+        f"{CLUSTER}profiles: {{gold: {{producer_byte_rate: 1 MiB}}}}\n"
+        "ceilings: {search: {producer_byte_rate: 9 MiB}}\n"
+        "capacity: {producer_byte_rate: 16 KiB}\n"
+        "silence: [{finding: QO119, reason: the team is new}]\n"
+    )
+    write(tmp_path, cluster=cluster)
+    partial = read_cluster(tmp_path, skip_invalid=True)
+    write(tmp_path, cluster=cluster, b=VALID.replace("alice", "bob"))
+    whole = read_cluster(tmp_path)
+
+    assert partial.findings == ()
+    assert sorted(finding.code for finding in whole.findings) == ["QO116", "QO118", "QO119"]
+
+
 def test_both_files_of_a_contradiction_are_left_out(tmp_path: Path) -> None:
     """That is a user whom two files declare, also as the member of a group."""
     group = "{name: g, members: [{user: alice}], budget: {producer_byte_rate: 9 MiB}}"

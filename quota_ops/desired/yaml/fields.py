@@ -54,7 +54,9 @@ def read_fields(
         is_replaced = not fields.keys().isdisjoint(shape.instead.get(required, ()))
         if required not in fields and required not in meant and not is_replaced:
             example = shape.fields[required].example
-            source.refuse(node, f"{required} is missing.", f"Add {required}: {example}.")
+            others = "".join(f", or {other}" for other in shape.instead.get(required, ()))
+            remedy = f"Add {required}: {example}{others}."
+            source.refuse(node, f"{required} is missing.", remedy)
     return fields
 
 

@@ -95,9 +95,13 @@ def read_time(field: str, node: yaml.Node) -> str:
     """
     text = node.value if isinstance(node, yaml.ScalarNode) else ""
     try:
-        return iso_utc(parse_time(text))
+        at = iso_utc(parse_time(text))
     except ValueError as error:
         raise Misread(f"{field}: {error}.") from None
+    if ":" not in text and "T" not in text:  # its first second or its last: nobody can tell
+        example = f"{text[:10]} 18:00 Europe/Berlin"
+        raise Misread(f"{field}: {text!r} has no time of day.", f"Write, for example, {example}.")
+    return at
 
 
 def read_flag(field: str, node: yaml.Node) -> bool:
@@ -138,16 +142,18 @@ def read_factor(field: str, node: yaml.Node) -> float:
 
 def read_multiplier(field: str, node: yaml.Node) -> Decimal:
     """Read a number above 0, in digits without quotes or sign. Raises Misread for others."""
-    value = Decimal(_digits(field, node, _DECIMAL, "a number in plain digits"))
+    value = Decimal(_digits(field, node, _DECIMAL, "a number of one to nine digits", "1.5"))
     if not value:
         raise Misread(f"{field} must be above 0.")
     return value
 
 
-def _digits(field: str, node: yaml.Node, pattern: re.Pattern[str], what: str) -> str:
+def _digits(
+    field: str, node: yaml.Node, pattern: re.Pattern[str], what: str, example: str = "20"
+) -> str:
     if is_plain(node) and pattern.fullmatch(node.value):
         return str(node.value)
-    raise Misread(f"{field} must be {what}.", f"For example {field}: 20.")
+    raise Misread(f"{field} must be {what}.", f"For example {field}: {example}.")
 
 
 def show(text: str) -> str:
