@@ -3,7 +3,6 @@
 import json
 import os
 import secrets
-import socket
 import sys
 import time
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from quota_ops.lab.kafka.broker import is_port_open
 from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
+from quota_ops.lab.ports import choose_port
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark_archive import (
@@ -104,7 +104,7 @@ def start_spark_server(home: Path, *, detached: bool = False) -> SparkServer:
     earlier = find_spark_server(home)
     if earlier and earlier.running:
         return earlier
-    port = _choose_port(earlier.port if earlier else 0)
+    port = choose_port(earlier.port if earlier else 0)
     token = earlier.token if earlier else secrets.token_urlsafe(24)
     _write_private(home / _SETTINGS, _format_settings(port, token))
     spark_submit = [
@@ -136,15 +136,6 @@ def find_spark_server(home: Path) -> SparkServer | None:
 
 def _mark(home: Path) -> str:
     return str(home / _SETTINGS)
-
-
-def _choose_port(wanted: int) -> int:
-    """Return a free port, which is the wanted one unless it is taken."""
-    try:
-        with socket.create_server(("127.0.0.1", wanted)) as bound:
-            return int(bound.getsockname()[1])
-    except OSError:
-        return _choose_port(0)
 
 
 def _format_settings(port: int, token: str) -> str:

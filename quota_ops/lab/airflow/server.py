@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 from quota_ops.lab.airflow.api import AirflowApi, list_healthy_parts
 from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
+from quota_ops.lab.ports import choose_port
 from quota_ops.model.errors import ClusterTrouble, MissingTool
 
 _PARTS = ("api-server", "dag-processor", "scheduler")
@@ -76,15 +76,16 @@ def start_airflow(
 
     `bundle` locates its DAGs, for example `local_bundle(folder)`. `environment` has further
     variables for its parts and tasks. No DAG of quota-ops needs the triggerer, but without one its
-    badge in the browser is red. An existing home is reused. Airflow ends with this process, unless
-    `detached`. Raises MissingTool when Airflow is not installed; ClusterTrouble, with the end of
-    the log, when it does not start within three minutes.
+    badge in the browser is red. An existing home is reused, with its port if that is free. Airflow
+    ends with this process, unless `detached`. Raises MissingTool when Airflow is not installed;
+    ClusterTrouble, with the end of the log, when it does not start within three minutes.
     """
     if find_spec("airflow") is None:
         raise MissingTool("Airflow is not installed.", "pip install 'quota-ops[airflow]'")
     home = home.resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    port = _find_free_port()
+    earlier = find_airflow(home)
+    port = choose_port(earlier.port if earlier else 0)
     settings = _build_environment(home, port, bundle) | dict(environment or {})
     parts = (*_PARTS, *(["triggerer"] if triggerer else []))
     command = [sys.executable, "-I", str(Path(__file__).with_name("parts.py"))]
@@ -170,12 +171,6 @@ def _wait_until_healthy(airflow: RunningAirflow, *, triggerer: bool) -> None:
             tail = "\n".join(airflow.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
             raise ClusterTrouble(f"Airflow did not start; the end of {airflow.log}:\n{tail}")
         time.sleep(0.2)
-
-
-def _find_free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
 
 
 def _build_mark(home: Path) -> str:
