@@ -1,14 +1,11 @@
 """The command `record`: keep what clients used on past days."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli import options
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from quota_ops.cli.idle_options import refuse_idle
 
 MOST_DAYS = 366
 
@@ -29,17 +26,18 @@ Examples:
 )
 @click.option(
     "--day",
-    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
     help="Only this day, in UTC, in place of what is stored of it.",
 )
 @options.desired_state
 @options.run_store
 @options.output_format
+@refuse_idle("--days", "Pass either of them.", beside=("--day",))
 def record(
     *,
     cluster: str,
     days: int,
-    day: "datetime | None",
+    day: str | None,
     desired_state: Path,
     run_store: str | None,
     output: str,
@@ -65,12 +63,12 @@ def record(
 
     policy, store = read_policy(find_cluster(cluster, desired_state)), find_run_store(run_store)
     past = list_past_days(datetime.now(UTC), MOST_DAYS)
-    if day and f"{day:%Y-%m-%d}" not in past:
+    if day and day not in past:
         raise InvalidInput(
-            f"--day {day:%Y-%m-%d} is not one of the last {MOST_DAYS} complete days",
+            f"--day {day} is not one of the last {MOST_DAYS} complete days",
             f"The newest complete day is {past[-1]} (UTC).",
         )
-    wanted = [f"{day:%Y-%m-%d}"] if day else find_missing(store, policy.cluster_id, past[-days:])
+    wanted = [day] if day else find_missing(store, policy.cluster_id, past[-days:])
     source = find_source(policy)
     store.prepare()
     found = digest_days(store, policy.cluster_id, source, wanted)
