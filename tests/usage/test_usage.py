@@ -281,7 +281,7 @@ def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPa
     assert little.stdout.endswith("0 limits suggested of 11 quotas.\n")
     head, _, patch = enough.stdout.partition("--- ")
     assert [line.split()[:6] for line in head.splitlines()[3:5]] == [
-        ["client-id=<default>", "producer_byte_rate", "1", "MB/s", "470", "kB/s"],
+        ["client-id=<default>", "producer_byte_rate", "1", "MB/s", "450", "kB/s"],
         ["user=bob", "producer_byte_rate", "100", "kB/s", "26", "kB/s"],
     ]
     assert head.splitlines()[-2:] == [
@@ -291,5 +291,5 @@ def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPa
     changed = [line for line in patch.splitlines()[2:] if line[0] in "+-"]
     assert changed == [
         "-    limits: {producer_byte_rate: 1 MB}",
-        "+    limits: {producer_byte_rate: 470 kB}",
+        "+    limits: {producer_byte_rate: 450 kB}",
     ]
