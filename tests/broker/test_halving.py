@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,6 @@ from quota_ops.model.outcome import EntityResponse, Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.runs import alter
 from quota_ops.store.run_files import APPLIED
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
 
@@ -113,18 +110,18 @@ def test_entities_that_spoil_every_request(lab: Lab) -> None:
         lab.wait_for({row.entity: {KEY: 1.0} for row in asked if row.entity not in bad})
 
 
-def test_one_bad_entity_of_a_one_off(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_bad_entity_of_a_one_off(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Alter finds it as apply does, and writes the others."""
+    lab.desire({})
+    run = lab.run("describe")
     names = [f"u{number}" for number in range(4)]
     monkeypatch.setattr(lab.cluster, "apply", gateway({"user=u2"}, lab.cluster.apply))
 
-    outcomes = alter.send_batches(RunFolder(open_place(tmp_path)), lab.cluster, {1: rows(names)})
+    outcomes = alter.send_batches(run, lab.cluster, {1: rows(names)})
 
     monkeypatch.undo()
     assert {outcome.entity for outcome in outcomes if outcome.status is not Status.ACCEPTED} == {
         "user=u2"
     }
-    assert RunFolder(open_place(tmp_path)).outcomes(APPLIED) == outcomes
+    assert run.outcomes(APPLIED) == outcomes
     lab.wait_for({f"user={name}": {KEY: 1.0} for name in names if name != "u2"})
