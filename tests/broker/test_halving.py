@@ -113,7 +113,7 @@ def test_entities_that_spoil_every_request(lab: Lab) -> None:
 def test_one_bad_entity_of_a_one_off(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Alter finds it as apply does, and writes the others."""
     lab.desire({})
-    run = lab.run("describe")
+    run = lab.run("plan")
     names = [f"u{number}" for number in range(4)]
     monkeypatch.setattr(lab.cluster, "apply", gateway({"user=u2"}, lab.cluster.apply))
 
