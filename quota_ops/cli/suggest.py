@@ -51,7 +51,7 @@ def suggest(
     run_store: str | None,
     output: str,
 ) -> None:
-    """Suggest limits by what clients used, as a patch of the YAML files.
+    """Suggest limits by what clients used, as a patch of the YAML.
 
     Reads as `usage` does, and writes nothing: apply the patch with git apply, and open a pull
     request. A suggested limit is the p95 of the busiest client plus the margin, and at least the
