@@ -75,7 +75,7 @@ def _format_delays(key: str, worst: Delays, days: int) -> str:
             f"the highest that was seen of {worst.shared_by} is {format_limit(key, worst.highest)}"
         )
         return f"is above all use of the last {days} days: {highest} ({seen})"
-    is_open = bool(worst.at_present) and key in _HIDES_USE
+    is_open = key in _HIDES_USE
     span = format_span(worst.above, worst.delayed, is_open=is_open)
     delays = f", with delays up to {format_seconds(worst.longest, ceil)}"
     hidden = ""

@@ -13,7 +13,7 @@ from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.rows import Key
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.model.throttling import Throttling
+from quota_ops.model.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.effects import find_write_effects
 from quota_ops.report.throttling import throttling_words
 from quota_ops.sql.effects import apply_targets
@@ -133,3 +133,13 @@ def test_whom_a_cut_would_have_throttled(case: dict[str, Any]) -> None:
 
     assert list(throttling_words(found)) == case["says"]
     assert from_json(Throttling, to_json(Throttling, found)) == found
+
+
+def test_use_that_throttling_hides_has_no_upper_end() -> None:
+    """Of requests and topic changes only the lower end is told: a muted client shows no use."""
+    delays = Delays("user=a", "1", 7200.0, 9000.0, 60.0, 0.0, 5.0, 1.0)
+    found = Throttling(DAYS, "now", (CutUse("user=a", "request_percentage", (delays,)),))
+
+    (words,) = throttling_words(found)
+    told = "user=a request_percentage would have throttled user=a for at least 2 hours in the last"
+    assert words == f"{told} 7 days (seen 100 % of that time, broker 1)."
