@@ -52,6 +52,7 @@ def test_moments_with_a_zone(text: str, until: datetime) -> None:
         ("2 h", "is neither a duration"),
         ("2026-11-21 07:00 Mars/Olympus", "has the time zone Mars/Olympus, which is not known"),
         ("2026-11-21 07:00 Europe/Berln", "has .* not known: perhaps Europe/Berlin"),
+        ("2026-11-21 25:00", "is neither a duration"),
         ("10000000d", "is neither a duration"),
         ("9999-12-31T23:59-12:00", "is neither a duration"),
         ("", "is neither a duration"),
