@@ -80,6 +80,7 @@ def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str
     from quota_ops.desired.entry_lines import find_entities
     from quota_ops.desired.files import SHARED
     from quota_ops.desired.shared import shared_folder, shared_name
+    from quota_ops.model.entity import Entity
 
     file, _, number = what.rpartition(":")
     if file and number.isdecimal():
@@ -95,10 +96,14 @@ def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str
                 f"Name a line of an entry. The files are {files}.",
             )
         return found
-    if what not in {row.entity for row in desired.rows}:
+    entities = {row.entity for row in desired.rows}
+    if what not in entities:
+        named = sorted(text for text in entities if what in Entity.parse(text).as_dict().values())
         raise InvalidInput(
             f"{desired.policy.cluster} declares no quota of {what} at this time",
-            "Write an entity as plans show it, for example user=alice or client-id=app,user=alice.",
+            f"Did you mean {named[0]}?"
+            if named
+            else "Write an entity as plans show it, for example user=alice, or FILE:LINE.",
         )
     return frozenset({what})
 

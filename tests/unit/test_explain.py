@@ -194,3 +194,21 @@ def test_a_line_of_a_shared_file(tmp_path: Path, name: str) -> None:
         "user=alice\n"
         "  producer_byte_rate: 30 MiB/s, team.yaml:2: profile gold (../_shared/tiers.yaml:2)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("what", "remedy"),
+    [
+        ("alice", "Did you mean user=alice?"),
+        ("team.yaml", "Write an entity as plans show it, for example user=alice, or FILE:LINE."),
+    ],
+)
+def test_a_name_alone_is_no_entity(tmp_path: Path, what: str, remedy: str) -> None:
+    """The entity that has the name is suggested, so that nobody has to know how entities look."""
+    explain(tmp_path, "user=alice")
+    where = ["--desired-state", str(tmp_path / "desired_state"), "--as-of", "2026-12-01T00:00Z"]
+
+    ended = CliRunner().invoke(main, ["explain", "demo", what, *where])
+
+    assert ended.exit_code == 2
+    assert ended.stderr == f"demo declares no quota of {what} at this time\n  {remedy}\n"

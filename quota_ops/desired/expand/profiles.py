@@ -88,6 +88,7 @@ def _refuse_unknown(source: Source, reference: Reference, profiles: Profiles) ->
     line, column, length = reference.span
     known = ", ".join(map(show, sorted(profiles)))
     remedy = f"Defined are {known}." if known else "Define it under profiles in cluster.yaml."
+    remedy += " A profile of a shared file needs that file under use in cluster.yaml."
     message = f"There is no profile {show(reference.name)}."
     source.refuse_at(line, column, message, remedy, length=length)
 
