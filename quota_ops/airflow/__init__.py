@@ -24,6 +24,8 @@ from quota_ops.airflow.drift import build_drift_dag
 from quota_ops.airflow.notify import News, Notify, check_notify
 from quota_ops.airflow.options import TaskOptions, check_task_options
 from quota_ops.airflow.reconcile import build_reconcile_dag, guard_params
+from quota_ops.airflow.record_use import DAG_ID as RECORD
+from quota_ops.airflow.record_use import build_record_dag
 from quota_ops.airflow.runs import ClusterFolder, find_bundle_folder
 from quota_ops.airflow.task_group import (
     TASKS,
@@ -31,6 +33,7 @@ from quota_ops.airflow.task_group import (
     refuse_missing_folder,
 )
 from quota_ops.desired.files import cluster_folders, dag_id
+from quota_ops.desired.read import find_policy
 from quota_ops.model.errors import InvalidInput
 
 __all__ = [
@@ -61,6 +64,8 @@ def build_dags(
     schedule_jitter: timedelta = timedelta(0),
 ) -> dict[str, DAG]:
     """Build one reconcile DAG for each cluster and one drift DAG for all, by DAG id.
+
+    If cluster.yaml of a cluster has `usage`, the DAG record_use keeps what clients use each day.
 
     A cluster is a folder of `desired_state` that has YAML files. Only its cluster.yaml and files
     that mention `until` are parsed here: 10,000 quotas without one take 15 ms. A cluster whose
@@ -127,4 +132,14 @@ def build_dags(
                 task_options=options,
             )
         )
+    if wanted in {None, dag_id_prefix + RECORD} and (
+        measured := [ClusterFolder(folder) for folder in folders if _has_usage(folder)]
+    ):
+        record = build_record_dag(measured, run_store, prefix=dag_id_prefix, default_args=args)
+        dags.append(record)
     return {dag.dag_id: dag for dag in dags}
+
+
+def _has_usage(folder: Path) -> bool:
+    policy = find_policy(folder)
+    return policy is not None and policy.usage is not None

@@ -53,13 +53,13 @@ def record(
     from datetime import UTC, datetime
 
     from quota_ops.cli.console import TEXT, show_screen
-    from quota_ops.cli.usage import find_source
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.digests import digests_screen
-    from quota_ops.runs.digests import digest_days
-    from quota_ops.store.digests import find_missing, list_past_days
+    from quota_ops.runs.digests import digest_days, record_missing_days
+    from quota_ops.store.digests import list_past_days
     from quota_ops.store.run_store import find_run_store
+    from quota_ops.usage.source import find_source
 
     policy, store = read_policy(find_cluster(cluster, desired_state)), find_run_store(run_store)
     past = list_past_days(datetime.now(UTC), MOST_DAYS)
@@ -68,10 +68,11 @@ def record(
             f"--day {day} is not one of the last {MOST_DAYS} complete days",
             f"The newest complete day is {past[-1]} (UTC).",
         )
-    wanted = [day] if day else find_missing(store, policy.cluster_id, past[-days:])
-    source = find_source(policy)
     store.prepare()
-    found = digest_days(store, policy.cluster_id, source, wanted)
+    if day:
+        found = digest_days(store, policy.cluster_id, find_source(policy), [day])
+    else:
+        found = record_missing_days(store, policy, days)
     if output == TEXT:
         show_screen(digests_screen(policy.cluster, found))
     else:

@@ -62,14 +62,13 @@ def suggest(
     from datetime import UTC, datetime, timedelta
 
     from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
-    from quota_ops.cli.usage import find_source
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.suggestion import suggest_limits
     from quota_ops.report.layout import Tone, line
     from quota_ops.report.suggestions import suggestions_screen
     from quota_ops.runs.usage import read_overview
     from quota_ops.store.run_store import find_run_store
-    from quota_ops.usage.source import Time
+    from quota_ops.usage.source import Time, find_source
 
     folder = find_cluster(cluster, desired_state)
     policy = read_policy(folder)

@@ -95,6 +95,7 @@ def usage(
 
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.store.run_store import find_run_store
+    from quota_ops.usage.source import find_source
 
     policy = read_policy(find_cluster(cluster, desired_state))
     source = find_source(policy, prometheus_file)
@@ -167,17 +168,3 @@ def _show_probe(
             f"the use of {policy.cluster} is unknown: Prometheus has no series of its clients",
             "The table shows why for each key.",
         )
-
-
-def find_source(policy: "Policy", file: Path | None = None) -> "UsageSource":
-    """Return where the use of a cluster is measured; InvalidInput if cluster.yaml has no usage."""
-    from quota_ops.model.errors import InvalidInput
-    from quota_ops.usage.connection import find_prometheus
-    from quota_ops.usage.source import UsageSource
-
-    if policy.usage is None:
-        raise InvalidInput(
-            f"cluster.yaml of {policy.cluster} has no usage: where use is measured is not known",
-            "Add usage: {prometheus: NAME, match: {LABEL: VALUE}}, as the how-to page usage shows.",
-        )
-    return UsageSource.of(policy.usage, find_prometheus(policy.usage.prometheus, file=file))

@@ -6,15 +6,26 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 
 from quota_ops.model.digest import DIGEST, DigestedDay
+from quota_ops.model.policy import Policy
 from quota_ops.model.usage import USED_KEYS
 from quota_ops.store import parquet
-from quota_ops.store.digests import write_digest
+from quota_ops.store.digests import find_missing, list_past_days, write_digest
 from quota_ops.store.run_store import RunStore
 from quota_ops.usage.samples import list_brokers, read_parts, read_samples
-from quota_ops.usage.source import UsageSource
+from quota_ops.usage.source import UsageSource, find_source
 
 _MOST_ROWS = 1_000_000
 """Rows of the digests of parts that are kept before they are joined: 100 MB."""
+
+
+def record_missing_days(store: RunStore, policy: Policy, days: int) -> list[DigestedDay]:
+    """Write the digests of the last complete days (UTC) that have none.
+
+    Raises as `digest_days`, and InvalidInput without `usage` in cluster.yaml.
+    """
+    past = list_past_days(datetime.now(UTC), days)
+    missing = find_missing(store, policy.cluster_id, past)
+    return digest_days(store, policy.cluster_id, find_source(policy), missing)
 
 
 def digest_days(

@@ -3,12 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple, Self
 
 import pyarrow as pa
 
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.policy import Policy
 from quota_ops.model.usage import Metric, UsagePolicy
-from quota_ops.usage.connection import PrometheusConnection
+from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.presets import MetricNames, find_names
 
@@ -83,3 +86,16 @@ class UsageSource:
         labels = (*metric.labels, *self.match)
         matchers = [f"{label}={quote_text(value)}" for label, value in labels]
         return f"{metric.name}{{{','.join([*matchers, *extra])}}}"
+
+
+def find_source(policy: Policy, file: Path | None = None) -> UsageSource:
+    """Return where the use of a cluster is measured; `file` is that of the connection.
+
+    Raises InvalidInput if cluster.yaml has no usage, and for an invalid connection.
+    """
+    if policy.usage is None:
+        raise InvalidInput(
+            f"cluster.yaml of {policy.cluster} has no usage: where use is measured is not known",
+            "Add usage: {prometheus: NAME, match: {LABEL: VALUE}}, as the how-to page usage shows.",
+        )
+    return UsageSource.of(policy.usage, find_prometheus(policy.usage.prometheus, file=file))

@@ -1,0 +1,43 @@
+"""The DAG that keeps what clients used each day."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from quota_ops.store.digests import list_days
+from quota_ops.store.run_store import RunStore, open_place
+from tests.dag.repository import ALICE, Repository
+from tests.usage.busy_hour import BusyHour
+from tests.usage.recording import serve
+
+IDS = {"demo": "AAAAAAAAAAAAAAAAAAAAAA", "second": "BBBBBBBBBBBBBBBBBBBBBB"}
+USAGE = "usage: {{prometheus: {}, match: {{cluster: demo}}}}"
+
+
+def test_the_days_of_each_measured_cluster_are_stored(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One Prometheus that does not respond costs its cluster, and the run fails and names it.
+
+    Without `usage` in any cluster.yaml, there is no such DAG.
+    """
+    for name, cluster_id in IDS.items():
+        repository.cluster(name, cluster_id=cluster_id, payments=ALICE)
+    assert "record_use" not in repository.dags()
+    repository.add_policy("demo", USAGE.format("monitoring"))
+    repository.add_policy("second", USAGE.format("away"))
+    for name in ("monitoring", "away"):
+        monkeypatch.setenv(f"QUOTA_OPS_CONNECTION_{name.upper()}", str(tmp_path / name))
+    (tmp_path / "away").write_text("url=http://127.0.0.1:1\n")
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    busy = BusyHour((noon - timedelta(days=2)).timestamp(), (noon - timedelta(days=3)).timestamp())
+
+    with serve(busy.respond) as url:
+        (tmp_path / "monitoring").write_text(f"url={url}\n")
+        run = repository.run("record_use")
+
+    assert (run.state, run.tasks) == ("failed", {"record": "failed"})
+    store = RunStore(open_place(repository.store))
+    assert f"{noon - timedelta(days=2):%Y-%m-%d}" in list_days(store, IDS["demo"])
+    assert list_days(store, IDS["second"]) == []
