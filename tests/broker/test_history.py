@@ -160,7 +160,7 @@ def test_who_changed_what(lab: Lab) -> None:
         *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run")
     ]
     newest_set = next(row for row in cells if "10 B/s -> 1 B/s" in row)
-    assert newest_set[5:9] == ["team", "Ben: INC-31", "carol", cut[:7]]
+    assert newest_set[5:9] == ["team", "Ben; carol: INC-31", "carol", cut[:7]]
     assert len(cells) == 1 + len(changes)
     on_page = [
         " ".join(filter(None, row)) for row in lab.runs[-1].read_json("past.json")["changes"]
