@@ -68,7 +68,7 @@ def test_check_says_findings_under_problems(folder: Path) -> None:
     assert code == 2
     assert said == (
         "desired_state/demo/payments.yaml:6:5  limits is missing. "
-        "Add limits: {producer_byte_rate: 10 MiB}.\n"
+        "Add limits: {producer_byte_rate: 10 MiB}, or profile, or cluster_limits.\n"
         "     6 |   - {user: bob}\n"
         "             ^^^^^^^^^^^\n"
         f"{PREFIXED}"
