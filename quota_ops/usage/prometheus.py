@@ -107,7 +107,7 @@ class Prometheus:
         try:
             with self.client.stream("POST", url, data=form) as response:
                 body = _read_body(response)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise _Busy(
                 f"{self._name()} cannot be reached: {_explain(error)}",
                 "Check its url in the connection, and the network.",
@@ -184,7 +184,7 @@ def _read_body(response: httpx.Response) -> bytes:
     return bytes(body)
 
 
-def _explain(error: httpx.TransportError) -> str:
+def _explain(error: httpx.RequestError) -> str:
     if isinstance(error, httpx.ConnectTimeout):
         return f"no connection within {_CONNECT:.0f} s"
     if isinstance(error, httpx.TimeoutException):
