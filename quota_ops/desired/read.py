@@ -48,6 +48,7 @@ from quota_ops.findings.codes import (
     OVERCOMMITTED,
     UNUSED_PROFILE,
 )
+from quota_ops.findings.shares import check_shares
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Finding, InvalidFile, Problem, Silence
@@ -93,8 +94,10 @@ class Desired:
         if placement is None:
             return self
         skip = placement.leads is None
-        prefix = f"{folder}/"
-        return replace(self, rows=divide_rates(self.rows, placement, prefix=prefix, skip=skip))
+        rows = divide_rates(self.rows, placement, prefix=f"{folder}/", skip=skip)
+        stay, new = check_shares(rows, self.findings, self.policy, is_complete=not self.invalid)
+        findings = (*stay, *mark_silenced(new, self.silences))
+        return replace(self, rows=rows, findings=findings)
 
 
 def read_cluster(

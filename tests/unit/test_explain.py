@@ -212,3 +212,27 @@ def test_a_name_alone_is_no_entity(tmp_path: Path, what: str, remedy: str) -> No
 
     assert ended.exit_code == 2
     assert ended.stderr == f"demo declares no quota of {what} at this time\n  {remedy}\n"
+
+
+def test_the_shares_of_brokers_are_judged(tmp_path: Path) -> None:
+    """With --brokers, capacity and ceilings are compared with the share that each broker grants."""
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(
+        "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
+        "capacity: {producer_byte_rate: 90 MiB}\n"
+        "ceilings: {team: {producer_byte_rate: 99 MiB}}\n"
+    )
+    quota = "{user: etl, cluster_limits: {producer_byte_rate: 300 MiB}}"
+    (folder / "team.yaml").write_text(f"owner: team\nquotas: [{quota}]\n")
+    where = ["--desired-state", str(folder.parent), "--expanded"]
+
+    def check(*more: str) -> str:
+        return CliRunner().invoke(main, ["check", "demo", *where, *more]).output
+
+    assert "QO" not in check()
+    assert "QO" not in check("--brokers", "4")
+    said = check("--brokers", "3")
+    assert "demo/team.yaml:2  QO120 warning  producer_byte_rate of user=etl is 100 MiB/s" in said
+    assert "on each broker, above the 99 MiB/s that team may declare." in said
+    assert "100 MiB/s of producer_byte_rate are promised on each broker, 1.11 times" in said

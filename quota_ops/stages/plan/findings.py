@@ -5,16 +5,13 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from quota_ops.findings.cluster_rules import Rows, check_cluster, list_decidable_codes
-from quota_ops.findings.codes import OVERCOMMITTED
-from quota_ops.findings.entity_rules import check_limit
-from quota_ops.findings.overcommitment import find_overcommitted
+from quota_ops.findings.shares import check_shares
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
-from quota_ops.model.capacity import DeclaredLimit, sum_promises
-from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.capacity import DeclaredLimit
 from quota_ops.model.difference import Action
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plan import Plan
-from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.rows import Key
 from quota_ops.model.run import Findings
 from quota_ops.model.tables import DECLARED, DESIRED
 from quota_ops.store.parquet import to_values
@@ -37,42 +34,16 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     known = {finding[:3] for finding in checked.findings}
     found_now = check_cluster(rows, others, facts)
     more = [finding for finding in found_now if finding[:3] not in known]
-    shares = _list_shares(folder)
-    divided = {row.key for row in shares}
-    overcommitted = () if checked.invalid else _find_overcommitted(folder, divided, facts)
-    small = [
-        finding
-        for row in shares
-        for finding in check_limit(row.entity, row.key, row.value, is_share=True)
-        if finding[:3] not in known
-    ]
-    more = [*_add_locations(desired, [*more, *small]), *overcommitted]
-    files = [found for found in checked.findings if not _is_partial(found, divided)]
+    files, shares = list(checked.findings), list[Finding]()
+    if folder.has(DECLARED.file):  # check did not know the shares of limits of the whole cluster
+        divided = tuple(folder.read_rows(DESIRED))
+        files, shares = check_shares(
+            divided, files, folder.policy(), facts, is_complete=not checked.invalid
+        )
+    more = [*_add_locations(desired, more), *shares]
     found = (*files, *mark_silenced(more, checked.silences))
     found += tuple(find_idle_silences(found, checked.silences, list_decidable_codes(facts)))
     folder.write(FINDINGS, Findings(found))
-
-
-def _is_partial(finding: Finding, divided: set[str]) -> bool:
-    """Whether check could not count the shares that `_find_overcommitted` counts."""
-    return finding.code == OVERCOMMITTED and finding.key in divided
-
-
-def _list_shares(folder: RunFolder) -> list[DesiredRow]:
-    """Return the rows that are shares of limits of the whole cluster, which check did not know."""
-    if not folder.has(DECLARED.file):
-        return []
-    return [row for row in folder.read_rows(DESIRED) if row.whole is not None]
-
-
-def _find_overcommitted(
-    folder: RunFolder, divided: set[str], facts: ClusterFacts | None
-) -> Iterator[Finding]:
-    """Yield what is promised beyond the capacity, of the keys that check could not count whole."""
-    capacity = folder.policy().capacity
-    if capacity is not None and divided:
-        promises = sum_promises(capacity, list_declared_limits(folder), facts)
-        yield from find_overcommitted(promise for promise in promises if promise.key in divided)
 
 
 def list_declared_limits(folder: RunFolder) -> Iterator[DeclaredLimit]:
