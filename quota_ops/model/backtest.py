@@ -65,7 +65,7 @@ def list_plans(ends: Iterable[HistoryRow]) -> tuple[PastPlan, ...]:
     for row in ends:
         found.setdefault((row.ended, row.cluster, row.run), []).append(row)
     plans: dict[str, list[PastPlan]] = {}
-    for _, rows in sorted(found.items()):
+    for rows in sorted(found.values(), key=_order):
         for plan in _read_plan(rows):
             of_cluster = plans.setdefault(plan.cluster, [])
             if of_cluster and of_cluster[-1].writes == plan.writes:
@@ -77,6 +77,11 @@ def list_plans(ends: Iterable[HistoryRow]) -> tuple[PastPlan, ...]:
             (plan for some in plans.values() for plan in some), key=lambda plan: plan.first.ended
         )
     )
+
+
+def _order(rows: Sequence[HistoryRow]) -> tuple[str, int]:
+    """Return the place of a run among all: runs that ended in one second are ordered by number."""
+    return rows[0].ended, rows[0].sequence or 0
 
 
 def _read_plan(rows: Sequence[HistoryRow]) -> Iterator[PastPlan]:

@@ -117,7 +117,11 @@ LINK = r'<a href="([^"]*)"(?: data-airflow)?>([^<]*)</a>'
 def list_now(page: str) -> list[tuple[str, str, str]]:
     """Return each line since the comparison with its link, without digests and times."""
     lines = re.findall(rf"<li>([^<]*) {LINK}</li>", page)
-    replaced = ((r"plan \w{8}", "plan HEX"), (r"\d{4}-\S+ \S+ UTC", "TIME"), (r"\d+ ms", "0 ms"))
+    replaced = (
+        (r"plan \w{8}", "plan HEX"),
+        (r"\d{4}-\S+ \S+ UTC", "TIME"),
+        (r"\d[\d.]* m?s\b", "0 ms"),
+    )
     found = []
     for line, address, link in lines:
         words = unescape(line)

@@ -51,6 +51,16 @@ def test_plans_of_the_same_writes_are_one() -> None:
     ]
 
 
+def test_runs_of_one_second_are_in_the_order_of_their_numbers() -> None:
+    """A plan and the run that applied it are one, whatever the names of the runs are."""
+    ends: list[HistoryRow] = []
+    for number, (name, quota) in enumerate((("c", cleared(1)), ("b", RAISED), ("a", RAISED))):
+        run = {"run": name, "sequence": number}
+        ends += end("2026-11-01", quota | run, **run)
+
+    assert [(plan.first.run, plan.runs) for plan in list_plans(ends)] == [("c", 1), ("b", 2)]
+
+
 def test_the_numbers_of_the_policy_decide() -> None:
     """The same plans, with the guards of two policies, by the counts of the ledger back then."""
     plans = list_plans(ENDS)
