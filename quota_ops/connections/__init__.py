@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -177,3 +178,11 @@ def find_file(name: str, file: Path, place: str, shown: str | None = None) -> Pa
 def refuse(place: str, name: str, what: str) -> NoReturn:
     """Raise InvalidInput about a setting, without its value."""
     raise InvalidInput(f"{place}: {name} {what}.")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine itself, where a secret may be sent without TLS."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -36,8 +36,7 @@ def check_shares(
         if finding[:3] not in known
     ]
     if policy.capacity is not None and keys and is_complete:
-        limits = (DeclaredLimit(row.owner, row.entity, row.key, row.value) for row in rows)
-        promises = sum_promises(policy.capacity, limits, facts)
+        promises = sum_promises(policy.capacity, map(DeclaredLimit.of, rows), facts)
         new += find_overcommitted(promise for promise in promises if promise.key in keys)
     return stay, new
 

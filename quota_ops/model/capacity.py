@@ -1,11 +1,12 @@
 """What each broker can serve, and how much of it Git promises."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import DEFAULT_TEXT, Entity
 from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.rows import DesiredRow
 
 Amounts = tuple[tuple[str, float], ...]
 """Values by quota key, in order of the keys."""
@@ -28,6 +29,11 @@ class DeclaredLimit(NamedTuple):
     entity: str
     key: str
     value: float
+
+    @classmethod
+    def of(cls, row: DesiredRow) -> Self:
+        """Return the limit of a row; of a limit of the whole cluster, the share of a broker."""
+        return cls(row.owner, row.entity, row.key, row.value)
 
 
 class Promises(NamedTuple):

@@ -9,7 +9,7 @@ from quota_ops.model.throttling import CutUse, Delays, Throttling
 from quota_ops.report.layout import Line, Tone, line
 
 MOST = 10
-"""How many cuts are told in words; the JSON report has all."""
+"""How many cuts get a sentence of their own; the JSON report has all."""
 _HIDES_USE = frozenset({"request_percentage", "controller_mutation_rate"})
 """Keys of which brokers record no use while they throttle a client."""
 _UNITS = ((3600, 3600, "hour", 10), (90, 60, "minute", 1), (0, 1, "second", 1))

@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from ipaddress import ip_address
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from quota_ops.connections import (
     Entry,
     Line,
     find_file,
+    is_loopback,
     read_connection,
     read_entries,
     refuse,
@@ -162,15 +162,8 @@ def _check_together(lines: dict[str, Line], source: str) -> None:
             "Write https://HOST:PORT, with a path if need be, and without a name or password.",
         )
     is_secret = _TOKEN in lines or _PASSWORD in lines
-    if is_secret and url.scheme == "http" and not _is_loopback(str(url.hostname)):
+    if is_secret and url.scheme == "http" and not is_loopback(str(url.hostname)):
         raise InvalidInput(
             f"{line.place}: url must begin with https://, because a secret is sent there.",
             "http:// with a secret is allowed only for a loopback address.",
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

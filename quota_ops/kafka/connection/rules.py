@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from quota_ops.connections import Line
+from quota_ops.connections import Line, is_loopback
 from quota_ops.kafka.connection.settings import DEFAULTS, OAUTHBEARER, SETTINGS
 from quota_ops.model.errors import InvalidInput
 
@@ -130,15 +129,8 @@ def _check_endpoint(line: Line) -> None:
             f"{line.place}: {_ENDPOINT} is not a URL that a token can be requested from.",
             "Write https://HOST/PATH, without a name or password in it.",
         )
-    if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(str(url.hostname))):
+    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(str(url.hostname))):
         raise InvalidInput(
             f"{line.place}: {_ENDPOINT} must begin with https://, because a secret is sent there.",
             "http:// is allowed only for a loopback address.",
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

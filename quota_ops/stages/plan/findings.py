@@ -1,13 +1,10 @@
 """The findings that plan writes: those about the files, and those that need the cluster."""
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 
 from quota_ops.findings.cluster_rules import Rows, check_cluster, list_decidable_codes
 from quota_ops.findings.shares import check_shares
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
-from quota_ops.model.capacity import DeclaredLimit
 from quota_ops.model.difference import Action
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plan import Plan
@@ -44,12 +41,6 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     found = (*files, *mark_silenced(more, checked.silences))
     found += tuple(find_idle_silences(found, checked.silences, list_decidable_codes(facts)))
     folder.write(FINDINGS, Findings(found))
-
-
-def list_declared_limits(folder: RunFolder) -> Iterator[DeclaredLimit]:
-    """Yield the limits of a run's desired rows, with the shares of limits of the whole cluster."""
-    for row in folder.read_rows(DESIRED):
-        yield DeclaredLimit(row.owner, row.entity, row.key, row.value)
 
 
 def _get_values(desired: pa.Table) -> Rows:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from quota_ops.model.capacity import Promises, sum_promises
+from quota_ops.model.capacity import DeclaredLimit, Promises, sum_promises
 from quota_ops.model.code_host import Repository
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import InvalidInput
@@ -27,7 +27,6 @@ from quota_ops.model.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.earlier_runs import read_owner_changes
 from quota_ops.stages.plan.effects import read_effects
-from quota_ops.stages.plan.findings import list_declared_limits
 from quota_ops.stages.plan.origins import read_origins
 from quota_ops.stages.report.command_report import read_record
 from quota_ops.store.place import Place
@@ -138,7 +137,8 @@ def _read_promises(folder: RunFolder, policy: Policy | None) -> tuple[Promises, 
     """Return what Git promises on each broker; empty if there is no capacity, or for other runs."""
     if policy is None or policy.capacity is None or not folder.has(CHECKED):
         return ()
-    return sum_promises(policy.capacity, list_declared_limits(folder), folder.find(FACTS))
+    limits = map(DeclaredLimit.of, folder.read_rows(DESIRED))
+    return sum_promises(policy.capacity, limits, folder.find(FACTS))
 
 
 def _find_repository(policy: Policy | None) -> Repository | None:
