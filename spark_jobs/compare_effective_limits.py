@@ -7,8 +7,8 @@ from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.client_effects import compare_runs
 from quota_ops.sql.spark import job_session
 from quota_ops.sql.spark_effects import SparkEffects
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 
 __all__ = ["main"]
 

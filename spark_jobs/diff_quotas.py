@@ -17,8 +17,8 @@ from quota_ops.sql.history_engines import EngineBySize
 from quota_ops.sql.job import diff_and_record
 from quota_ops.sql.spark import SparkEngine, job_session
 from quota_ops.sql.spark_effects import SparkEffects
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore, open_place
 
 __all__ = ["main"]
 

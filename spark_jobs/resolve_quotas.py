@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.resolve import resolve_clients
 from quota_ops.sql.spark import SparkEngine, job_session
-from quota_ops.store.snapshot import Snapshot
+from quota_ops.store.places.snapshot import Snapshot
 
 __all__ = ["main"]
 

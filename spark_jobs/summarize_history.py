@@ -8,7 +8,7 @@ from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.sql.history import summarize_history
 from quota_ops.sql.history_engines import EngineBySize
 from quota_ops.sql.spark import SparkEngine, job_session
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place
 
 __all__ = ["main"]
 

@@ -16,7 +16,7 @@ from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID
-from quota_ops.store.object_client import open_client
+from quota_ops.store.places.object_client import open_client
 from tests.broker.rights import secured
 from tests.faults.machine import Machine, start_machine
 from tests.objects.azure_server import AzureServer, start_azure

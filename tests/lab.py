@@ -21,11 +21,11 @@ from quota_ops.model.plan import exact
 from quota_ops.model.rows import LedgerRow
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
-from quota_ops.store import ledger
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_numbers import last_number, runs_latest_first
-from quota_ops.store.run_store import ClusterStore, RunStore, open_place
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import ClusterStore, RunStore, open_place
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.order import last_number, runs_latest_first
 from tests.calling import call_cli
 from tests.looking import seen_in_time
 from tests.preloaded import preloaded

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import find_pruned
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import find_pruned
+from quota_ops.store.run.folder import RunFolder
 
 
 def on_disk(kept: RunFolder | Place) -> Path:

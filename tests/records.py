@@ -5,7 +5,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from quota_ops.model.commit import Provenance
 from quota_ops.model.stored import to_json
-from quota_ops.store.run_files import find_run_file
+from quota_ops.store.run.files import find_run_file
 
 
 def complete(name: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -175,7 +175,7 @@ class Approve(ApprovalOperator):
     def _write_repairs(self, run: "Run") -> None:
         """Write and verify the repairs of a blocked plan; the form shows it if that failed."""
         from quota_ops.runs.run import is_waiting, run_stage
-        from quota_ops.store.run_claim import claim_run
+        from quota_ops.store.run.claim import claim_run
 
         try:
             if is_waiting(run):
@@ -197,7 +197,7 @@ class Approve(ApprovalOperator):
         from quota_ops.report.page import as_html
         from quota_ops.runs.approvals import read_plan
         from quota_ops.stages.report.run_report import read_report
-        from quota_ops.store.run_files import PAGE
+        from quota_ops.store.run.files import PAGE
 
         plan, report = read_plan(run.folder), read_report(run.folder)
         until, page = datetime.now(UTC) + self.timeout, run.folder.place / PAGE

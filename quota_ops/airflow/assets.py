@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset, AssetAlias, get_current_context
 
 from quota_ops.model.difference import EARLIER_KINDS, Kind
-from quota_ops.store.run_store import safe_name
+from quota_ops.store.places.run_store import safe_name
 
 if TYPE_CHECKING:
     from quota_ops.model.report import Report
-    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run.folder import RunFolder
 
 Event = Mapping[str, Any]
 """The extra of an event."""
@@ -41,7 +41,7 @@ def drifted_asset(cluster: str) -> Asset:
 def emit_applied(folder: "RunFolder") -> None:
     """Emit the event of `applied_asset` if the run changed anything."""
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_files import APPLIED as OUTCOMES
+    from quota_ops.store.run.files import APPLIED as OUTCOMES
 
     if any(outcome.was_written for outcome in folder.outcomes(OUTCOMES)):
         event = make_event(read_report(folder))

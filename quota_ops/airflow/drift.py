@@ -157,7 +157,7 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
     """Write the report of a cluster, and return its drift."""
     from quota_ops.report.summary import summarize
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_files import PAGE, REPORT
+    from quota_ops.store.run.files import PAGE, REPORT
 
     with open_run(cluster, run_store) as opened:
         folder = opened.folder.with_cache()
@@ -183,10 +183,10 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     """Write one page about all clusters, then fail if any could not be compared."""
     from quota_ops.report.fleet import as_text
     from quota_ops.report.fleet_page import as_html
-    from quota_ops.store.json_text import json_text
-    from quota_ops.store.run_files import ABOUT, PAGE
-    from quota_ops.store.run_folder import RunFolder
-    from quota_ops.store.run_store import safe_name
+    from quota_ops.store.places.json_text import json_text
+    from quota_ops.store.places.run_store import safe_name
+    from quota_ops.store.run.files import ABOUT, PAGE
+    from quota_ops.store.run.folder import RunFolder
 
     read, errors = work_on_each(clusters, partial(read_cluster, run_store=run_store))
     fleet = [

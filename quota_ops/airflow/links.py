@@ -12,8 +12,8 @@ from airflow.sdk import BaseOperatorLink, get_current_context
 from airflow.sdk.configuration import conf
 
 from quota_ops.provider import PAGES
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

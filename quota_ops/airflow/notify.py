@@ -12,7 +12,7 @@ from quota_ops.airflow.links import find_news_link
 from quota_ops.airflow.runs import ClusterFolder, find_run_place, find_store, name_run
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.report import STOPPED, StageStatus
-from quota_ops.store.place import Place
+from quota_ops.store.places.place import Place
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -82,7 +82,7 @@ def make_failure_callback(
     """Make the callback for a reconcile run that did not succeed."""
 
     def notify_failure(context: "Context") -> None:
-        from quota_ops.store.run_files import PAGE
+        from quota_ops.store.run.files import PAGE
 
         if isinstance(getattr(context.get("exception"), "error", None), NotBegun):
             return
@@ -98,7 +98,7 @@ def make_overview_callback(run_store: str | None, notify: Notify) -> Callback:
     """Make the callback for a drift run in which a cluster could not be compared."""
 
     def notify_overview(context: "Context") -> None:
-        from quota_ops.store.run_files import PAGE
+        from quota_ops.store.run.files import PAGE
 
         store = find_store(run_store)
         page = store.overview(name_run(context)) / PAGE
@@ -140,6 +140,6 @@ def describe_report(event: str, report: "Report", link: str) -> News:
 
 def _read_report(run: Place) -> "Report":
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run.folder import RunFolder
 
     return read_report(RunFolder(run))

@@ -15,11 +15,11 @@ from sqlalchemy.orm import Session
 from quota_ops.airflow.approve import Approve
 from quota_ops.model.errors import InvalidInput
 from quota_ops.report.now import LaterRun, Link, Waiting
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import ABOUT, END, PAGE
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_numbers import newest_runs
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import ABOUT, END, PAGE
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.order import newest_runs
 
 MOST_RUNS = 200
 """How many of the newest runs are read for those after an overview."""

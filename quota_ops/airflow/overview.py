@@ -12,7 +12,7 @@ from quota_ops.model.report import StageStatus
 if TYPE_CHECKING:
     from quota_ops.model.fleet_history import FleetHistory
     from quota_ops.model.report import Report
-    from quota_ops.store.run_store import RunStore
+    from quota_ops.store.places.run_store import RunStore
 
 _log = logging.getLogger(__name__)
 _LOOK_BACK = timedelta(days=30)
@@ -56,7 +56,7 @@ def read_last_looks(store: "RunStore", clusters: Iterable[str]) -> Mapping[str, 
 
     Empty, with a warning, if the run store cannot be listed.
     """
-    from quota_ops.store.newest_reports import read_newest_reports
+    from quota_ops.store.run.newest_reports import read_newest_reports
 
     try:
         reports = read_newest_reports(store, clusters, compared=True)

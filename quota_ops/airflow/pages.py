@@ -23,10 +23,10 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.provider import PAGES
 from quota_ops.report.now import format_links, format_overview
 from quota_ops.report.template import NOW, describe_policy
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import ABOUT, PAGE
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
+from quota_ops.store.run.files import ABOUT, PAGE
+from quota_ops.store.run.folder import RunFolder
 
 app = FastAPI(openapi_url=None)
 _HEADERS = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
-    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run.folder import RunFolder
 
 _log = logging.getLogger(__name__)
 MOST_LINES = 200
@@ -19,7 +19,7 @@ def describe_result(stage: str, folder: "RunFolder") -> str:
     from quota_ops.report.sentences import validated_words
     from quota_ops.report.summary import summarize
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_state import RunState
+    from quota_ops.store.run.state import RunState
 
     if stage == "describe":
         cluster = folder.about().cluster

@@ -10,8 +10,8 @@ from airflow.dag_processing.bundles.base import get_bundle_storage_root_path
 from airflow.sdk import get_current_context
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quota_ops.desired.git.commit import BundleVersion
     from quota_ops.model.approval import Author
     from quota_ops.runs.run import Run
-    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run.folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def start_folder(
 
     Set `reads_files` for a task that reads the YAML: a cleared run may find it at another commit.
     """
-    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run.folder import RunFolder
 
     context = get_current_context()
     place, dag_id = find_run_place(context, cluster, run_store), context["dag"].dag_id

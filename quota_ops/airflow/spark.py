@@ -27,12 +27,12 @@ from quota_ops.airflow.runs import ClusterFolder, find_store, start_folder
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.report import StageStatus
 from quota_ops.model.text import counted
-from quota_ops.store.place import Place
+from quota_ops.store.places.place import Place
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run.folder import RunFolder
 
 _log = logging.getLogger(__name__)
 SPARK = "quota_ops_spark"
@@ -78,7 +78,7 @@ class SparkDiff(SparkSubmitOperator):
 
         Fails if one could not be compared. The job records in each folder how its diff ended.
         """
-        from quota_ops.store.run_files import STAGE
+        from quota_ops.store.run.files import STAGE
 
         with log_errors():
             folders = [start_folder(cluster, self.run_store) for cluster in self.clusters]

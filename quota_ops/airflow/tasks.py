@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from airflow.sdk import TaskGroup
 
     from quota_ops.runs.run import Run
-    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run.folder import RunFolder
 
 
 @task
@@ -121,11 +121,11 @@ def validate(cluster: ClusterFolder, run_store: str | None) -> str:
 @log_errors()
 def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
     """Write the approved plan; a retry after a crash resumes where the last try stopped."""
-    from quota_ops.store.run_files import APPLIED
+    from quota_ops.store.run.files import APPLIED
 
     if not approved:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
-    from quota_ops.store.run_claim import claim_run
+    from quota_ops.store.run.claim import claim_run
 
     with (
         open_run(cluster, run_store, approve=approved) as run,
@@ -141,7 +141,7 @@ def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
 @log_errors()
 def verify(cluster: ClusterFolder, run_store: str | None) -> str:
     """Read the changes back from every broker, and record them in the ledger."""
-    from quota_ops.store.run_files import APPLIED
+    from quota_ops.store.run.files import APPLIED
 
     with open_run(cluster, run_store) as run:
         if not run.folder.has(APPLIED):
@@ -157,7 +157,7 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
     """Write the report however the run ended, then fail if a task did, or a file is invalid."""
     from quota_ops.report.text_report import as_text
     from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run_files import PAGE, REPORT
+    from quota_ops.store.run.files import PAGE, REPORT
 
     _refuse_unless_begun()
     with open_run(cluster, run_store) as opened:

@@ -90,8 +90,8 @@ def accept(
     from quota_ops.model.tables import DIFFERENCES
     from quota_ops.report.layout import Tone, line
     from quota_ops.runs.alter import list_altered
-    from quota_ops.store.run_files import ALTER
-    from quota_ops.store.run_names import find_run
+    from quota_ops.store.run.files import ALTER
+    from quota_ops.store.run.names import find_run
 
     if not (names or defaults or anyone or everything):
         raise InvalidInput(

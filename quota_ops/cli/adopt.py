@@ -57,12 +57,12 @@ def adopt(
     from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.cli.session import Session
     from quota_ops.model.approval import find_login
-    from quota_ops.report.audit_command import Verb
     from quota_ops.report.ownership import adopted_screen, format_adopted
     from quota_ops.runs.command_record import open_run_cluster
     from quota_ops.runs.ownership import Attribution, adopt_quotas
-    from quota_ops.store.holds import holds_now
-    from quota_ops.store.run_files import ADOPTED
+    from quota_ops.stages.report.audit_command import Verb
+    from quota_ops.store.ledger.holds import holds_now
+    from quota_ops.store.run.files import ADOPTED
 
     who = parse_wanted(names, defaults, anyone, everything=everything)
     session = Session.start(cluster, desired_state, run_store, connection_file)

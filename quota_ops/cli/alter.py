@@ -110,15 +110,15 @@ def alter(
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.approval import find_login
     from quota_ops.report.alteration import AlterReport
-    from quota_ops.report.audit_command import Verb
     from quota_ops.runs.alter import alter_quotas, refuse_protected
     from quota_ops.runs.command_record import open_run_cluster, start_command_run
     from quota_ops.runs.ownership import Attribution
     from quota_ops.stages.plan.effects import read_effects
+    from quota_ops.stages.report.audit_command import Verb
     from quota_ops.stages.report.end_record import find_audit_connection
-    from quota_ops.store.attempt import report_sent
-    from quota_ops.store.run_files import ALTER, APPLIED, EFFECTS
-    from quota_ops.store.run_state import RunState
+    from quota_ops.store.run.attempt import report_sent
+    from quota_ops.store.run.files import ALTER, APPLIED, EFFECTS
+    from quota_ops.store.run.state import RunState
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
     undone = None if undo is None else _read_undone(session, undo)
@@ -205,7 +205,7 @@ def _prepare_hold(
     """Return a function that holds the changed entities; it does nothing without --until."""
     from quota_ops.model.moment import parse_until
     from quota_ops.runs.alter_until import hold_entities, refuse_unless_returns
-    from quota_ops.store import ledger
+    from quota_ops.store.ledger import ledger
 
     if until is None:
         return lambda: None
@@ -252,7 +252,7 @@ def _refuse_beside(option: str, *others: object) -> None:
 def _read_undone(session: "Session", named: str) -> "Undo":
     """Return what an earlier alter of this cluster changed."""
     from quota_ops.runs.alter import Undo
-    from quota_ops.store.run_names import find_run
+    from quota_ops.store.run.names import find_run
 
     name = named if "/" in named else f"{session.policy.cluster}/{named}"
     folder = find_run(session.store, name)
@@ -276,7 +276,7 @@ def _read_changes(source: Path, policy: "Policy") -> "tuple[Alteration, ...]":
     """Read the changes in a file. Raises InvalidInput if it names another cluster."""
     from quota_ops.model.alteration import read_changes
     from quota_ops.model.snapshot import read_header
-    from quota_ops.store.snapshot import read_lines
+    from quota_ops.store.places.snapshot import read_lines
 
     lines = read_lines(source)
     changes = read_changes(lines, str(source))
@@ -313,8 +313,8 @@ def _compare_git(session: "Session", desired: "Desired | None") -> "OneOff | Non
     """Compare the change with Git, the ledger and the holds; None if one of them is invalid."""
     from quota_ops.desired.export.one_off import OneOff
     from quota_ops.desired.pauses import find_pause
-    from quota_ops.store import ledger
-    from quota_ops.store.holds import holds_now
+    from quota_ops.store.ledger import ledger
+    from quota_ops.store.ledger.holds import holds_now
 
     try:
         stopped = None if desired is None else find_pause(desired.policy, datetime.now(UTC))

@@ -26,7 +26,7 @@ from quota_ops.runs.approvals import make_decision
 from quota_ops.stages.apply.approved_plan import refuse_unless_approves
 from quota_ops.stages.plan import refuse_unless_guards_pass
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.folder import RunFolder
 
 Answer = TypeVar("Answer")
 

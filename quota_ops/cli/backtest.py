@@ -42,8 +42,8 @@ def backtest(
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.backtest import backtest_screen, blocked_json
     from quota_ops.sql.history import read_events
-    from quota_ops.store.run_names import find_cluster
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.store.run.names import find_cluster
 
     if policy_file.name != "cluster.yaml":
         raise InvalidInput(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from quota_ops.model.policy import Policy
     from quota_ops.model.progress import ConcurrentWrite, Progress
     from quota_ops.report.layout import Screen
-    from quota_ops.store.run_store import RunStore
+    from quota_ops.store.places.run_store import RunStore
 
 
 TEXT = "text"

@@ -88,7 +88,7 @@ def describe(
     from quota_ops.model.snapshot import SnapshotHeader
     from quota_ops.model.specification import parse_filter
     from quota_ops.report.quota_screens import snapshot_lines
-    from quota_ops.store.snapshot import Snapshot
+    from quota_ops.store.places.snapshot import Snapshot
 
     left_out: str | None = None
     if actual is None:
@@ -148,8 +148,8 @@ def describe_run(
     from quota_ops.model.tables import ACTUAL
     from quota_ops.runs.chain import run_stages
     from quota_ops.runs.run import Run, connect_once
-    from quota_ops.store.parquet import to_rows
-    from quota_ops.store.run_store import store_of
+    from quota_ops.store.places.parquet import to_rows
+    from quota_ops.store.places.run_store import store_of
 
     folder = open_unwritten_run(named, run_store, "describe")
     store = store_of(folder.place, run_store)

@@ -6,12 +6,12 @@ from shlex import quote
 from quota_ops.cli.approval import ApprovalOptions
 from quota_ops.model.errors import InvalidInput
 from quota_ops.runs.chain import RESUMED
+from quota_ops.store.places.run_store import find_run_store
 from quota_ops.store.retention import refuse_pruned
-from quota_ops.store.run_files import PLAN, REPORT
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_names import find_run
-from quota_ops.store.run_state import RunState
-from quota_ops.store.run_store import find_run_store
+from quota_ops.store.run.files import PLAN, REPORT
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.names import find_run
+from quota_ops.store.run.state import RunState
 
 
 def open_run(named: str, run_store: str | None) -> RunFolder:

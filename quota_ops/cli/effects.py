@@ -16,7 +16,7 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, OUTSIDE, 
 if TYPE_CHECKING:
     from quota_ops.model.client_effects import ClientEffectRow, InventoryEffects
     from quota_ops.sql.inventory import Inventory
-    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run.folder import RunFolder
 
 MOST = 200
 """Rows that a screen lists, those that lose first; JSON has them all."""
@@ -52,7 +52,7 @@ def effects(**typed: Any) -> None:
     """
     from quota_ops.cli.stage_run import DIFFERENCES_EXIST, StageOptions, run_to_plan
     from quota_ops.sql.inventory import find_inventory
-    from quota_ops.store.run_store import open_place
+    from quota_ops.store.places.run_store import open_place
 
     given: Path | None = typed.pop("inventory")
     inventory = None if given is None else find_inventory(open_place(given))
@@ -76,8 +76,8 @@ def _find(
     """Return the effects that the run has, or else compute them; the rows are read on demand."""
     from quota_ops.sql import client_effects as stored
     from quota_ops.sql.embedded_effects import EmbeddedEffects
-    from quota_ops.store.run_files import CLIENT_COUNTS
-    from quota_ops.store.run_store import open_place
+    from quota_ops.store.places.run_store import open_place
+    from quota_ops.store.run.files import CLIENT_COUNTS
 
     if inventory is None and (kept := folder.find(CLIENT_COUNTS)):
         return kept, stored.read_effect_rows(folder, kept)

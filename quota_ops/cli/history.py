@@ -8,7 +8,7 @@ from quota_ops.cli import options, period
 
 if TYPE_CHECKING:
     from quota_ops.report.layout import Screen
-    from quota_ops.store.run_store import RunStore
+    from quota_ops.store.places.run_store import RunStore
 
     _View = tuple[Screen, dict[str, list[dict[str, object]]], tuple[str, ...]]
     """A screen, its values for JSON, and why a part could not be read."""
@@ -66,10 +66,10 @@ def history(
     import json
 
     from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
-    from quota_ops.store.run_list import summarize_run
-    from quota_ops.store.run_marks import find_unrecorded_runs
-    from quota_ops.store.run_names import find_cluster
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.store.run.listing import summarize_run
+    from quota_ops.store.run.marks import find_unrecorded_runs
+    from quota_ops.store.run.names import find_cluster
 
     if output == JSON_LINES and not only_changes:
         raise click.UsageError("--format jsonl needs --changes: it lists one change a line.")
@@ -107,8 +107,8 @@ def _read_changes(
     """Return every change since a day, of one entity or all."""
     from quota_ops.report.history import changes_screen, list_changes, list_json
     from quota_ops.sql.history import read_events
-    from quota_ops.store.holds import list_since
-    from quota_ops.store.run_names import find_newest_id
+    from quota_ops.store.ledger.holds import list_since
+    from quota_ops.store.run.names import find_newest_id
 
     cluster, cluster_id = wanted
     happened = read_events(store, cluster, since, entity, cluster_id=cluster_id)
@@ -129,7 +129,7 @@ def _read_past(
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.history import cluster_screen, entity_screen, list_events, list_json
     from quota_ops.sql.history import read_events, read_history
-    from quota_ops.store.history import read_day
+    from quota_ops.store.history.history import read_day
 
     read = cache(read_day)  # the events of an entity are in the same days
     cluster, cluster_id = wanted

@@ -69,8 +69,8 @@ def hold(
     from quota_ops.model.specification import parse_exactly
     from quota_ops.report.holds import hold_screen
     from quota_ops.report.sentences import clock_words
-    from quota_ops.store.clock import measure_lead
-    from quota_ops.store.holds import add, holds_now
+    from quota_ops.store.ledger.holds import add, holds_now
+    from quota_ops.store.places.clock import measure_lead
 
     session = Session.start(cluster, desired_state, run_store)
     group = {"owner": owner, "file": file, "run": run}

@@ -28,7 +28,7 @@ def holds(
     from quota_ops.cli.session import Session
     from quota_ops.model.hold import select_current_holds
     from quota_ops.report.holds import holds_screen
-    from quota_ops.store.holds import read
+    from quota_ops.store.ledger.holds import read
 
     session = Session.start(cluster, desired_state, run_store)
     now = datetime.now(UTC).replace(microsecond=0)

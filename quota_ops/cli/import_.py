@@ -255,7 +255,7 @@ def _read(source: Source, policy: "Policy | None") -> "tuple[tuple[StoredQuota, 
 def _read_snapshot(actual: Path, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":
     from quota_ops.desired.cluster_file import CLUSTER_YAML
     from quota_ops.report.layout import Tone, line
-    from quota_ops.store.snapshot import Snapshot
+    from quota_ops.store.places.snapshot import Snapshot
 
     snapshot = Snapshot.read(actual)
     if snapshot.header.filter is not None:

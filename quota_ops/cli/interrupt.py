@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from quota_ops.store.place import Place
+from quota_ops.store.places.place import Place
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C; what `kill`, a cancelled CI job and Kubernetes send; a closed terminal."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quota_ops.report.metrics import LimitSample
-    from quota_ops.store.run_store import RunStore
+    from quota_ops.store.places.run_store import RunStore
 
 
 @click.command(
@@ -50,8 +50,8 @@ def metrics(
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.metrics import build_registry, format_metrics
     from quota_ops.runs.cluster_states import read_cluster_states
-    from quota_ops.store.newest_reports import list_clusters
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.store.run.newest_reports import list_clusters
 
     if out is not None and out.suffix != ".prom":
         raise InvalidInput(
@@ -86,7 +86,7 @@ def _read_limits(store: "RunStore", cluster: str) -> "Iterator[LimitSample]":
 
     from quota_ops.report.metrics import label_limits
     from quota_ops.runs.past_quotas import read_past_quotas
-    from quota_ops.store.run_names import find_newest_id
+    from quota_ops.store.run.names import find_newest_id
 
     cluster_id = find_newest_id(store, cluster)
     if cluster_id is None:

@@ -18,11 +18,11 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.specification import parse_exactly
-from quota_ops.report.audit_command import Verb
 from quota_ops.report.layout import Screen, Tone, line
 from quota_ops.runs.command_record import start_command_run
 from quota_ops.runs.ownership import Attribution
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.stages.report.audit_command import Verb
+from quota_ops.store.run.folder import RunFolder
 
 
 @dataclass(frozen=True)

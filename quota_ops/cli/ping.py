@@ -65,8 +65,8 @@ def ping(
 def _ping_store(run_store: str | None, output: str) -> None:
     from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.report.store_ping import store_ping_json, store_ping_screen
-    from quota_ops.store.ping import ping_store
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.ping import ping_store
+    from quota_ops.store.places.run_store import find_run_store
 
     if run_store is None:
         raise InvalidInput("ping needs a CLUSTER or --run-store", "See quota-ops ping --help.")
@@ -91,7 +91,7 @@ def _ping_cluster(
     from quota_ops.kafka.ping import ping as ping_cluster
     from quota_ops.report.ping import as_json, ping_screen
     from quota_ops.stages.describe.absent_brokers import read_known_brokers
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
 
     policy = read_policy(find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)

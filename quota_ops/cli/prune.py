@@ -39,8 +39,8 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.moment import iso_utc, parse_duration
     from quota_ops.report.retention import expired_screen, newest_run_words
+    from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.retention import find_expired, find_newest_start, remove
-    from quota_ops.store.run_store import find_run_store
 
     try:
         kept = parse_duration(keep)

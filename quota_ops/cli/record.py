@@ -57,8 +57,8 @@ def record(
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.digests import digests_screen
     from quota_ops.runs.digests import digest_days, record_missing_days
-    from quota_ops.store.digests import list_past_days
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.history.digests import list_past_days
+    from quota_ops.store.places.run_store import find_run_store
     from quota_ops.usage.source import find_source
 
     policy, store = read_policy(find_cluster(cluster, desired_state)), find_run_store(run_store)

@@ -74,7 +74,7 @@ def release(
     from quota_ops.model.hold import select_current_holds
     from quota_ops.report.holds import release_screen
     from quota_ops.runs.ownership import Attribution
-    from quota_ops.store import holds
+    from quota_ops.store.ledger import holds
 
     group = {"owner": owner, "file": file, "run": run}
     is_group = options.selects_group(names, defaults, anyone, group)
@@ -113,11 +113,11 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     from quota_ops.model.filter import FilterIndex
     from quota_ops.model.hold import find_hold
     from quota_ops.model.ownership import explain_unwritable
-    from quota_ops.report.audit_command import Verb
     from quota_ops.report.ownership import format_released, released_screen
     from quota_ops.runs.ownership import release_quotas
-    from quota_ops.store.holds import holds_now
-    from quota_ops.store.run_files import RELEASED
+    from quota_ops.stages.report.audit_command import Verb
+    from quota_ops.store.ledger.holds import holds_now
+    from quota_ops.store.run.files import RELEASED
 
     policy, session = run.desired.policy, run.session
     desired_rows = {row.id: row for row in run.desired.rows}

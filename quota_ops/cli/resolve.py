@@ -116,7 +116,7 @@ def resolve(
     from quota_ops.report.layout import Tone, line
     from quota_ops.report.resolution import as_json, foreign_words, resolution_screen
     from quota_ops.report.sentences import callback_words, metadata_words
-    from quota_ops.store.snapshot import Snapshot
+    from quota_ops.store.places.snapshot import Snapshot
 
     names = _read_names(typed)
     if clients is None:
@@ -159,7 +159,7 @@ def _find_absent(
     """Find the brokers of the cluster that could not be queried; they enforce limits too."""
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.stages.describe.absent_brokers import add_absent_brokers, read_known_brokers
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
 
     policy = read_policy(find_cluster(cluster, desired_state))
     known = read_known_brokers(find_run_store(run_store).of_cluster(policy.cluster_id))
@@ -180,7 +180,7 @@ def _describe_sources(
     from quota_ops.runs.limit_sources import describe_sources
     from quota_ops.stages.describe.absent_brokers import read_known_brokers
     from quota_ops.stages.describe.rates import read_placement
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
 
     applied = {
         Key(resolution.applied.entity.text, resolution.key): resolution.applied.value

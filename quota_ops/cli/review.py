@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from quota_ops.model.code_host import Repository
     from quota_ops.model.finding import Problem
     from quota_ops.model.review import BaseFiles, ClusterReview, Unjudged
-    from quota_ops.store.run_store import RunStore
+    from quota_ops.store.places.run_store import RunStore
 
 
 _FEW = 3
@@ -111,7 +111,7 @@ def review(
     )
     from quota_ops.desired.git.branch import USUAL_TARGETS, Branch
     from quota_ops.model.review import Links, Review
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
 
     platform = find_platform(os.environ)
     token = find_token(platform, os.environ) if comment else None
@@ -291,8 +291,8 @@ def _review_one(branch: "Branch", shared: ReviewOptions, found: "ClusterReview")
     from quota_ops.kafka.connection import find_connection
     from quota_ops.runs.review import review_cluster
     from quota_ops.runs.run import Run, connect_once
-    from quota_ops.store.run_folder import RunFolder
-    from quota_ops.store.run_store import open_place
+    from quota_ops.store.places.run_store import open_place
+    from quota_ops.store.run.folder import RunFolder
 
     place = open_place(shared.out / CLUSTERS / found.cluster)
     folder = RunFolder.start(place, cluster=found.cluster, commit=None, only_read=shared.store)

@@ -11,17 +11,17 @@ from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.model.approval import approve_command, needs_approval
 from quota_ops.model.report import Report
 from quota_ops.report import screens
-from quota_ops.report.audit import audit_record
-from quota_ops.report.audit_command import Verb
 from quota_ops.report.layout import Screen, Tone, line
 from quota_ops.report.rollback import list_next_steps, rollback_screen
 from quota_ops.report.sentences import is_accepted
 from quota_ops.runs.command_record import record_command_end
+from quota_ops.stages.report.audit import audit_record
+from quota_ops.stages.report.audit_command import Verb
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_run_history
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.run_files import PAGE, REPORT
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import PAGE, REPORT
+from quota_ops.store.run.folder import RunFolder
 
 MOST = 200
 """Rows that a screen lists; the report has them all."""

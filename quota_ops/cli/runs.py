@@ -35,8 +35,8 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
 
     from quota_ops.cli.console import TEXT, show_screen, warn_empty
     from quota_ops.report.run_list import runs_screen
-    from quota_ops.store.run_list import list_runs
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.store.run.listing import list_runs
 
     store = find_run_store(run_store)
     found, more = list_runs(store, cluster, most)

@@ -20,7 +20,7 @@ def schema(kind: str) -> None:
     topic.
     """
     from quota_ops.desired.schema import cluster_schema, quotas_schema
-    from quota_ops.report.audit import audit_schema
+    from quota_ops.stages.report.audit import audit_schema
 
     made = {"quotas": quotas_schema, "cluster": cluster_schema, "audit": audit_schema}[kind]
     click.echo(json.dumps(made(), indent=2))

@@ -19,11 +19,11 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.tables import ACTUAL, DIFFERENCES
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
-from quota_ops.store import ledger
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_names import find_run, latest_first
-from quota_ops.store.run_store import ClusterStore, RunStore, find_run_store
-from quota_ops.store.snapshot import Snapshot
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import ClusterStore, RunStore, find_run_store
+from quota_ops.store.places.snapshot import Snapshot
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.names import find_run, latest_first
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster

@@ -12,7 +12,7 @@ from quota_ops.model.errors import InvalidInput
 if TYPE_CHECKING:
     from quota_ops.model.report import Report
     from quota_ops.report.layout import Screen
-    from quota_ops.store.run_folder import RunFolder
+    from quota_ops.store.run.folder import RunFolder
 
 
 @click.command(
@@ -44,9 +44,9 @@ def show(run: str, run_store: str | None, output: str) -> None:
     from quota_ops.report.markdown import as_markdown
     from quota_ops.report.text_report import report_screen
     from quota_ops.stages.report.run_report import read_end_time, read_report
+    from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.retention import refuse_pruned
-    from quota_ops.store.run_names import find_run
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.run.names import find_run
 
     folder = find_run(find_run_store(run_store), run)
     refuse_pruned(folder)
@@ -64,7 +64,7 @@ def _records(folder: "RunFolder", report: "Report") -> "Screen":
     from quota_ops.report.alteration import result_words
     from quota_ops.report.layout import Tone, line
     from quota_ops.report.run_list import record_screen
-    from quota_ops.store.run_files import ALTER, RELEASED
+    from quota_ops.store.run.files import ALTER, RELEASED
 
     try:
         record = folder.record()
@@ -87,7 +87,7 @@ def _records(folder: "RunFolder", report: "Report") -> "Screen":
 
 def _place(folder: "RunFolder") -> "Screen":
     from quota_ops.report.layout import Tone, line
-    from quota_ops.store.run_files import PAGE
+    from quota_ops.store.run.files import PAGE
 
     page = folder.place / PAGE
     last = f"report: {page}" if page.exists() else f"run: {folder.place}"

@@ -36,17 +36,17 @@ from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.stages.report.end_record import find_audit_connection
-from quota_ops.store.attempt import state_sent
-from quota_ops.store.object_client import DENIED
-from quota_ops.store.run_files import APPLIED, DESCRIBED, PLAN
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import (
+from quota_ops.store.places.object_client import DENIED
+from quota_ops.store.places.run_store import (
     RunStore,
     find_outer_store,
     find_run_store,
     open_place,
     store_of,
 )
+from quota_ops.store.run.attempt import state_sent
+from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
+from quota_ops.store.run.folder import RunFolder
 
 DIFFERENCES_EXIST = 4
 OVERRIDDEN = 7

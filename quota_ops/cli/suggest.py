@@ -67,7 +67,7 @@ def suggest(
     from quota_ops.report.layout import Tone, line
     from quota_ops.report.suggestions import suggestions_screen
     from quota_ops.runs.usage import read_overview
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
     from quota_ops.usage.source import Time, find_source
 
     folder = find_cluster(cluster, desired_state)

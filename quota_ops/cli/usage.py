@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from quota_ops.model.policy import Policy
-    from quota_ops.store.run_store import RunStore
+    from quota_ops.store.places.run_store import RunStore
     from quota_ops.usage.source import UsageSource
 
 MOST_DAYS = 366
@@ -94,7 +94,7 @@ def usage(
     from datetime import UTC, datetime, timedelta
 
     from quota_ops.desired.read import find_cluster, read_policy
-    from quota_ops.store.run_store import find_run_store
+    from quota_ops.store.places.run_store import find_run_store
     from quota_ops.usage.source import find_source
 
     policy = read_policy(find_cluster(cluster, desired_state))

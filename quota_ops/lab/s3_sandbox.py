@@ -4,7 +4,7 @@ from pathlib import Path
 
 from quota_ops.lab.kafka.sandbox import find_sandbox
 from quota_ops.lab.s3_server import S3Server, read_s3, start_s3
-from quota_ops.store.run_store import ENVIRONMENT
+from quota_ops.store.places.run_store import ENVIRONMENT
 
 _BUCKET, _IDENTITY = "runs", "sandbox"
 

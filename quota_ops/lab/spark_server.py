@@ -20,7 +20,7 @@ from quota_ops.sql.spark_archive import (
     find_spark,
     write_training_run,
 )
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _SETTINGS = "server.conf"

@@ -23,7 +23,7 @@ from quota_ops.report.row_status import (
 )
 from quota_ops.report.sentences import warnings
 from quota_ops.report.summary import summarize
-from quota_ops.store.json_text import in_ascii, json_text, without_nulls
+from quota_ops.store.places.json_text import in_ascii, json_text, without_nulls
 
 SCHEMA = 2
 """Raised when a field is removed or changes its meaning; new fields do not raise it."""

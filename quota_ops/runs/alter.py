@@ -39,14 +39,14 @@ from quota_ops.stages.plan.effects import write_effects
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.validate import validate_batches
 from quota_ops.stages.verify import verify_alteration
-from quota_ops.store import ledger
-from quota_ops.store.attempt import Attempt, state_sent
-from quota_ops.store.parquet import from_rows, read_rows
-from quota_ops.store.run_files import ALTER, APPLIED, VALIDATED
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import at_work
-from quota_ops.store.run_state import RunState
-from quota_ops.store.run_store import ClusterStore
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.parquet import from_rows, read_rows
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.attempt import Attempt, state_sent
+from quota_ops.store.run.files import ALTER, APPLIED, VALIDATED
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import at_work
+from quota_ops.store.run.state import RunState
 
 
 class Altered(NamedTuple):

@@ -17,8 +17,8 @@ from quota_ops.model.policy import DriftPolicy
 from quota_ops.model.quota import same
 from quota_ops.model.rows import Key, LedgerRow
 from quota_ops.runs.ownership import Attribution
-from quota_ops.store import holds
-from quota_ops.store.place import Place
+from quota_ops.store.ledger import holds
+from quota_ops.store.places.place import Place
 
 _REMEDY = "Leave out --until, or declare the change in Git as an override with until."
 

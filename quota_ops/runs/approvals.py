@@ -12,10 +12,10 @@ from quota_ops.model.run import Decisions
 from quota_ops.runs.ownership import Attribution
 from quota_ops.stages.apply.approved_plan import state_unwritten
 from quota_ops.stages.plan import plan_changes
-from quota_ops.store import decisions
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import APPROVAL
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.ledger import decisions
+from quota_ops.store.places.place import Place
+from quota_ops.store.run.files import APPROVAL
+from quota_ops.store.run.folder import RunFolder
 
 
 def read_plan(folder: RunFolder) -> Plan:

@@ -8,10 +8,10 @@ from quota_ops.model.errors import Claimed, GuardsRefused, InvalidInput, QuotaOp
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.run import Outcomes
 from quota_ops.runs.run import Run, run_stage
-from quota_ops.store.attempt import state_sent
-from quota_ops.store.run_claim import claim_run
-from quota_ops.store.run_files import APPLIED, PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.attempt import state_sent
+from quota_ops.store.run.claim import claim_run
+from quota_ops.store.run.files import APPLIED, PLAN
+from quota_ops.store.run.folder import RunFolder
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
 CHAINS = {

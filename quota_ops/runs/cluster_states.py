@@ -7,11 +7,11 @@ from typing import Any
 from quota_ops.model.history import HistoryRow, Mode
 from quota_ops.report.metrics import ClusterState, read_state
 from quota_ops.sql.history import read_history
-from quota_ops.store.history import Day, list_days, read_day
-from quota_ops.store.newest_reports import read_newest_reports
-from quota_ops.store.run_names import read_number
-from quota_ops.store.run_state import list_cut_off
-from quota_ops.store.run_store import RunStore, safe_name
+from quota_ops.store.history.history import Day, list_days, read_day
+from quota_ops.store.places.run_store import RunStore, safe_name
+from quota_ops.store.run.names import read_number
+from quota_ops.store.run.newest_reports import read_newest_reports
+from quota_ops.store.run.state import list_cut_off
 
 _LOOK_BACK = timedelta(days=30)
 

@@ -11,12 +11,12 @@ from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageStatus
-from quota_ops.report.audit_command import CommandEnd, Verb, format_command_end
+from quota_ops.stages.report.audit_command import CommandEnd, Verb, format_command_end
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_command_history
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_state import RunState
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.state import RunState
 
 _STAGES = {
     Verb.ALTER: ("validate", "apply", "verify"),

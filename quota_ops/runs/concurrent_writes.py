@@ -8,10 +8,10 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.report import Life
-from quota_ops.store.place import Place
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import find_marked_runs, format_deadline
-from quota_ops.store.run_state import RunState
+from quota_ops.store.places.place import Place
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import find_marked_runs, format_deadline
+from quota_ops.store.run.state import RunState
 
 _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
 """The outcomes of entities whose request is not sent yet, or has no response yet."""

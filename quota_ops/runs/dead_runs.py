@@ -11,14 +11,15 @@ from quota_ops.model.report import Life, StageResult, StageStatus
 from quota_ops.model.rows import Key, Stored, Targets, find_unequal
 from quota_ops.model.stored import to_json
 from quota_ops.model.verification import Settlement
-from quota_ops.report.audit_command import Verb
 from quota_ops.runs.command_record import record_command_end
+from quota_ops.stages.report.audit_command import Verb
 from quota_ops.stages.verify.record import follow_applied
-from quota_ops.store.json_text import json_text
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import ALTER, APPLIED, SETTLING
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import (
+from quota_ops.store.places.json_text import json_text
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import store_of
+from quota_ops.store.run.files import ALTER, APPLIED, SETTLING
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import (
     find_liveness,
     find_marked_runs,
     is_marked,
@@ -26,8 +27,7 @@ from quota_ops.store.run_marks import (
     is_unsettled,
     unmark,
 )
-from quota_ops.store.run_state import RunState
-from quota_ops.store.run_store import store_of
+from quota_ops.store.run.state import RunState
 
 
 def settle_dead_runs(

@@ -8,9 +8,9 @@ import pyarrow as pa
 from quota_ops.model.digest import DIGEST, DigestedDay
 from quota_ops.model.policy import Policy
 from quota_ops.model.usage import USED_KEYS
-from quota_ops.store import parquet
-from quota_ops.store.digests import find_missing, list_past_days, write_digest
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.history.digests import find_missing, list_past_days, write_digest
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.samples import list_brokers, read_parts, read_samples
 from quota_ops.usage.source import UsageSource, find_source
 

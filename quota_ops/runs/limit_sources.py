@@ -15,8 +15,8 @@ from quota_ops.model.quota import format_limit, same
 from quota_ops.model.report import Origin
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow
 from quota_ops.stages.plan.origins import search_origins
-from quota_ops.store import ledger
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import RunStore
 
 
 def describe_sources(

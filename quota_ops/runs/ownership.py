@@ -16,10 +16,10 @@ from quota_ops.model.ownership import Adoption, find_adoptions
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.run import LedgerEdit
 from quota_ops.model.text import counted
-from quota_ops.store import ledger
-from quota_ops.store.run_files import ADOPTED, RELEASED
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import ClusterStore
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.files import ADOPTED, RELEASED
+from quota_ops.store.run.folder import RunFolder
 
 
 class Attribution(NamedTuple):

@@ -18,11 +18,11 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.model.usage import UsagePolicy
 from quota_ops.sql.history import read_events
-from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import DESCRIBED, FACTS, POLICY
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_names import latest_first
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import DESCRIBED, FACTS, POLICY
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.names import latest_first
 
 _OVERLAP = timedelta(days=1)
 """How far before the time the history is read: a run may end on the day after it began."""

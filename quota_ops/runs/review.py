@@ -38,10 +38,10 @@ from quota_ops.stages.diff import find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.report import read_run, write_forms
-from quota_ops.store.run_files import DESCRIBED, FACTS, POLICY
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore
-from quota_ops.store.snapshot import Snapshot
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.places.snapshot import Snapshot
+from quota_ops.store.run.files import DESCRIBED, FACTS, POLICY
+from quota_ops.store.run.folder import RunFolder
 
 CONNECTIONS = "QUOTA_OPS_REVIEW_CONNECTIONS"
 """The environment variable with the connections that a branch may name before it is merged."""

@@ -13,9 +13,9 @@ from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import DECLARED, DESIRED
 from quota_ops.runs.run import Run
 from quota_ops.stages.describe.rates import read_divisors, read_placement
-from quota_ops.store import ledger
-from quota_ops.store.ledger_notes import known_brokers
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.ledger import ledger
+from quota_ops.store.ledger.notes import known_brokers
+from quota_ops.store.run.folder import RunFolder
 
 _FEW = 3
 _REMEDY = "Let the job query the cluster: without it, only the brokers of earlier runs are known."

@@ -18,13 +18,13 @@ from quota_ops.model.rows import BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.stored import from_json
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.stages.diff import find_differences
-from quota_ops.store import ledger
-from quota_ops.store.run_files import ALTER, PLAN, ROLLBACK
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import format_deadline
-from quota_ops.store.run_names import find_last_planned_write
-from quota_ops.store.run_state import RunState
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import ALTER, PLAN, ROLLBACK
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import format_deadline
+from quota_ops.store.run.names import find_last_planned_write
+from quota_ops.store.run.state import RunState
 
 
 def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFolder:

@@ -22,14 +22,13 @@ from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.diff import EMBEDDED, find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.report.end_record import find_audit_connection
+from quota_ops.stages.succession import begin, read_last_commit
 from quota_ops.stages.verify.record import mark_superseded
-from quota_ops.store.earlier_attempts import begin
-from quota_ops.store.run_files import ALTER, CHANGES, ROLLBACK
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import at_work
-from quota_ops.store.run_store import ClusterStore, RunStore
-from quota_ops.store.snapshot import Snapshot
-from quota_ops.store.succession import read_last_commit
+from quota_ops.store.places.run_store import ClusterStore, RunStore
+from quota_ops.store.places.snapshot import Snapshot
+from quota_ops.store.run.files import ALTER, CHANGES, ROLLBACK
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import at_work
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster

@@ -16,7 +16,7 @@ from quota_ops.model.usage import USED_KEYS
 from quota_ops.model.use import AT_LIMIT, SEEN, QuotaUse, SeriesShare, UseOverview, Verdict
 from quota_ops.precedence.series import find_quota
 from quota_ops.runs.past_quotas import Limits, PastQuotas, Period, read_past_quotas
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.overview import (
     Coverage,
     SeriesUse,

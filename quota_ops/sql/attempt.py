@@ -17,8 +17,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.sql.job import OVERRIDING, RESULTS, ComparedRun
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
 
 _WRITERS = 16
 """How many runs get their results at the same time."""

@@ -26,11 +26,11 @@ from quota_ops.sql.attempt import delete_tree
 from quota_ops.sql.effects import EffectsEngine, apply_targets, limits_table
 from quota_ops.sql.inventory import Inventory, explain_no_client, find_inventory
 from quota_ops.sql.job import EngineFailed, SomeDamaged
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import CLIENT_COUNTS
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import CLIENT_COUNTS
+from quota_ops.store.run.folder import RunFolder
 
 _ROWS = "client_effects"
 LARGE_BYTES = 64_000_000

@@ -5,9 +5,9 @@ from datetime import datetime
 from itertools import accumulate
 
 from quota_ops.sql.history import summarize_history
-from quota_ops.store.history import discard, list_days
-from quota_ops.store.history_summaries import folder_of
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.history.history import discard, list_days
+from quota_ops.store.history.summaries import folder_of
+from quota_ops.store.places.run_store import RunStore
 
 MOST_ENDS = 1_000
 """Ends of runs, two seconds of work, after which the rest is left to the next day."""

@@ -12,8 +12,8 @@ from quota_ops.model.rows import Key, StoredQuota, Targets
 from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.precedence.tables import LIMITS, list_limits
 from quota_ops.sql.inventory import Inventory
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
 
 UNLIMITED_KEYS = pa.table(
     {

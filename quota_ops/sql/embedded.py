@@ -17,8 +17,8 @@ from quota_ops.model.tables import OVERRIDES, Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.job import RESULTS, SIDES, ComparedRun
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
 _INTERRUPTED = "Query interrupted"

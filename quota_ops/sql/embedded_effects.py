@@ -19,8 +19,8 @@ from quota_ops.sql.effects import UNLIMITED_KEYS
 from quota_ops.sql.embedded import interruptible, read_csv
 from quota_ops.sql.inventory import Inventory, explain_no_client, measure_parquet
 from quota_ops.sql.inventory_lines import explain_wrong_clients
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
 MEMORY = "2GB"

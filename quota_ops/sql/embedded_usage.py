@@ -12,7 +12,7 @@ from quota_ops.model.moment import timed
 from quota_ops.model.tables import Table
 from quota_ops.sql import text
 from quota_ops.sql.embedded import interruptible
-from quota_ops.store import parquet
+from quota_ops.store.places import parquet
 
 _log = logging.getLogger(__name__)
 

@@ -23,8 +23,7 @@ from quota_ops.model.history import (
     QuotaHistory,
 )
 from quota_ops.model.tables import Row, Table
-from quota_ops.store import parquet
-from quota_ops.store.history import (
+from quota_ops.store.history.history import (
     Day,
     ReadDay,
     compact,
@@ -33,7 +32,7 @@ from quota_ops.store.history import (
     name_foreign,
     read_day,
 )
-from quota_ops.store.history_summaries import (
+from quota_ops.store.history.summaries import (
     TABLES,
     Summary,
     find_start,
@@ -44,8 +43,9 @@ from quota_ops.store.history_summaries import (
     read_summaries,
     read_table,
 )
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
 
 
 class HistoryEngine(Protocol):

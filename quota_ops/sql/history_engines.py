@@ -6,7 +6,7 @@ from typing import Any
 
 from quota_ops.model.tables import Table
 from quota_ops.sql.history import HistoryEngine
-from quota_ops.store.place import Place
+from quota_ops.store.places.place import Place
 
 LARGE_BYTES = 16_000_000
 """Bytes of Parquet, a million rows or more, from which on Spark is worth its start."""

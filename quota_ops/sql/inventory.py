@@ -15,7 +15,7 @@ from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.entity import CLIENT_ID, USER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.precedence.resolution import CLIENT_KEYS
-from quota_ops.store.place import Place
+from quota_ops.store.places.place import Place
 
 INVENTORY_FILES = (".csv", ".jsonl", ".parquet")
 REQUIRED = (USER, CLIENT_ID)

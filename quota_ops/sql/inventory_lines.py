@@ -24,7 +24,7 @@ from quota_ops.sql.inventory import (
     open_text,
     show_cell,
 )
-from quota_ops.store.place import Place
+from quota_ops.store.places.place import Place
 
 _MOST_RATE = 1e300
 _MOST_SECONDS = 120.0

@@ -21,8 +21,8 @@ from quota_ops.model.tables import (
     Table,
 )
 from quota_ops.model.text import counted
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
 
 SIDES: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
 RESULTS: tuple[Table[Any], ...] = (DIFFERENCES, OVERRIDES, BATCHES)
@@ -100,7 +100,7 @@ def diff_and_record(engine: Engine, folders: Sequence[Place]) -> None:
     If the engine itself fails, nothing is recorded for runs whose input was valid. Raises as
     `diff_runs` does.
     """
-    from quota_ops.store.run_folder import RunFolder  # noqa: PLC0415 - a command has it already
+    from quota_ops.store.run.folder import RunFolder  # noqa: PLC0415 - a command has it already
 
     began, failures = time.monotonic(), dict[Place, InvalidInput]()
     done: Iterable[Place] = ()

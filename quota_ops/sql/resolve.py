@@ -15,8 +15,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import StoredQuota
 from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED, ResolvedRow, list_limits
-from quota_ops.store import parquet
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import open_place
 
 Address = Path | str
 """A path or, for Spark, also s3://BUCKET/KEY."""

@@ -26,8 +26,8 @@ from quota_ops.sql.resolve import QUOTA_KEYS, Address, find_suffix
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
 from quota_ops.sql.spark_connect import ADDRESS, connect, explain_failure
 from quota_ops.sql.spark_s3 import list_settings
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
 SMALL_SIDES = (HOLDS, CLUSTERS)

@@ -18,7 +18,7 @@ from quota_ops.jvm.java import find_java
 from quota_ops.model.errors import ClusterTrouble, MissingTool, QuotaOpsError
 from quota_ops.model.rows import ActualRow, ClusterRow, DesiredRow, HoldRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, HOLDS, LEDGER
-from quota_ops.store import parquet
+from quota_ops.store.places import parquet
 
 _log = logging.getLogger(__name__)
 _SECONDS = 600.0

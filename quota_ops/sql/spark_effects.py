@@ -18,7 +18,7 @@ from quota_ops.sql.inventory_lines import explain_wrong_clients
 from quota_ops.sql.job import EngineFailed
 from quota_ops.sql.spark import change_settings, hadoop_uri, spark_schema
 from quota_ops.sql.spark_connect import explain_failure
-from quota_ops.store.place import Place
+from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
 _KEPT = ("_classes", "_class_effects", "_used")

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from quota_ops.jvm.pinned_jars import PinnedJars, read_checksums
 from quota_ops.model.errors import MissingTool, QuotaOpsError
 from quota_ops.sql.spark_archive import find_spark
-from quota_ops.store.place import Place
+from quota_ops.store.places.place import Place
 
 _PINS = files("quota_ops.sql") / "s3a"
 COMMAND = "python -m quota_ops.sql.spark_s3"

@@ -13,10 +13,10 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
 from quota_ops.model.run import Checked
 from quota_ops.model.tables import DECLARED, DESIRED
-from quota_ops.store.earlier_attempts import move_attempt
-from quota_ops.store.run_files import CHECKED, ROLLBACK
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import CHECKED, ROLLBACK
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.restart import move_attempt
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from quota_ops.sql.job import diff_runs
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.folder import RunFolder
 
 EMBEDDED = "embedded"
 SPARK = "spark"

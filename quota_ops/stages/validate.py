@@ -9,8 +9,8 @@ from quota_ops.model.errors import NotAuthorized, Refused
 from quota_ops.model.outcome import EntityResponse, Outcome, Status, format_lines
 from quota_ops.model.rows import Batches
 from quota_ops.model.text import counted
-from quota_ops.store.run_files import VALIDATED
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import VALIDATED
+from quota_ops.store.run.folder import RunFolder
 
 _NOT_VALIDATED = (
     "the plan was not validated: Kafka requires the permission to alter even for validate-only."

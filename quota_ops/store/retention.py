@@ -18,11 +18,13 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import STAGES, StageStatus
 from quota_ops.model.run import Pruned
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.store import claims, digests, holds, ledger
-from quota_ops.store.ledger_end import KIND
-from quota_ops.store.numbered_files import is_file_name
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import (
+from quota_ops.store.history import digests
+from quota_ops.store.ledger import claims, holds, ledger
+from quota_ops.store.ledger.ledger_end import KIND
+from quota_ops.store.places.numbered_files import is_file_name
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import (
     ABOUT,
     ADOPTED,
     ALTER,
@@ -36,11 +38,10 @@ from quota_ops.store.run_files import (
     find_pruned,
     is_run_folder,
 )
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_list import summarize_run
-from quota_ops.store.run_names import latest_first
-from quota_ops.store.run_state import RunState
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.listing import summarize_run
+from quota_ops.store.run.names import latest_first
+from quota_ops.store.run.state import RunState
 
 
 @dataclass(frozen=True, slots=True)

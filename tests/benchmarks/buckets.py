@@ -9,8 +9,8 @@ from functools import partial
 
 import pytest
 
-from quota_ops.store.object_client import open_client
-from quota_ops.store.run_store import ENVIRONMENT, RunStore, open_place
+from quota_ops.store.places.object_client import open_client
+from quota_ops.store.places.run_store import ENVIRONMENT, RunStore, open_place
 from tests.benchmarks import inputs
 from tests.benchmarks.against_bare import SMALL
 from tests.benchmarks.bench import Bench, Row, row_of_seconds

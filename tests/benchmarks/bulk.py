@@ -19,8 +19,8 @@ from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark import SparkEngine, local_session
-from quota_ops.store import parquet
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import open_place
 
 BATCH = 2_500
 

@@ -16,7 +16,7 @@ from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.sql.effects import EffectsEngine, apply_targets, limits_table
 from quota_ops.sql.inventory import find_inventory
 from quota_ops.sql.spark_archive import find_spark
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.measure import Sample, Spread, pair, run
 

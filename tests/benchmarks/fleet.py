@@ -9,9 +9,9 @@ from typing import Any
 
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, Table
-from quota_ops.store import parquet
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.measure import Spread
 from tests.engines.submitting import standalone_cluster, submit

@@ -15,9 +15,9 @@ from typing import Any
 from quota_ops.model.history import HISTORY, HistoryRow
 from quota_ops.model.moment import iso_utc
 from quota_ops.sql.spark_archive import find_spark
-from quota_ops.store import parquet
-from quota_ops.store.history import day_folder
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history.history import day_folder
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.measure import Sample, run
 

@@ -5,8 +5,8 @@ from typing import Any
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.runs.rollback import start_rollback
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.lab import Lab
 from tests.writing import State
 

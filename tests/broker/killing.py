@@ -14,7 +14,7 @@ from typing import Any
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.sql import text
-from quota_ops.store import local
+from quota_ops.store.places import local
 
 PRELOAD = ["duckdb", "quota_ops.cli.stage_run", "quota_ops.stages.report", __name__]
 """What a process has imported when it begins, so that it begins at once."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.run import Outcomes
 from quota_ops.model.verification import BrokerResult
-from quota_ops.store.run_files import APPLIED, RunFile
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import APPLIED, RunFile
+from quota_ops.store.run.folder import RunFolder
 
 KEY = "producer_byte_rate"
 TEN: dict[str, dict[str, float | None]] = {

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from quota_ops.store.run_files import PAGE, REPORT
+from quota_ops.store.run.files import PAGE, REPORT
 from tests.lab import Lab
 from tests.writing import State
 

@@ -13,10 +13,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from jsonschema import Draft202012Validator
 
-from quota_ops.report.audit import audit_schema
 from quota_ops.runs.chain import run_stages
 from quota_ops.stages.report import end_record
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.stages.report.audit import audit_schema
+from quota_ops.store.run.folder import RunFolder
 from tests.calling import call_cli
 from tests.lab import Lab
 from tests.places import on_disk

@@ -21,7 +21,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.store.run_files import FACTS
+from quota_ops.store.run.files import FACTS
 from tests.broker.conftest import USER, Listeners
 from tests.broker.rights import connection_of, rights
 from tests.lab import Lab

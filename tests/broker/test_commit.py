@@ -6,9 +6,9 @@ import re
 import pytest
 
 from quota_ops.model.guard import Guard
-from quota_ops.store import ledger
-from quota_ops.store.run_files import PAGE, PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.ledger import ledger
+from quota_ops.store.run.files import PAGE, PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.lab import Lab
 from tests.repositories import commit_all, git, head
 from tests.writing import State

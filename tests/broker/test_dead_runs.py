@@ -11,10 +11,10 @@ import pytest
 
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.store.run_files import APPLIED, PLAN, ROLLBACK
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import at_work
-from quota_ops.store.run_state import RunState
+from quota_ops.store.run.files import APPLIED, PLAN, ROLLBACK
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import at_work
+from quota_ops.store.run.state import RunState
 from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import KEY, outcomes

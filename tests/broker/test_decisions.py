@@ -13,9 +13,9 @@ from quota_ops.model.errors import GuardsRefused, Refused
 from quota_ops.model.stored import to_json
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
-from quota_ops.store.run_files import APPROVAL, PLAN
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.written_by import without_version
+from quota_ops.store.places.written_by import without_version
+from quota_ops.store.run.files import APPROVAL, PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.lab import Lab, error_of
 from tests.writing import State
 

@@ -6,7 +6,7 @@ from html import unescape
 
 import yaml
 
-from quota_ops.store.run_files import APPLIED, PLAN, REPORT
+from quota_ops.store.run.files import APPLIED, PLAN, REPORT
 from tests.lab import Lab
 from tests.quotas_yaml import quota_entry, to_yaml
 from tests.writing import State

@@ -11,7 +11,7 @@ from quota_ops.model.alteration import Alteration, group_alterations
 from quota_ops.model.outcome import EntityResponse, Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.runs import alter
-from quota_ops.store.run_files import APPLIED
+from quota_ops.store.run.files import APPLIED
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.history import HISTORY, HistoryRow
-from quota_ops.store import history, parquet
+from quota_ops.store.history import history
+from quota_ops.store.places import parquet
 from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_file
 from tests.broker.test_dead_runs import begin, kill

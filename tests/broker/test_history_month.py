@@ -8,8 +8,8 @@ import time_machine
 
 from quota_ops.sql.history import History, read_history
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.history_summaries import read_summaries
-from quota_ops.store.run_names import find_run
+from quota_ops.store.history.summaries import read_summaries
+from quota_ops.store.run.names import find_run
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"

@@ -10,9 +10,9 @@ from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Status
 from quota_ops.model.specification import parse_exactly
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.store import holds
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.ledger import holds
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
 from tests.writing import State

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from quota_ops.store.run_files import CHECKED, PAGE, REPORT
+from quota_ops.store.run.files import CHECKED, PAGE, REPORT
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"

@@ -19,7 +19,7 @@ from quota_ops.kafka.preflight import preflight
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.sql.embedded_effects import read_inventory
 from quota_ops.sql.inventory import find_inventory
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
 from tests.broker.rights import connection_of, properties_of, rights, scram_logins, wait_for
 from tests.calling import call_cli
 from tests.lab import Lab

@@ -14,8 +14,8 @@ from quota_ops.model.errors import NotAuthorized
 from quota_ops.model.outcome import EntityResponse
 from quota_ops.report.markdown import as_markdown
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.rights import connection_of, properties_of, rights
 from tests.broker.stage_runs import TEN
 from tests.lab import open_lab

@@ -6,7 +6,7 @@ import pytest
 
 from quota_ops.kafka import delivery
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.lossy import IN_FLIGHT, TWICE, UNANSWERED, Lossy
 from tests.lab import Lab, error_of
 from tests.writing import State

@@ -10,7 +10,7 @@ from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import DESIRED
 from quota_ops.report.metrics import format_metrics, read_state
 from quota_ops.runs.chain import run_stages
-from quota_ops.store.run_files import REPORT
+from quota_ops.store.run.files import REPORT
 from tests.lab import Lab, error_of
 
 KEY = "producer_byte_rate"

@@ -6,7 +6,7 @@ import re
 
 from confluent_kafka import Producer, ThrottleEvent
 
-from quota_ops.store.run_files import PAGE, REPORT
+from quota_ops.store.run.files import PAGE, REPORT
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"

@@ -6,9 +6,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from quota_ops.store import ledger
-from quota_ops.store.run_files import ADOPTED, PLAN, RELEASED
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.ledger import ledger
+from quota_ops.store.run.files import ADOPTED, PLAN, RELEASED
+from quota_ops.store.run.folder import RunFolder
 from tests.lab import Lab
 from tests.places import delete_all
 from tests.writing import State

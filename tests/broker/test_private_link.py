@@ -13,7 +13,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BOOTSTRAP
-from quota_ops.store.run_files import METADATA
+from quota_ops.store.run.files import METADATA
 from tests.broker.pinging import Pinged, ping
 from tests.broker.stage_runs import TEN
 from tests.broker.wire import Wire

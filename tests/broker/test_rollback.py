@@ -10,7 +10,7 @@ from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
 from quota_ops.runs.chain import run_stages
-from quota_ops.store.run_files import APPLIED, ROLLBACK, VERIFICATION
+from quota_ops.store.run.files import APPLIED, ROLLBACK, VERIFICATION
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
 from tests.lab import Lab
 from tests.places import delete_all

@@ -2,9 +2,9 @@
 
 import pytest
 
-from quota_ops.store import object_client
-from quota_ops.store.object_client import open_client
-from quota_ops.store.run_files import CLIENT_COUNTS
+from quota_ops.store.places import object_client
+from quota_ops.store.places.object_client import open_client
+from quota_ops.store.run.files import CLIENT_COUNTS
 from tests.broker.going_back import plan_back, reconcile
 from tests.lab import Lab
 from tests.writing import State

@@ -2,9 +2,9 @@
 
 import re
 
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import reconcile
 from tests.lab import Lab
 

@@ -5,7 +5,7 @@ import re
 from getpass import getuser
 from subprocess import CompletedProcess
 
-from quota_ops.store.run_files import ABOUT, DESCRIBED, PLAN, STAGE
+from quota_ops.store.run.files import ABOUT, DESCRIBED, PLAN, STAGE
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"

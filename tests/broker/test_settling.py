@@ -10,8 +10,8 @@ import pytest
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.stages.report import write_reports
-from quota_ops.store.run_files import APPLIED
-from quota_ops.store.run_marks import at_work, unmark
+from quota_ops.store.run.files import APPLIED
+from quota_ops.store.run.marks import at_work, unmark
 from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import outcomes
 from tests.broker.test_dead_runs import begin, kill, listed

@@ -4,9 +4,9 @@ import pytest
 
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.store import ledger
-from quota_ops.store.run_files import APPLIED, CLIENT_COUNTS, PLAN, VERIFICATION
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.ledger import ledger
+from quota_ops.store.run.files import APPLIED, CLIENT_COUNTS, PLAN, VERIFICATION
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
 from tests.places import on_disk

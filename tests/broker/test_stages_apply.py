@@ -13,7 +13,7 @@ from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import DESIRED
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.stages import apply
-from quota_ops.store.run_files import VALIDATED
+from quota_ops.store.run.files import VALIDATED
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
 from tests.places import on_disk

@@ -21,8 +21,8 @@ from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.plan import exact
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
-from quota_ops.store import holds
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.ledger import holds
+from quota_ops.store.run.folder import RunFolder
 from tests.engines.cases import STATES, Case, cases
 from tests.lab import Lab, open_lab
 from tests.writing import State

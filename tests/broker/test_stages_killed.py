@@ -11,7 +11,7 @@ import pytest
 
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.store.run_files import PLAN
+from quota_ops.store.run.files import PLAN
 from tests.broker.killing import PRELOAD, kill_after, kill_at_step
 from tests.faults.table import ALL
 from tests.lab import EVERY_GUARD, Lab

@@ -11,9 +11,10 @@ from quota_ops.model.errors import GuardsRefused, InvalidDesiredState, InvalidIn
 from quota_ops.model.outcome import Status
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.store import ledger, parquet
-from quota_ops.store.run_files import APPLIED, PLAN, VALIDATED
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places import parquet
+from quota_ops.store.run.files import APPLIED, PLAN, VALIDATED
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.stage_runs import KEY, TEN, outcomes
 from tests.lab import Lab
 from tests.places import copy_all, on_disk

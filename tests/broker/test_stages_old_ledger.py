@@ -3,8 +3,8 @@
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.model.specification import parse_exactly
 from quota_ops.runs.ownership import Attribution, release_quotas
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
 from tests.places import copy_all, delete_all

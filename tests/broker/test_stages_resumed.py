@@ -6,7 +6,7 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status, build_outcomes
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.runs.run import Run
-from quota_ops.store.run_files import APPLIED, BATCH
+from quota_ops.store.run.files import APPLIED, BATCH
 from tests.broker.going_back import plan_back, write
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of

@@ -21,9 +21,10 @@ from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.stages.apply.approved_plan import load_approved_plan
 from quota_ops.stages.report import write_reports
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.parquet import to_rows
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import (
+from quota_ops.store.places.parquet import to_rows
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import (
     ABOUT,
     APPLIED,
     DESCRIBED,
@@ -32,8 +33,7 @@ from quota_ops.store.run_files import (
     VALIDATED,
     VERIFICATION,
 )
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.faults.table import ALL
 from tests.lab import Lab, error_of, open_lab
 from tests.places import on_disk

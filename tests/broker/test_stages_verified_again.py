@@ -6,7 +6,7 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.specification import parse_exactly
 from quota_ops.runs import ownership
 from quota_ops.runs.chain import run_stages
-from quota_ops.store import ledger
+from quota_ops.store.ledger import ledger
 from tests.broker.going_back import kinds, reconcile, run_at
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab, error_of

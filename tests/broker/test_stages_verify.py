@@ -21,8 +21,8 @@ from quota_ops.model.policy import Policy, VerifyPolicy
 from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.runs import command_record
 from quota_ops.runs.chain import run_stages
-from quota_ops.store.run_files import VERIFICATION
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import VERIFICATION
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.freezing import frozen
 from tests.broker.pinging import ping
 from tests.broker.stage_runs import KEY, TEN

@@ -8,8 +8,8 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.sql import text
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import plan_back, reconcile, run_at, write
 from tests.broker.stage_runs import KEY, After
 from tests.lab import Lab, error_of

@@ -9,8 +9,8 @@ from quota_ops.desired import pauses
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.store.run_files import APPLIED, PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import APPLIED, PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
 from tests.writing import State

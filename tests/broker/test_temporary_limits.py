@@ -10,10 +10,10 @@ from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Status
 from quota_ops.model.stored import to_json
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
-from quota_ops.store import holds
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.written_by import stamp
+from quota_ops.store.ledger import holds
+from quota_ops.store.places.written_by import stamp
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
 

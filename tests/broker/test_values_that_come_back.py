@@ -10,8 +10,8 @@ from quota_ops.model.ledger_edits import CLEARED, INTENDED, VERIFIED
 from quota_ops.model.outcome import EntityResponse
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.rollback import start_rollback
-from quota_ops.store import ledger
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.ledger import ledger
+from quota_ops.store.run.folder import RunFolder
 from tests.lab import Lab
 from tests.writing import State
 

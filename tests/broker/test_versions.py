@@ -17,7 +17,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import LoginFailed, NotAuthorized
 from quota_ops.model.outcome import EntityResponse, Status
-from quota_ops.store.run_files import PLAN
+from quota_ops.store.run.files import PLAN
 from tests.broker.rights import SCRAM, connection_of, properties_of, rights, scram_logins, secured
 from tests.broker.stage_runs import outcomes
 from tests.broker.states import described, emptied_cluster, settled

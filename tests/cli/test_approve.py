@@ -8,9 +8,9 @@ import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Decision, DecisionKind
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.cli.test_screens import KEY, STATE, on_a_terminal, said
 from tests.lab import Lab, open_lab
 from tests.places import on_disk

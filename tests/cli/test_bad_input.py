@@ -18,7 +18,7 @@ from kafka.admin import (
 )
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store.run_files import PLAN, POLICY
+from quota_ops.store.run.files import PLAN, POLICY
 from tests.clock import PROMPTLY
 from tests.lab import Lab, open_lab
 from tests.places import on_disk

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.cli.test_screens import KEY, SMALL, STATE, masked
 from tests.lab import Lab, open_lab
 from tests.places import on_disk

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from quota_ops.model.history import HistoryRow
-from quota_ops.store import history
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history import history
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.calling import call_cli
 
 CLUSTER = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from quota_ops.model.history import HistoryRow
-from quota_ops.store import history
-from quota_ops.store.run_files import ABOUT
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history import history
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.files import ABOUT
+from quota_ops.store.run.folder import RunFolder
 from tests.calling import call_cli
 
 EU, US = "MkU3OEVBNTcwNTJENDM2Qg", "b3JkZXJzLWV1LWNsdXN0ZQ"

@@ -7,7 +7,7 @@ import pytest
 from quota_ops.model.errors import InvalidInput
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_and_record
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
 
 OPERATOR = "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator"
 

@@ -16,8 +16,8 @@ import pytest
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.dag.answering import Answer, napping
 from tests.writing import empty, write
 

@@ -9,8 +9,8 @@ from fastapi import HTTPException
 
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Decision, DecisionKind
-from quota_ops.store import ledger
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.dag.answering import approve, lost, nobody, question, reject
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 from tests.dag.test_reconcile import ALICE_HAS_1000, DONE, NOT_APPLIED, said

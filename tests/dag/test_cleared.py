@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store import ledger
-from quota_ops.store.earlier_attempts import begin
-from quota_ops.store.run_files import BEGAN, PLAN
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.stages.succession import begin
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.files import BEGAN, PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
 

@@ -12,10 +12,10 @@ from quota_ops.model.report import StageStatus
 from quota_ops.model.rows import LedgerRow
 from quota_ops.sql.history import read_history
 from quota_ops.sql.spark_archive import find_spark
-from quota_ops.store.history import append
-from quota_ops.store.ledger import change
-from quota_ops.store.run_files import FACTS
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history.history import append
+from quota_ops.store.ledger.ledger import change
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.files import FACTS
 from tests.broker.rights import rights
 from tests.dag.asset_events import list_events
 from tests.dag.recording import SUBMIT, record_command, set_connection, set_server

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
-from quota_ops.store.run_store import safe_name
+from quota_ops.store.places.run_store import safe_name
 from tests.dag.answering import approve, reject
 from tests.dag.asset_events import list_events
 from tests.dag.repository import DagRun, Quotas, Repository

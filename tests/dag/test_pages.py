@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from quota_ops.provider import PAGES
-from quota_ops.store.run_store import safe_name
+from quota_ops.store.places.run_store import safe_name
 from tests.dag.answering import approve
 from tests.dag.repository import Repository
 

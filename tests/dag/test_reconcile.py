@@ -11,7 +11,7 @@ from quota_ops.desired.git import commit as desired_commit
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.folder import RunFolder
 from tests.dag.asset_events import list_events
 from tests.dag.repository import ALICE, DAG_FILE, DagRun, Quotas, Repository
 

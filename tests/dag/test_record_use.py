@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.store.digests import list_days
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history.digests import list_days
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.dag.repository import ALICE, Repository
 from tests.usage.busy_hour import BusyHour
 from tests.usage.recording import serve

@@ -23,10 +23,10 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.sql.spark_s3 import fetch_connector
-from quota_ops.store.object_client import open_client
-from quota_ops.store.run_files import APPLIED
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, find_run_store
+from quota_ops.store.places.object_client import open_client
+from quota_ops.store.places.run_store import RunStore, find_run_store
+from quota_ops.store.run.files import APPLIED
+from quota_ops.store.run.folder import RunFolder
 from tests.dag.host_folders import HOSTS, INSTALLED, KILLED
 from tests.dag.repository import ALICE, Quotas
 from tests.looking import seen_in_time

@@ -7,8 +7,8 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.hold import Hold
 from quota_ops.model.specification import parse_exactly
-from quota_ops.store import holds
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.ledger import holds
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.dag.repository import Quotas, Repository
 from tests.dag.test_reconcile import DONE, said
 from tests.places import on_disk

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 from quota_ops.model.client_effects import CLIENT_EFFECTS, ClientEffectRow, InventoryEffects
 from quota_ops.sql.effects import EffectsEngine, limits_table
 from quota_ops.sql.inventory import find_inventory
-from quota_ops.store import parquet
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import open_place
 from tests.engines.effects_oracle import Stored
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from quota_ops.model.history import HistoryRow
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.history import History, summarize_history
-from quota_ops.store import history
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history import history
+from quota_ops.store.places.run_store import RunStore, open_place
 
 NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
 NOW = datetime(2026, 11, 6, 12, tzinfo=UTC)

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import RESULTS, ComparedRun
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import open_place
 
 STEPS = ("create", "delete", "move", "move", "move")
 """What an attempt asks of the store to become the result of a run, in order."""

@@ -16,8 +16,8 @@ from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.sql import text
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.sql.spark import SparkEngine
-from quota_ops.store import parquet
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import open_place
 from tests.engines.runs import batches, put
 
 CLUSTER = "c"

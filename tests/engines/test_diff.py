@@ -12,8 +12,8 @@ from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
 from quota_ops.sql import text
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import Engine, diff_runs
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.engines.cases import Case, cases
 from tests.engines.runs import batches, differences, put
 

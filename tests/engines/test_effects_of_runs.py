@@ -23,10 +23,10 @@ from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.embedded_effects import EmbeddedEffects
 from quota_ops.sql.inventory import Inventory, find_inventory
 from quota_ops.sql.job import SomeDamaged, diff_runs
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import CLIENT_COUNTS, POLICY
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import CLIENT_COUNTS, POLICY
+from quota_ops.store.run.folder import RunFolder
 from tests.engines.runs import put
 from tests.engines.submitting import ROOT, submit
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.sql.job import Engine, diff_runs
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
 from tests.engines.oracle import decide
 from tests.engines.runs import differences, put
 

@@ -20,10 +20,10 @@ from quota_ops.model.history import (
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.tables import Row, Table
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.store import parquet
-from quota_ops.store.history_summaries import TABLES
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import open_place
+from quota_ops.store.history.summaries import TABLES
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import open_place
 from tests.engines.history_oracle import walk
 from tests.engines.runs import SPARK_IN_MATRIX
 

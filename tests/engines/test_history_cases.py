@@ -8,7 +8,7 @@ import yaml
 
 from quota_ops.model.history import HISTORY, QUOTAS, HistoryRow
 from quota_ops.sql.embedded import fold_history
-from quota_ops.store import parquet
+from quota_ops.store.places import parquet
 
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=case["case"])

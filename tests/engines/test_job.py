@@ -14,10 +14,10 @@ from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, Table
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import ComparedRun, Engine, SomeDamaged, diff_runs
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.engines.runs import batches, differences, put
 
 ROW = ("user=a", "producer_byte_rate", 1.0)

@@ -9,9 +9,9 @@ import pytest
 
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import ComparedRun
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import find_pruned
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import find_pruned
 from tests.engines.publishing import CLUSTER, STEPS, read_entities, write_results
 from tests.engines.submitting import ROOT
 

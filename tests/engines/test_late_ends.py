@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.sql.history import read_history
-from quota_ops.store import history
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.history import history
+from quota_ops.store.places.run_store import RunStore
 from tests.engines.five_days import at, end, first_quota, make_store, summarize
 from tests.places import on_disk
 

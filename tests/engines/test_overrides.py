@@ -18,9 +18,9 @@ from quota_ops.report.page import as_html
 from quota_ops.report.summary import SyncStatus, summarize
 from quota_ops.sql.job import RESULTS
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store import parquet
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.calling import call_cli
 from tests.engines.overrides_oracle import (
     LEAVING,

@@ -15,9 +15,9 @@ from quota_ops.model.plan import exact
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER, Table
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.store import parquet
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.engines.oracle import decide
 from tests.engines.runs import SPARK_IN_MATRIX, decide_all
 

@@ -22,7 +22,7 @@ from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.resolve import Resolver, find_resolved_rows, resolve_clients
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
-from quota_ops.store import parquet
+from quota_ops.store.places import parquet
 from tests.engines.client_files import WRITERS, Client, write_csv, write_jsonl
 
 NAMES = ("a", "b", 'c, "d"', "é\n<default>")

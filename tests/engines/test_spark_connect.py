@@ -19,11 +19,11 @@ from quota_ops.sql.history import read_history
 from quota_ops.sql.job import EngineFailed, diff_runs
 from quota_ops.sql.spark import SparkEngine
 from quota_ops.sql.spark_connect import ADDRESS, ServerUnreachable, connect
-from quota_ops.store import parquet
-from quota_ops.store.history import append
-from quota_ops.store.run_files import CLIENT_COUNTS
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history.history import append
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.files import CLIENT_COUNTS
+from quota_ops.store.run.folder import RunFolder
 from tests.engines.client_files import write_jsonl
 from tests.engines.five_days import end
 from tests.engines.runs import put

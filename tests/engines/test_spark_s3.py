@@ -9,7 +9,7 @@ import pytest
 from quota_ops.model.errors import MissingTool
 from quota_ops.sql import spark_s3
 from quota_ops.sql.spark_s3 import fetch_connector, find_connector, list_settings
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
 
 RUN = "s3://runs/quota-ops/runs/demo/run"
 S3A = "spark.hadoop.fs.s3a"

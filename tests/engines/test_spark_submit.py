@@ -11,9 +11,9 @@ from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark_archive import driver_options, make_archive
-from quota_ops.store.run_files import find_pruned
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import find_pruned
+from quota_ops.store.run.folder import RunFolder
 from tests.engines.runs import batches, differences, put
 from tests.engines.submitting import standalone_cluster, submit, workers_used
 

@@ -15,10 +15,10 @@ from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.history import read_events, read_history, summarize_history
 from quota_ops.sql.history_engines import EngineBySize
 from quota_ops.sql.job import EngineFailed
-from quota_ops.store import history
-from quota_ops.store.history_summaries import read_summaries
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history import history
+from quota_ops.store.history.summaries import read_summaries
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.engines.five_days import NOTHING, NOW, at, files, first_quota, make_store, summarize
 from tests.engines.runs import SPARK_IN_MATRIX
 from tests.places import on_disk

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from quota_ops.model.digest import BASE, DELAYS, USE, DelayRow, UseRow
 from quota_ops.sql import text
 from quota_ops.sql.embedded_usage import digest_day, find_delays, merge_digests
-from quota_ops.store import parquet
+from quota_ops.store.places import parquet
 from tests.engines.usage_oracle import STEP, Sample, find_quantile, find_values, simulate
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.runs.chain import CHAINS
-from quota_ops.store.ledger import read
+from quota_ops.store.ledger.ledger import read
 from tests.faults.machine import FENCING
 from tests.faults.scene import AFTER, Scene
 from tests.faults.table import Seen, fault

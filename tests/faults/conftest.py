@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store.object_client import open_client
+from quota_ops.store.places.object_client import open_client
 from tests.docs.markdown import Page
 from tests.faults.every import EVERY
 from tests.faults.machine import Machine, start_machine

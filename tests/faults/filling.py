@@ -9,7 +9,7 @@ from typing import Any
 
 from quota_ops import cli
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.store.local import LocalStore
+from quota_ops.store.places.local import LocalStore
 from tests.broker.killing import run
 
 FULL = 75

@@ -7,7 +7,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.messages import build_describe_request
 from quota_ops.kafka.preflight import preflight
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.folder import RunFolder
 from tests.faults.scene import BEFORE, KEY, Scene
 from tests.faults.table import Seen, fault
 from tests.writing import State

@@ -12,7 +12,7 @@ from quota_ops.runs.chain import CHAINS
 from quota_ops.sql import text
 from quota_ops.stages import apply
 from quota_ops.stages.apply import intent
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.folder import RunFolder
 from tests.faults.runs_at_once import at
 from tests.faults.scene import AFTER, KEY, Scene
 from tests.faults.table import Seen, fault

@@ -9,7 +9,7 @@ from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.runs.chain import CHAINS
 from quota_ops.stages import apply
 from quota_ops.stages.apply import intent
-from quota_ops.store.run_files import PLAN
+from quota_ops.store.run.files import PLAN
 from tests.broker.test_decisions import approves
 from tests.faults.filling import FULL, fill_at
 from tests.faults.scene import AFTER, BEFORE, KEY, Scene

@@ -20,9 +20,9 @@ from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import DONE
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.runs.run import Run
-from quota_ops.store import run_claim
-from quota_ops.store.run_files import APPLIED, PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run import claim as run_claim
+from quota_ops.store.run.files import APPLIED, PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, CHANGED, KEY, Scene
 from tests.faults.table import Seen, fault

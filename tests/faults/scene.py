@@ -19,8 +19,8 @@ from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.sql import text
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.run_files import APPLIED
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import APPLIED
+from quota_ops.store.run.folder import RunFolder
 from tests.faults.machine import Machine
 from tests.lab import Lab
 from tests.writing import State

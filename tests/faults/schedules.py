@@ -8,7 +8,7 @@ from random import Random
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.lossy import IN_FLIGHT, PROMPT, TWICE, UNANSWERED, Lossy
 from tests.faults.scene import KEY, Scene
 from tests.unit.test_ledger_kills import ACCUSING

@@ -4,8 +4,8 @@ from functools import partial
 
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.runs.chain import CHAINS, READ_ONLY, RESUMED
-from quota_ops.store import ledger
-from quota_ops.store.run_files import APPLIED
+from quota_ops.store.ledger import ledger
+from quota_ops.store.run.files import APPLIED
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, Scene
 from tests.faults.table import Seen, fault

@@ -10,7 +10,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED
-from quota_ops.store.run_files import BROKERS, PLAN
+from quota_ops.store.run.files import BROKERS, PLAN
 from tests.broker.stage_runs import outcomes
 from tests.faults.machine import Machine, start_machine
 from tests.lab import Lab, error_of, open_lab

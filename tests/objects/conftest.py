@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store.object_client import open_client
+from quota_ops.store.places.object_client import open_client
 from tests.lab import Lab, open_lab
 from tests.objects.proxy import Faults, start_proxy
 from tests.objects.server import S3Server

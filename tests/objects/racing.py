@@ -1,6 +1,6 @@
 """What the processes of a race do; this module imports little, so that they start fast."""
 
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
 
 
 def create_numbers(address: str, racer: int, rounds: int) -> list[bool]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import MissingTool
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
 from tests.docs.markdown import ROOT
 from tests.objects.server import S3Server
 

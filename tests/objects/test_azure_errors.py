@@ -3,8 +3,8 @@
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.object_client import open_client
-from quota_ops.store.run_store import find_run_store, open_place
+from quota_ops.store.places.object_client import open_client
+from quota_ops.store.places.run_store import find_run_store, open_place
 from tests.objects.azure_server import ACCOUNT
 
 NAMES = "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, for example."

@@ -10,10 +10,10 @@ from uuid import uuid4
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import object_client, ping
-from quota_ops.store.object_client import open_client
-from quota_ops.store.run_numbers import take_number
-from quota_ops.store.run_store import RunStore, find_run_store, open_place
+from quota_ops.store.places import object_client, ping
+from quota_ops.store.places.object_client import open_client
+from quota_ops.store.places.run_store import RunStore, find_run_store, open_place
+from quota_ops.store.run.order import take_number
 from tests.docs.markdown import ROOT
 from tests.objects.proxy import LOST, Faults
 from tests.objects.server import S3Server
@@ -173,7 +173,7 @@ def test_a_local_store_loads_no_client(arguments: tuple[str, ...], tmp_path: Pat
     assert ran.returncode == 0
     assert "click" in imported
     found = [one for one in imported if one.startswith(("obstore", "boto3", "botocore"))]
-    assert [*found, *(imported & {"quota_ops.store.objects"})] == []
+    assert [*found, *(imported & {"quota_ops.store.places.objects"})] == []
 
 
 @pytest.mark.parametrize(

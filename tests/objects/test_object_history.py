@@ -7,9 +7,9 @@ import pytest
 
 from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.sql.history import read_history
-from quota_ops.store import history
-from quota_ops.store.history_summaries import read_summaries
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history import history
+from quota_ops.store.history.summaries import read_summaries
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.engines.five_days import at, end
 
 

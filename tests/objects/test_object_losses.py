@@ -11,9 +11,9 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import DONE
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import ComparedRun
-from quota_ops.store.run_files import APPLIED
-from quota_ops.store.run_list import summarize_run
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import APPLIED
+from quota_ops.store.run.listing import summarize_run
 from tests.cli.test_screens import KEY
 from tests.engines.publishing import CLUSTER, read_entities, write_results
 from tests.faults.table import ALL

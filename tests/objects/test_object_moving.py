@@ -8,8 +8,8 @@ from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.tables import DIFFERENCES, HOLDS, LEDGER
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.cli.test_screens import KEY
 from tests.lab import Lab, error_of
 from tests.objects.aws import sync

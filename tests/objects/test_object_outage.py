@@ -10,17 +10,10 @@ from functools import partial
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import (
-    claims,
-    holds,
-    ledger,
-    ledger_end,
-    numbered_files,
-    object_client,
-    objects,
-)
-from quota_ops.store.object_client import open_client
-from quota_ops.store.run_store import find_run_store
+from quota_ops.store.ledger import claims, holds, ledger, ledger_end
+from quota_ops.store.places import numbered_files, object_client, objects
+from quota_ops.store.places.object_client import open_client
+from quota_ops.store.places.run_store import find_run_store
 from tests.cli.test_screens import KEY
 from tests.lab import Lab
 from tests.objects.proxy import Faults
@@ -30,7 +23,7 @@ NAMES = ("--names", "user=alice")
 WHY = ("--reason", "INC-31")
 IMPATIENT = """
 from quota_ops.cli import main
-from quota_ops.store import object_client
+from quota_ops.store.places import object_client
 object_client.MOST_RETRIES = 1
 main(["reconcile", "demo"])
 """

@@ -4,8 +4,8 @@ from multiprocessing import get_context
 
 import pytest
 
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import open_place
 from tests.faults.table import ALL
 from tests.objects.racing import create_numbers
 from tests.unit import test_place as contract

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
-from quota_ops.store.run_files import PLAN
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, open_place
+from quota_ops.store.places.run_store import ENVIRONMENT, RunStore, find_run_store, open_place
+from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.docs.markdown import ROOT, Page
 from tests.docs.shell import without_moment
 from tests.objects.server import S3Server

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from quota_ops.model.ledger_edits import VERIFIED
-from quota_ops.store import ledger
-from quota_ops.store.run_files import PAGE
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import ENVIRONMENT, find_run_store
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import ENVIRONMENT, find_run_store
+from quota_ops.store.run.files import PAGE
+from quota_ops.store.run.folder import RunFolder
 from tests.cli.test_screens import KEY
 from tests.lab import Lab
 

@@ -17,11 +17,11 @@ from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import RESULTS, diff_runs
 from quota_ops.sql.spark_s3 import fetch_connector, list_settings
-from quota_ops.store import parquet
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import find_pruned
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import find_pruned
+from quota_ops.store.run.folder import RunFolder
 from tests.engines.submitting import JOB, standalone_cluster, submit, workers_used
 from tests.engines.test_resolve_clients import PRODUCER, expected
 from tests.engines.test_spark_submit import put_fleet

@@ -14,8 +14,8 @@ from quota_ops.lab.s3_sandbox import (
     stop_s3_sandbox,
 )
 from quota_ops.model.errors import MissingTool
-from quota_ops.store.object_client import open_client
-from quota_ops.store.run_store import find_run_store
+from quota_ops.store.places.object_client import open_client
+from quota_ops.store.places.run_store import find_run_store
 from tests.docs.markdown import ROOT, Page
 
 START = "quota-ops sandbox start --store s3\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.store.run_store import ClusterStore, RunStore, open_place
+from quota_ops.store.places.run_store import ClusterStore, RunStore, open_place
 from tests.repositories import commit_all, git, write_cluster
 
 

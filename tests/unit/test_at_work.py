@@ -10,11 +10,11 @@ from subprocess import PIPE, Popen
 import pytest
 
 from quota_ops.model.report import Life
-from quota_ops.store.local import LocalStore
-from quota_ops.store.place import Place
-from quota_ops.store.process import Process
-from quota_ops.store.run_marks import GRACE, at_work, find_liveness, is_overdue
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.local import LocalStore
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.process import Process
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.marks import GRACE, at_work, find_liveness, is_overdue
 
 LONG_AGO = (datetime.now(UTC) - 2 * GRACE).isoformat()
 JUST_NOW = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
@@ -55,8 +55,8 @@ def test_a_run_is_given_up(content: str | None, run: Place, *, overdue: bool) ->
 
 MARK = """
 import sys
-from quota_ops.store.run_marks import at_work
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run.marks import at_work
+from quota_ops.store.places.run_store import open_place
 with at_work(open_place(sys.argv[1])):
     print(flush=True)
     sys.stdin.read()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.desired import git as quota_ops_git
 from quota_ops.desired.git import commit as committed
+from quota_ops.desired.git import repository as quota_ops_git
 from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.model.commit import CommitSource, Provenance

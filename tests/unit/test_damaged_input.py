@@ -27,8 +27,9 @@ from quota_ops.runs.run import Run
 from quota_ops.stages.apply.approved_plan import load_approved_plan
 from quota_ops.stages.plan.origins import read_origins
 from quota_ops.stages.report import write_reports
-from quota_ops.store import ledger
-from quota_ops.store.run_files import (
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.files import (
     APPLIED,
     FACTS,
     METADATA,
@@ -39,9 +40,8 @@ from quota_ops.store.run_files import (
     VERIFICATION,
     RunFile,
 )
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_list import summarize_run
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.listing import summarize_run
 from tests.places import on_disk
 
 CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\nprotect: [{user: boss}]\n"

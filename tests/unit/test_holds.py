@@ -10,10 +10,10 @@ import pytest
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
 from quota_ops.model.stored import to_json
-from quota_ops.store import holds
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
-from quota_ops.store.written_by import own_version
+from quota_ops.store.ledger import holds
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.places.written_by import own_version
+from quota_ops.store.run.folder import RunFolder
 from tests.unit.test_model_hold import ALICE, NOW, hold, user
 
 BOB = hold(user("bob"), 1)

@@ -21,10 +21,12 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.stored import to_json
 from quota_ops.model.tables import ACTUAL, LEDGER
-from quota_ops.store import ledger, ledger_notes, parquet
-from quota_ops.store.ledger import Ledger
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import ClusterStore, RunStore, open_place
+from quota_ops.store.ledger import ledger
+from quota_ops.store.ledger import notes as ledger_notes
+from quota_ops.store.ledger.ledger import Ledger
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import ClusterStore, RunStore, open_place
 from tests.places import on_disk
 
 KEY = "producer_byte_rate"
@@ -107,7 +109,7 @@ def test_old_commits_are_forgotten(records: ClusterStore, monkeypatch: pytest.Mo
 
 WRITER = """
 import sys
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.unit.test_ledger import add, row
 writer = sys.argv[2]
 print("ready", flush=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import ledger, ledger_end
-from quota_ops.store.ledger_end import LedgerEnd
-from quota_ops.store.run_store import ClusterStore
+from quota_ops.store.ledger import ledger, ledger_end
+from quota_ops.store.ledger.ledger_end import LedgerEnd
+from quota_ops.store.places.run_store import ClusterStore
 from tests.places import on_disk
 from tests.unit.test_ledger import POLICY, add, row
 
@@ -51,7 +51,7 @@ def test_a_run_goes_on_from_an_older_copy(
     ledger.change(records, lambda _: None, policy=POLICY)
     assert read_name(records) == "00000002.parquet"
     shutil.rmtree(on_disk(records.ledger))
-    monkeypatch.setattr("quota_ops.store.local._watched", set())  # as in a new process
+    monkeypatch.setattr("quota_ops.store.places.local._watched", set())  # as in a new process
     add(records, row("user=a", 1.0))
     assert read_name(records) == "00000001.parquet"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import holds, ledger
-from quota_ops.store.local_errors import remedy
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, find_run_store, open_place
+from quota_ops.store.ledger import holds, ledger
+from quota_ops.store.places.local_errors import remedy
+from quota_ops.store.places.run_store import RunStore, find_run_store, open_place
+from quota_ops.store.run.folder import RunFolder
 
 FILE_LIMIT = 4096
 
@@ -44,7 +44,7 @@ def test_a_full_disk_leaves_nothing_half_written(how: str, tmp_path: Path) -> No
     script = f"""
 import resource, signal, sys
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
 open_place({str(tmp_path / "warm")!r}).replace(b"")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({FILE_LIMIT}, {FILE_LIMIT}))

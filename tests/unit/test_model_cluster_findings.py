@@ -12,9 +12,9 @@ from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.plan import Plan
 from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.plan.findings import write_findings
-from quota_ops.store.run_files import FACTS
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.files import FACTS
+from quota_ops.store.run.folder import RunFolder
 from tests.unit.report_sample import CLUSTER_ID
 from tests.unit.test_model_findings import CLUSTER_YAML, told
 

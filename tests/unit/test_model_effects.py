@@ -20,9 +20,9 @@ from quota_ops.precedence.effects import MOST_GROUPS, find_effects
 from quota_ops.precedence.resolution import Limits
 from quota_ops.report.effects import format_effect
 from quota_ops.stages.plan.effects import effect_json, parse_effects, read_effects
-from quota_ops.store.run_files import EFFECTS
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import EFFECTS
+from quota_ops.store.run.folder import RunFolder
 
 KEY = "producer_byte_rate"
 ABSENT, OTHER, NAMELESS = "absent", "other", ""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from quota_ops.store.newest_reports import read_newest_reports
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.newest_reports import read_newest_reports
 
 FAILED: dict[str, Any] = {
     "stages": [{"stage": "describe", "status": "failed"}],

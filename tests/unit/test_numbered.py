@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import ledger
-from quota_ops.store.numbered_files import create_next, file_name
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.numbered_files import create_next, file_name
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.unit.test_ledger import add, row
 
 

@@ -16,8 +16,8 @@ from quota_ops.desired.read import read_policy
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.rows import LedgerRow
-from quota_ops.store import ledger
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.places import on_disk
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"

@@ -12,9 +12,9 @@ from quota_ops.model.rows import ActualRow, LedgerRow
 from quota_ops.model.stored import to_json
 from quota_ops.model.tables import ACTUAL
 from quota_ops.stages.plan.origins import find_origins, leave_origins
-from quota_ops.store.run_files import POLICY
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.files import POLICY
+from quota_ops.store.run.folder import RunFolder
 from tests.records import complete
 
 KEY = "producer_byte_rate"

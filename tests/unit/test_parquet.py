@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import ACTUAL, COUNT, DESIRED, FLAG, LEDGER, NUMBER, TEXT, Table
-from quota_ops.store import parquet
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import open_place
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     TEXT: st.text(st.characters(exclude_categories=["Cs"])),

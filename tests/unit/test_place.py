@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.store.place import Entry, Leaf, Place
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.place import Entry, Leaf, Place
+from quota_ops.store.places.run_store import open_place
 
 STORES: dict[str, Callable[[Path], Place]] = {"local": lambda folder: open_place(folder / "store")}
 """By name, what makes a place of an empty store; the folder is the test's own."""

@@ -10,7 +10,7 @@ from time_machine import TimeMachineFixture
 
 from quota_ops import cli
 from quota_ops.model.moment import iso_utc
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.unit.test_retention import OLD, leave
 
 

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from quota_ops.model.report import Report
 from quota_ops.model.rollback import Rollback
-from quota_ops.report.audit import PART_BYTES, audit_record, audit_schema, messages
+from quota_ops.stages.report.audit import PART_BYTES, audit_record, audit_schema, messages
 from tests.unit.report_sample import ALICE_RAISED, APPLIED, FAILED, PLAN, PLANNED, TROUBLED
 
 MAX_MESSAGE_BYTES = 1_048_588

@@ -11,13 +11,13 @@ from quota_ops import cli
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.hold import Hold
 from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.store import claims, holds, ledger
-from quota_ops.store.place import Place
+from quota_ops.store.ledger import claims, holds, ledger
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.retention import LEDGER_FILES, find_expired, remove
-from quota_ops.store.run_files import FILES
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_list import summarize_run
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.run.files import FILES
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.listing import summarize_run
 from tests.places import on_disk
 from tests.records import complete
 from tests.unit.test_ledger import add, row

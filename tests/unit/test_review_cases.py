@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from quota_ops.desired.git import Repository
+from quota_ops.desired.git.repository import Repository
 from quota_ops.report.review.comment import MARKER
 from tests.calling import call_cli
 from tests.comments_api import OWN, TOKEN, serve_comments

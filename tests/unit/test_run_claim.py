@@ -15,19 +15,20 @@ from time import sleep, time
 import pytest
 
 from quota_ops.model.errors import Claimed, InvalidInput
-from quota_ops.store import run_claim
-from quota_ops.store.place import Place
-from quota_ops.store.run_claim import claim_run
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run import claim as run_claim
+from quota_ops.store.run.claim import claim_run
+from quota_ops.store.run.folder import RunFolder
 from tests.places import on_disk
 
 CLAIM = """
 import sys
 from pathlib import Path
-from quota_ops.store import process, run_claim
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places import process
+from quota_ops.store.run import claim as run_claim
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.places.run_store import open_place
 run_claim.LEASE, run_claim.RENEWAL = 0.0, 0.1  # looks for a later claim each time
 if len(sys.argv) > 2:
     process._BOOT = Path(sys.argv[2])

@@ -11,9 +11,9 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
-from quota_ops.store.run_files import ABOUT, APPLIED, POLICY
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import ABOUT, APPLIED, POLICY
+from quota_ops.store.run.folder import RunFolder
 from tests.places import on_disk
 
 

@@ -12,11 +12,11 @@ import yaml
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.stages.report.run_report import read_end_time
-from quota_ops.store.run_files import BATCH
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_list import list_runs, summarize_run
-from quota_ops.store.run_names import find_run
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.files import BATCH
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.listing import list_runs, summarize_run
+from quota_ops.store.run.names import find_run
 from tests.places import on_disk
 from tests.records import complete
 

@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import InvalidInput, MissingTool
-from quota_ops.store.object_client import open_client
-from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, open_place, store_of
+from quota_ops.store.places.object_client import open_client
+from quota_ops.store.places.run_store import (
+    ENVIRONMENT,
+    RunStore,
+    find_run_store,
+    open_place,
+    store_of,
+)
 from tests.places import on_disk
 
 

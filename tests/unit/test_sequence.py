@@ -9,11 +9,13 @@ import pytest
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
-from quota_ops.store import claims, parquet, run_numbers
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_numbers import last_number, newest_runs, take_number
-from quota_ops.store.run_store import RunStore, open_place
-from quota_ops.store.succession import note_beginning, take_number_above
+from quota_ops.stages.succession import note_beginning, take_number_above
+from quota_ops.store.ledger import claims
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run import order as run_numbers
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.order import last_number, newest_runs, take_number
 from tests.places import on_disk
 
 

@@ -9,10 +9,12 @@ import pytest
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import HISTORY, HistoryRow
-from quota_ops.store import claims, decisions, history, ledger, parquet, written_by
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import RunStore, open_place
-from quota_ops.store.written_by import own_version
+from quota_ops.store.history import history
+from quota_ops.store.ledger import claims, decisions, ledger
+from quota_ops.store.places import parquet, written_by
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.places.written_by import own_version
 from tests.unit.test_ledger import add, row
 
 CLAIM = claims.Claim("run", None, "digest")

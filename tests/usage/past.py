@@ -10,10 +10,10 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.rows import ActualRow, DesiredRow
 from quota_ops.model.run import About, Described
 from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.store import history
-from quota_ops.store.run_files import ABOUT, DESCRIBED, FACTS
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.history import history
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import ABOUT, DESCRIBED, FACTS
+from quota_ops.store.run.folder import RunFolder
 from tests.usage.scenario import CLUSTER_ID
 from tests.writing import State
 

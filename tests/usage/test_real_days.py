@@ -13,9 +13,9 @@ from quota_ops.runs.digests import digest_days
 from quota_ops.sql.embedded_usage import find_delays
 from quota_ops.stages.plan.throttling import Group, SeriesName, make_shares
 from quota_ops.stages.plan.use import PrometheusReader
-from quota_ops.store import parquet
-from quota_ops.store.digests import list_past_days, read_digests
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.history.digests import list_past_days, read_digests
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.usage.connection import find_prometheus
 from quota_ops.usage.source import UsageSource
 from tests.usage.busy_hour import BusyHour

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from quota_ops import cli
 from quota_ops.model.digest import USE
 from quota_ops.sql.embedded_usage import merge_digests
-from quota_ops.store import parquet
-from quota_ops.store.digests import list_days, read_digests
+from quota_ops.store.history.digests import list_days, read_digests
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.retention import find_expired, remove
-from quota_ops.store.run_store import RunStore, open_place
 from tests.usage.busy_hour import BusyHour
 from tests.usage.recording import serve
 

@@ -15,7 +15,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.use import UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.runs.usage import read_overview
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.usage.source import Time, UsageSource
 from tests.calling import call_cli
 from tests.usage.conftest import read_times

@@ -12,8 +12,8 @@ from typing import Self
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import SHARED, cluster_folders, is_read
-from quota_ops.desired.git import Repository
 from quota_ops.desired.git.merge import Merge, list_read
+from quota_ops.desired.git.repository import Repository
 from quota_ops.desired.read import find_policy, read_cluster
 from quota_ops.model.entity import USER, Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput

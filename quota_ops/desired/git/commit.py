@@ -18,7 +18,7 @@ from quota_ops.desired.files import (
     list_quotas_files,
     open_cluster_folder,
 )
-from quota_ops.desired.git import Entry, Repository
+from quota_ops.desired.git.repository import Entry, Repository
 from quota_ops.desired.inventory import MAX_INVENTORY_BYTES, list_inventory_files
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.shared import read_shared_files, shared_folder, shared_name

@@ -14,7 +14,7 @@ from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID
 from quota_ops.lab.spark_server import SparkServer, start_spark_server
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.run_store import ENVIRONMENT, find_run_store
+from quota_ops.store.places.run_store import ENVIRONMENT, find_run_store
 
 WINDOW = 3
 """Of how many seconds the broker limits the average; its default, 11, shows a new limit later."""

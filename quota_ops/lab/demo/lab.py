@@ -20,8 +20,8 @@ from quota_ops.model.report import Report
 from quota_ops.report.formats import duration
 from quota_ops.report.layout import Tone, line
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.run_names import LAST, find_run
-from quota_ops.store.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.names import LAST, find_run
 
 
 class StoryFailed(Refused):

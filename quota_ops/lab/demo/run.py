@@ -16,7 +16,7 @@ from quota_ops.lab.demo.story import STEPS
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
 from quota_ops.report.layout import Span, Tone, line
-from quota_ops.store.run_files import PAGE
+from quota_ops.store.run.files import PAGE
 
 INTRODUCTION = (
     "A real Kafka, Spark and Airflow start on this machine, in a folder and on ports of their own. "

@@ -17,8 +17,8 @@ from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.process import lock_file
 from quota_ops.lab.kafka.sandbox import find_sandbox, start_sandbox, stop_sandbox
 from quota_ops.lab.spark_server import find_spark_server, start_spark_server
-from quota_ops.store.place import Place
-from quota_ops.store.run_store import ENVIRONMENT, find_run_store
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import ENVIRONMENT, find_run_store
 
 _SPARK = "spark"
 """The folder of the Spark server, in Airflow's home."""

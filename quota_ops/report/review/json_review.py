@@ -12,7 +12,7 @@ from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import split_rows
 from quota_ops.report.review.verdict import describe_verdict, summarize_review
 from quota_ops.report.row_status import ReportRow
-from quota_ops.store.json_text import in_ascii, json_text
+from quota_ops.store.places.json_text import in_ascii, json_text
 
 SCHEMA = 1
 """Raised when a field is removed or changes its meaning; new fields do not raise it."""

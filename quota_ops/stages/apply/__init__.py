@@ -36,14 +36,14 @@ from quota_ops.stages.apply.intent import (
 )
 from quota_ops.stages.apply.moved import watch_brokers
 from quota_ops.stages.apply.requests import send_noted, write_batches
-from quota_ops.store.attempt import Attempt
-from quota_ops.store.decisions import record_use
-from quota_ops.store.holds import separate_held_rows
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import APPLIED
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import ClusterStore
-from quota_ops.store.succession import record_claim, refuse_if_overtaken
+from quota_ops.stages.succession import record_claim, refuse_if_overtaken
+from quota_ops.store.ledger.decisions import record_use
+from quota_ops.store.ledger.holds import separate_held_rows
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.attempt import Attempt
+from quota_ops.store.run.files import APPLIED
+from quota_ops.store.run.folder import RunFolder
 
 
 def compute_max_age(took: float) -> float:

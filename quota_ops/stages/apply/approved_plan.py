@@ -21,11 +21,11 @@ from quota_ops.model.text import counted
 from quota_ops.stages.plan import judge_plan, refuse_unless_guards_pass
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects
-from quota_ops.store import decisions
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import APPLIED, PLAN, VALIDATED
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.succession import format_new_plan_remedy
+from quota_ops.stages.succession import format_new_plan_remedy
+from quota_ops.store.ledger import decisions
+from quota_ops.store.places.place import Place
+from quota_ops.store.run.files import APPLIED, PLAN, VALIDATED
+from quota_ops.store.run.folder import RunFolder
 
 Values = tuple[str, float | None, float | None]
 

@@ -11,11 +11,11 @@ from quota_ops.model.outcome import Outcome, find_open, find_unwritten
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
 from quota_ops.model.rows import Keys, LedgerRow, Stored
-from quota_ops.store import claims, ledger, ledger_end
-from quota_ops.store.numbered_files import file_name
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import ClusterStore
-from quota_ops.store.succession import refuse_if_overtaken
+from quota_ops.stages.succession import refuse_if_overtaken
+from quota_ops.store.ledger import claims, ledger, ledger_end
+from quota_ops.store.places.numbered_files import file_name
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.folder import RunFolder
 
 
 def record_intents(

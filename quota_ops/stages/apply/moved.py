@@ -9,8 +9,8 @@ from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.text import counted
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
 from quota_ops.stages.describe.rates import list_rates, read_placement
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import ClusterStore
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.folder import RunFolder
 
 
 def watch_brokers(

@@ -8,7 +8,7 @@ from quota_ops.model.errors import Claimed, InvalidInput, NoResponse, QuotaOpsEr
 from quota_ops.model.outcome import Outcome, Status, build_outcomes
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rows import Batches, BatchRow, Stored
-from quota_ops.store.attempt import Attempt
+from quota_ops.store.run.attempt import Attempt
 
 
 def write_batches(

@@ -21,16 +21,16 @@ from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.confirmation import confirm_stored
 from quota_ops.stages.describe.rates import divide_declared
-from quota_ops.store import claims, ledger, ledger_end
-from quota_ops.store.clock import measure_lead
-from quota_ops.store.holds import held_entities, holds_now
-from quota_ops.store.ledger_notes import known_brokers
-from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import CHECKED, DESCRIBED, FACTS, METADATA, ROLLBACK
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import ClusterStore
-from quota_ops.store.snapshot import Snapshot
-from quota_ops.store.succession import take_number_above
+from quota_ops.stages.succession import take_number_above
+from quota_ops.store.ledger import claims, ledger, ledger_end
+from quota_ops.store.ledger.holds import held_entities, holds_now
+from quota_ops.store.ledger.notes import known_brokers
+from quota_ops.store.places.clock import measure_lead
+from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.places.snapshot import Snapshot
+from quota_ops.store.run.files import CHECKED, DESCRIBED, FACTS, METADATA, ROLLBACK
+from quota_ops.store.run.folder import RunFolder
 
 
 def describe_cluster(

@@ -14,9 +14,9 @@ from quota_ops.model.registration import (
     find_absent,
     find_needless,
 )
-from quota_ops.store import ledger
-from quota_ops.store.ledger_notes import known_brokers
-from quota_ops.store.run_store import ClusterStore
+from quota_ops.store.ledger import ledger
+from quota_ops.store.ledger.notes import known_brokers
+from quota_ops.store.places.run_store import ClusterStore
 
 
 def read_known_brokers(records: ClusterStore) -> KnownBrokers:

@@ -12,9 +12,9 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.rows import Key, Stored, Targets, find_unequal
-from quota_ops.store.ledger import LedgerFile, damaged
-from quota_ops.store.parquet import to_values
-from quota_ops.store.snapshot import Snapshot
+from quota_ops.store.ledger.ledger import LedgerFile, damaged
+from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.snapshot import Snapshot
 
 PATIENCE = 5.0
 """Seconds within which two responses must agree."""

@@ -16,11 +16,11 @@ from quota_ops.model.registration import KnownBrokers, Registered
 from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import DECLARED, DESIRED
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
-from quota_ops.store.ledger_notes import known_brokers
-from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import BROKERS
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.snapshot import Snapshot
+from quota_ops.store.ledger.notes import known_brokers
+from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.snapshot import Snapshot
+from quota_ops.store.run.files import BROKERS
+from quota_ops.store.run.folder import RunFolder
 
 
 def divide_declared(

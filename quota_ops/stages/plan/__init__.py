@@ -27,11 +27,11 @@ from quota_ops.stages.plan.effects import find_plan_effects, write_effects
 from quota_ops.stages.plan.findings import write_findings
 from quota_ops.stages.plan.origins import leave_origins
 from quota_ops.stages.plan.use import write_throttling
-from quota_ops.store import decisions
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import CLIENT_COUNTS, DESCRIBED, ROLLBACK, THROTTLING
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.ledger import decisions
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import CLIENT_COUNTS, DESCRIBED, ROLLBACK, THROTTLING
+from quota_ops.store.run.folder import RunFolder
 
 
 def plan_changes(

@@ -13,11 +13,11 @@ from quota_ops.model.owners import OwnerChange, list_owner_changes
 from quota_ops.model.policy import Policy
 from quota_ops.model.stored import from_json
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
-from quota_ops.store.ledger import read_applied_notes
-from quota_ops.store.parquet import read_rows, to_values
-from quota_ops.store.run_files import DESCRIBED, ROLLBACK
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.succession import find_overtaking_commit
+from quota_ops.stages.succession import find_overtaking_commit
+from quota_ops.store.ledger.ledger import read_applied_notes
+from quota_ops.store.places.parquet import read_rows, to_values
+from quota_ops.store.run.files import DESCRIBED, ROLLBACK
+from quota_ops.store.run.folder import RunFolder
 
 _OWNED = ("entity", "key", "owner")
 

@@ -16,9 +16,9 @@ from quota_ops.model.rows import Key
 from quota_ops.model.stored import complete_type
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.precedence.effects import Ownership, add_up_pairs, find_write_effects
-from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import EFFECTS
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.places.parquet import to_values
+from quota_ops.store.run.files import EFFECTS
+from quota_ops.store.run.folder import RunFolder
 
 _Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, ...], Risk]
 complete_type(list[_Row])

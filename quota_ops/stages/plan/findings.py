@@ -11,9 +11,9 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
 from quota_ops.model.run import Findings
 from quota_ops.model.tables import DECLARED, DESIRED
-from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import CHECKED, FACTS, FINDINGS
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.places.parquet import to_values
+from quota_ops.store.run.files import CHECKED, FACTS, FINDINGS
+from quota_ops.store.run.folder import RunFolder
 
 _GONE_AFTER = frozenset({Action.CLEAR, Action.FORGET})
 

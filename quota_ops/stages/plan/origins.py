@@ -15,12 +15,12 @@ from quota_ops.model.report import UNKNOWN, Origin
 from quota_ops.model.rows import Key, Targets
 from quota_ops.model.run import LedgerEdit, OriginOfRows, Origins
 from quota_ops.model.tables import ACTUAL
-from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import ADOPTED, DESCRIBED, ORIGINS, POLICY, RELEASED
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_numbers import newest_runs
-from quota_ops.store.run_state import RunState
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import ADOPTED, DESCRIBED, ORIGINS, POLICY, RELEASED
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.order import newest_runs
+from quota_ops.store.run.state import RunState
 
 LOOKED_AT = 100
 """How many of the newest runs of the store are searched for the origin of a value."""

@@ -20,7 +20,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.rows import Key, StoredQuota
 from quota_ops.model.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.resolution import Limits
-from quota_ops.store import parquet
+from quota_ops.store.places import parquet
 
 DAYS = 7
 UNKNOWN = "use is unknown"

@@ -25,11 +25,11 @@ from quota_ops.stages.plan.throttling import (
     find_throttling,
     loses,
 )
-from quota_ops.store import parquet
-from quota_ops.store.digests import find_missing, list_past_days, read_digests
-from quota_ops.store.run_files import FACTS, THROTTLING
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.history.digests import find_missing, list_past_days, read_digests
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import FACTS, THROTTLING
+from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import find_prometheus
 from quota_ops.usage.samples import list_brokers, read_samples
 from quota_ops.usage.source import SeriesNames, UsageSource

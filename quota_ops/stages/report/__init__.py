@@ -9,18 +9,18 @@ from platform import python_version
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.report import Report
 from quota_ops.model.tables import ACTUAL
-from quota_ops.report.audit import audit_record
 from quota_ops.report.json_report import as_json
 from quota_ops.report.page import as_html
 from quota_ops.report.row_status import RowStatus, report_rows
 from quota_ops.report.text_report import as_text
+from quota_ops.stages.report.audit import audit_record
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_run_history
 from quota_ops.stages.report.past import add_past
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.parquet import to_values
-from quota_ops.store.run_files import PAGE, REPORT, TEXT
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.places.parquet import to_values
+from quota_ops.store.run.files import PAGE, REPORT, TEXT
+from quota_ops.store.run.folder import RunFolder
 
 FORMS: dict[str, Callable[[Report], str]] = {
     REPORT: as_json,

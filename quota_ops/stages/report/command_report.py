@@ -8,9 +8,9 @@ from quota_ops.model.report import Record, StageStatus
 from quota_ops.model.run import Alter
 from quota_ops.model.text import counted, plural
 from quota_ops.report.ownership import released_words
-from quota_ops.store.run_files import ADOPTED, ALTER, RELEASED, VALIDATED
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_state import RunState
+from quota_ops.store.run.files import ADOPTED, ALTER, RELEASED, VALIDATED
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.state import RunState
 
 _REFUSED = "the broker rejects {} of {}"
 _ACCEPTED = "the broker would accept all of it"

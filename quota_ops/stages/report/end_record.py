@@ -9,13 +9,13 @@ from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.model.run import Audited
-from quota_ops.report.audit import Json, messages
-from quota_ops.store.json_text import json_text
-from quota_ops.store.numbered_files import create_next
-from quota_ops.store.run_files import AUDITED, END
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import mark_unsettled, unmark
-from quota_ops.store.run_state import RunState
+from quota_ops.stages.report.audit import Json, messages
+from quota_ops.store.places.json_text import json_text
+from quota_ops.store.places.numbered_files import create_next
+from quota_ops.store.run.files import AUDITED, END
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import mark_unsettled, unmark
+from quota_ops.store.run.state import RunState
 
 TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
 CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"

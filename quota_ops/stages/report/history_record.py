@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from quota_ops.model.history import HistoryRow
 from quota_ops.model.report import Report
 from quota_ops.model.tables import LEDGER
-from quota_ops.report.audit import Json
-from quota_ops.report.history_rows import RunEnd, list_command_rows, list_report_rows
 from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.stages.plan.earlier_runs import count_managed_rows
+from quota_ops.stages.report.audit import Json
+from quota_ops.stages.report.history_rows import RunEnd, list_command_rows, list_report_rows
 from quota_ops.stages.report.run_report import read_work_end
-from quota_ops.store import history
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.history import history
+from quota_ops.store.run.folder import RunFolder
 
 _log = logging.getLogger(__name__)
 

@@ -12,14 +12,14 @@ from quota_ops.model.report import Report
 from quota_ops.report.formats import escape_text
 from quota_ops.report.history import change_cells, list_changes
 from quota_ops.sql.history import read_history
-from quota_ops.store import parquet
-from quota_ops.store.history import list_days, read_day
-from quota_ops.store.history_summaries import Summary, read_summaries, read_table
-from quota_ops.store.holds import list_since
-from quota_ops.store.run_files import PAGE, PAST, REPORT
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_names import find_sharing_ids
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.history.history import list_days, read_day
+from quota_ops.store.history.summaries import Summary, read_summaries, read_table
+from quota_ops.store.ledger.holds import list_since
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import PAGE, PAST, REPORT
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.names import find_sharing_ids
 
 _log = logging.getLogger(__name__)
 MOST_DAYS = 90

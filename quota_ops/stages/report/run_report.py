@@ -29,8 +29,8 @@ from quota_ops.stages.plan.earlier_runs import read_owner_changes
 from quota_ops.stages.plan.effects import read_effects
 from quota_ops.stages.plan.origins import read_origins
 from quota_ops.stages.report.command_report import read_record
-from quota_ops.store.place import Place
-from quota_ops.store.run_files import (
+from quota_ops.store.places.place import Place
+from quota_ops.store.run.files import (
     APPLIED,
     APPROVAL,
     AUDITED,
@@ -54,9 +54,9 @@ from quota_ops.store.run_files import (
     RunFile,
     find_run_file,
 )
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import find_liveness, format_deadline
-from quota_ops.store.run_state import RunState
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import find_liveness, format_deadline
+from quota_ops.store.run.state import RunState
 
 Part = TypeVar("Part")
 

@@ -10,18 +10,18 @@ from quota_ops.model.rows import Key
 from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.verification import RowVerdict
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
+from quota_ops.stages.succession import why_lost, why_overtaken
 from quota_ops.stages.verify.brokers import raise_unless_agreed, read_back
 from quota_ops.stages.verify.earlier_values import describe_late_writes, refuse_returned
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.stages.verify.targets import find_targets
-from quota_ops.store import ledger
-from quota_ops.store.ledger_notes import known_brokers
-from quota_ops.store.run_files import APPLIED, PLAN
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_state import RunState
-from quota_ops.store.run_store import ClusterStore
-from quota_ops.store.succession import why_lost, why_overtaken
+from quota_ops.store.ledger import ledger
+from quota_ops.store.ledger.notes import known_brokers
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.files import APPLIED, PLAN
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.state import RunState
 
 
 def verify_cluster(

@@ -26,8 +26,8 @@ from quota_ops.model.verification import (
     Verdict,
 )
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
-from quota_ops.store.run_files import METADATA, VERIFICATION
-from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run.files import METADATA, VERIFICATION
+from quota_ops.store.run.folder import RunFolder
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
 """The first and the longest wait between two rounds, in seconds; the wait doubles each time."""

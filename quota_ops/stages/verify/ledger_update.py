@@ -13,11 +13,11 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targets
 from quota_ops.model.run import About
-from quota_ops.store import ledger
-from quota_ops.store.run_files import ROLLBACK
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import ClusterStore
-from quota_ops.store.succession import why_overtaken
+from quota_ops.stages.succession import why_overtaken
+from quota_ops.store.ledger import ledger
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.files import ROLLBACK
+from quota_ops.store.run.folder import RunFolder
 
 
 class AppliedRun(NamedTuple):

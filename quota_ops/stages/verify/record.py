@@ -5,9 +5,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.run_files import VERIFICATION
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_state import digest_applied
+from quota_ops.store.run.files import VERIFICATION
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.state import digest_applied
 
 
 @contextmanager

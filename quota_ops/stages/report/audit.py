@@ -1,0 +1,216 @@
+"""The audit record of a run: who approved which plan, what was written and verified."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from quota_ops.model.commit import CommitSource
+from quota_ops.model.difference import WRITES
+from quota_ops.model.outcome import DONE, Status
+from quota_ops.model.quota import json_number
+from quota_ops.model.report import STAGES, Report, StageStatus
+from quota_ops.model.verification import Verdict
+from quota_ops.report.row_status import ReportRow, report_rows
+from quota_ops.report.summary import SyncStatus, summarize
+from quota_ops.store.places.json_text import without_nulls
+
+Json = dict[str, Any]
+
+SCHEMA = 1
+"""Raised when a field is removed or changes its meaning; new fields do not raise it."""
+
+PART_BYTES = 500_000
+"""Bytes of changes in one message: half of what a broker accepts (message.max.bytes)."""
+
+
+def audit_record(report: Report, end: int) -> Json:
+    """Return the record of a run as `audit_schema` defines it; `end` is the number of this end.
+
+    Numbers are in the key's own unit; NaN, inf and -inf are written as strings. A change has no
+    null fields, except values, outcome and verdict.
+    """
+    rows = report_rows(report)
+    summary, plan, rollback = summarize(report), report.plan, report.rollback
+    return {
+        "schema": SCHEMA,
+        "verb": None,
+        "by": None,
+        "login": None,
+        "reason": None,
+        "cluster": report.cluster,
+        "cluster_id": report.cluster_id,
+        "run": report.run,
+        "end": end,
+        "part": 1,
+        "parts": 1,
+        "commit": report.commit,
+        "commit_source": report.provenance.source,
+        "uncommitted": list(report.provenance.uncommitted),
+        "started": report.started,
+        "finished": report.finished,
+        "answer": {"word": summary.word, "sentence": summary.sentence},
+        "stages": [stage._asdict() for stage in report.stages],
+        "plan": plan
+        and {"digest": plan.digest, "guards": [asdict(guard) for guard in plan.guards]},
+        "decisions": [decision.as_json() for decision in report.decisions],
+        "rollback": rollback
+        and {name: getattr(rollback, name) for name in ("run", "by", "login", "reason")},
+        "brokers": [asdict(broker) for broker in report.brokers],
+        "changes": [_change(row, report) for row in rows if row.difference.action in WRITES],
+    }
+
+
+def _change(row: ReportRow, report: Report) -> Json:
+    difference, applied = row.difference, row.applied
+    verdict = row.verdict.verdict if row.verdict else None
+    if verdict is None and report.brokers and applied and applied.status in DONE:
+        verdict = Verdict.VERIFIED
+    seen = row.verdict.seen if row.verdict else ()
+    return {
+        "entity": difference.entity,
+        "key": difference.key,
+        "kind": difference.kind,
+        "before": json_number(difference.before),
+        "after": json_number(difference.target),
+        "outcome": applied and applied.status,
+        "verdict": verdict,
+    } | without_nulls(
+        {
+            "owner": difference.owner,
+            "reason": difference.reason,
+            "source": difference.source,
+            "error": applied and applied.error,
+            "message": applied and applied.message,
+            "seen": [[broker, json_number(value)] for broker, value in seen] or None,
+        }
+    )
+
+
+def messages(record: Json) -> tuple[bytes, ...]:
+    """Return the record as Kafka messages, each with some of the changes and all other fields."""
+    parts = list(_parts(record["changes"]))
+    return tuple(
+        json.dumps(
+            record | {"part": at, "parts": len(parts), "changes": changes}, allow_nan=False
+        ).encode()
+        for at, changes in enumerate(parts, start=1)
+    )
+
+
+def _parts(changes: Sequence[Json]) -> Iterator[list[Json]]:
+    part: list[Json] = []
+    size = 0
+    for change in changes:
+        length = len(json.dumps(change))
+        if part and size + length > PART_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(change)
+        size += length
+    yield part
+
+
+_TEXT: Json = {"type": "string"}
+_MAYBE: Json = {"type": ["string", "null"]}
+_COUNT: Json = {"type": "integer"}
+_NUMBER: Json = {"anyOf": [{"type": ["number", "null"]}, {"enum": ["nan", "inf", "-inf"]}]}
+
+
+def _object(**properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _list(items: Json) -> Json:
+    return {"type": "array", "items": items}
+
+
+def _values(*names: str | None) -> Json:
+    return {"enum": [None if name is None else str(name) for name in names]}
+
+
+def audit_schema() -> Json:
+    """Return the JSON Schema of an audit record; fields may be added to it."""
+    guard = _object(
+        guard=_TEXT,
+        message=_TEXT,
+        allowed=_MAYBE,
+        rows=_COUNT,
+        share={"type": ["number", "null"]},
+        subject=_TEXT,
+    )
+    change = _object(
+        entity=_TEXT,
+        key=_TEXT,
+        kind=_TEXT,
+        before=_NUMBER,
+        after=_NUMBER,
+        outcome=_values(*Status, None),
+        verdict=_values(*Verdict, None),
+    )
+    change["properties"] |= {
+        "owner": _TEXT,
+        "reason": _TEXT,
+        "source": _TEXT,
+        "error": _TEXT,
+        "message": _TEXT,
+        "seen": _list({"type": "array", "prefixItems": [_COUNT, _NUMBER]}),
+    }
+    stage = _object(
+        stage=_values(*STAGES, "adopt", "release"),
+        status=_values(*StageStatus),
+        seconds={"type": ["number", "null"]},
+        message=_MAYBE,
+    )
+    decision = _object(
+        said=_TEXT,
+        digest=_TEXT,
+        guards=_list(_TEXT),
+        shown=_list(guard),
+        by=_MAYBE,
+        login=_MAYBE,
+        at=_TEXT,
+        reason=_TEXT,
+        run=_TEXT,
+    )
+    rollback = _object(run=_TEXT, by=_TEXT, login=_MAYBE, reason=_TEXT)
+    broker = _object(
+        broker=_COUNT,
+        address=_TEXT,
+        asked=_COUNT,
+        behind={"type": ["integer", "null"]},
+        error=_MAYBE,
+        bootstrap={"type": "boolean"},
+        absent={"type": "boolean"},
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The end of a run, or a part of it",
+        **_object(
+            schema={"const": SCHEMA},
+            verb=_values("alter", "adopt", "release", None),
+            by=_MAYBE,
+            login=_MAYBE,
+            reason=_MAYBE,
+            cluster=_TEXT,
+            cluster_id=_MAYBE,
+            run=_TEXT,
+            end=_COUNT,
+            part=_COUNT,
+            parts=_COUNT,
+            commit=_MAYBE,
+            commit_source=_values(*CommitSource, None),
+            uncommitted=_list(_TEXT),
+            started=_TEXT,
+            finished=_TEXT,
+            answer={
+                "anyOf": [{"type": "null"}, _object(word=_values(*SyncStatus), sentence=_TEXT)]
+            },
+            stages=_list(stage),
+            plan={"anyOf": [{"type": "null"}, _object(digest=_TEXT, guards=_list(guard))]},
+            decisions=_list(decision),
+            rollback={"anyOf": [{"type": "null"}, rollback]},
+            brokers=_list(broker),
+            changes=_list(change),
+        ),
+    }

@@ -1,0 +1,241 @@
+"""The rows with which a run enters the history: one for its end, and one for each quota."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from quota_ops.model.approval import Decision, DecisionKind
+from quota_ops.model.client_effects import InventoryEffects
+from quota_ops.model.difference import WRITES, Difference, Kind
+from quota_ops.model.effect import NO_RISK
+from quota_ops.model.guard import GuardFinding
+from quota_ops.model.history import HistoryRow, Mode
+from quota_ops.model.outcome import DONE, Status
+from quota_ops.model.quota import same
+from quota_ops.model.report import STOPPED, Report, StageStatus
+from quota_ops.model.rows import Key
+from quota_ops.model.verification import Settlement
+from quota_ops.report.json_report import COUNTED, count_rows
+from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
+from quota_ops.report.summary import summarize
+from quota_ops.stages.report.audit import Json
+
+_LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.UNMANAGED})
+"""The statuses of rows that are only counted."""
+_REQUESTED = frozenset({*DONE, Status.REFUSED, Status.UNKNOWN})
+"""The outcomes of writes that a broker was asked for, at least with validate-only."""
+_NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
+
+
+class RunEnd(NamedTuple):
+    """What the artifacts of a run have besides its report."""
+
+    ended: str
+    sequence: int | None
+    by: str | None
+    owned: Mapping[str | None, int]
+    """How many managed rows the ledger had, by owner."""
+    commit_author: str | None = None
+    decisions: tuple[Decision, ...] = ()
+    settlement: Settlement | None = None
+    """What a later run found of the writes that got no response."""
+
+
+def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
+    """Return the rows of a run that compared, or tried to; the revision is 1."""
+    rollback, last = report.rollback, report.decisions[-1] if report.decisions else None
+    applied = bool(report.applied) or any(
+        stage.stage == "apply" and stage.status is not StageStatus.NOT_RUN
+        for stage in report.stages
+    )
+    mode = Mode.ROLLBACK if rollback else Mode.APPLY if applied else Mode.LOOK
+    run = _NOTHING | {
+        "cluster": report.cluster,
+        "cluster_id": report.cluster_id,
+        "run": report.run,
+        "sequence": end.sequence,
+        "started": report.started,
+        "ended": end.ended,
+        "revision": 1,
+        "mode": mode,
+        "status": summarize(report).word,
+        "commit": report.commit,
+        "commit_author": report.provenance.author,
+        "author": (rollback and (rollback.by or rollback.login)) or end.by,
+        "approver": list_approvers(report.decisions),
+        "run_reason": (rollback and rollback.reason) or (last and last.reason) or None,
+    }
+    counts = _count_states(report) if report.plan else {}
+    guards = report.plan.guards if report.plan else ()
+    clients, losing = _count_clients(report.clients)
+    return (
+        HistoryRow(**run | counts | _describe_stop(report) | _name_guards(guards))._replace(
+            owned=sum(end.owned.values()) if report.plan else None, clients=clients, losing=losing
+        ),
+        *(
+            HistoryRow(**run | _describe_row(row, report, end))
+            for row in report_rows(report)
+            if row.status not in _LEFT_OUT
+        ),
+    )
+
+
+def list_approvers(decisions: Iterable[Decision]) -> str | None:
+    """Return who approved a plan or overrode its guards, in order; None if nobody did."""
+    kinds = {DecisionKind.APPROVED, DecisionKind.OVERRIDDEN}
+    names = (made.by or made.login or "unknown" for made in decisions if made.said in kinds)
+    return ", ".join(dict.fromkeys(names)) or None
+
+
+def _count_states(report: Report) -> dict[str, int | None]:
+    counts, rows = count_rows(report), report_rows(report)
+    return {name: counts[name] for name in COUNTED} | {
+        "declared": report.plan.desired if report.plan else None,
+        "refused": sum(_find_outcome(row) is Status.REFUSED for row in rows),
+        "changed": sum(row.was_written for row in rows),
+    }
+
+
+def _count_clients(found: InventoryEffects | None) -> tuple[int | None, int | None]:
+    if found is None or found.trouble:
+        return None, None
+    return found.total.clients, found.total.losing
+
+
+def _describe_stop(report: Report) -> dict[str, str | None]:
+    for stage in report.stages:
+        if stage.status in STOPPED:
+            return {"stopped_at": stage.stage, "stopped": stage.status, "failure": stage.message}
+    if report.invalid:
+        failure = "\n".join(file.text for file in report.invalid)
+        return {"stopped_at": "check", "stopped": StageStatus.FAILED, "failure": failure}
+    return {}
+
+
+def _find_kind(row: Difference) -> Kind:
+    """Return the kind of a row; one that was not judged is drift if it changed since it was read.
+
+    So the history does not end its drift, whatever its file is to declare.
+    """
+    moved = row.verified is not None and not same(row.before, row.verified)
+    return Kind.DRIFTED if row.kind is Kind.NOT_JUDGED and moved else row.kind
+
+
+def _name_guards(guards: tuple[GuardFinding, ...]) -> dict[str, str | None]:
+    blocked = [guard.guard for guard in guards if guard.allowed is None]
+    overridden = [guard.guard for guard in guards if guard.allowed is not None]
+    return {
+        "blocked_by": ",".join(blocked) or None,
+        "overridden": ",".join(overridden) or None,
+    }
+
+
+def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]:
+    difference, outcome = row.difference, _find_outcome(row)
+    found, found_by = _find_stored(row, report, end.settlement)
+    return {
+        "entity": difference.entity,
+        "key": difference.key,
+        "kind": _find_kind(difference),
+        "action": difference.action,
+        "state": row.status.name.lower(),
+        "outcome": outcome,
+        "desired": row.overrides[0].declared if row.overrides else difference.after,
+        "actual": difference.before,
+        "requested": difference.target if outcome in _REQUESTED else None,
+        "found": found,
+        "found_by": found_by,
+        "owner": difference.owner,
+        "reason": difference.reason,
+        "owned": end.owned.get(difference.owner, 0),
+        **_describe_risk(row),
+    }
+
+
+def _find_stored(
+    row: ReportRow, report: Report, settlement: Settlement | None
+) -> tuple[float | None, str | None]:
+    """Return what the cluster stored at the last look after a write, and the run that looked.
+
+    (None, None) if none did, or if brokers differ: that a broker accepted a write is no look.
+    """
+    outcome = _find_outcome(row)
+    if settlement and row.difference.id in settlement.found:
+        return settlement.found[row.difference.id], settlement.by
+    if row.verdict:
+        replies = [value for _, value in row.verdict.seen]
+        is_one = len(replies) == sum(broker.error is None for broker in report.brokers)
+        if replies and is_one and all(same(value, replies[0]) for value in replies):
+            return replies[0], report.run
+        return None, None
+    if outcome in DONE:
+        is_read = bool(report.brokers) or outcome is Status.ALREADY
+        return (row.difference.target, report.run) if is_read else (None, None)
+    if outcome in {Status.UNKNOWN, Status.STALE}:
+        return None, None
+    return row.difference.before, report.run
+
+
+def _describe_risk(row: ReportRow) -> dict[str, Any]:
+    if row.difference.action not in WRITES:
+        return {}
+    risk = row.risk or NO_RISK
+    return {name: getattr(risk, name) for name in ("cut", "rise", "unlimited", "foreign")}
+
+
+def _find_outcome(row: ReportRow) -> Status | None:
+    outcome = row.applied
+    if row.validated and row.validated.status is Status.REFUSED:
+        outcome = outcome or row.validated
+    return outcome and outcome.status
+
+
+def list_command_rows(record: Json, end: RunEnd) -> tuple[HistoryRow, ...]:
+    """Return the rows of an alter, adopt or release, from its audit record; the revision is 1."""
+    run = _NOTHING | {
+        **{name: record[name] for name in ("cluster", "cluster_id", "run", "started", "commit")},
+        "sequence": end.sequence,
+        "ended": end.ended,
+        "revision": 1,
+        "mode": Mode(record["verb"]),
+        "status": "",
+        "author": record["by"] or record["login"],
+        "commit_author": end.commit_author,
+        "approver": list_approvers(end.decisions),
+        "run_reason": record["reason"],
+    }
+    stopped = next((stage for stage in record["stages"] if stage["status"] in STOPPED), None)
+    why = stopped and {
+        "stopped_at": stopped["stage"],
+        "stopped": stopped["status"],
+        "failure": stopped["message"],
+    }
+    rows = tuple(_list_changes(record, end.settlement))
+    changed = sum(row["outcome"] == Status.ACCEPTED for row in rows)
+    return (
+        HistoryRow(**run | (why or {}) | {"changed": changed}),
+        *(HistoryRow(**run | row) for row in rows),
+    )
+
+
+def _list_changes(record: Json, settlement: Settlement | None) -> Iterator[dict[str, Any]]:
+    for change in record["changes"]:
+        before, after = (
+            None if change[name] is None else float(change[name]) for name in ("before", "after")
+        )
+        row, by = Key(change["entity"], change["key"]), record["run"]
+        found: tuple[float | None, str | None] = (before, by)  # when it was validated or adopted
+        if settlement and row in settlement.found:
+            found = settlement.found[row], settlement.by
+        elif record["verb"] == Mode.RELEASE or change["outcome"] in {*DONE, Status.UNKNOWN}:
+            found = None, None
+        yield {
+            "entity": change["entity"],
+            "key": change["key"],
+            "kind": change["kind"],
+            "outcome": change["outcome"],
+            "actual": before,
+            "requested": after if change["outcome"] in _REQUESTED else None,
+            "found": found[0],
+            "found_by": found[1],
+            "owner": change.get("owner"),
+        }

@@ -1,0 +1,167 @@
+"""Whether another commit was applied since a run began, or a later run writes as well."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from quota_ops.model.commit import named
+from quota_ops.model.errors import Refused
+from quota_ops.model.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.quota import same
+from quota_ops.model.rows import LedgerRow
+from quota_ops.model.run import Beginning
+from quota_ops.model.tables import DESIRED, LEDGER
+from quota_ops.store.ledger import claims, ledger_end
+from quota_ops.store.ledger.claims import Claim
+from quota_ops.store.ledger.ledger import Ledger, last, read, read_applied_notes
+from quota_ops.store.places.parquet import to_rows
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.files import BEGAN, DESCRIBED, ROLLBACK
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.order import last_number
+from quota_ops.store.run.restart import move_attempt
+
+
+def begin(folder: RunFolder, records: ClusterStore) -> None:
+    """Move an earlier attempt from describe on, and record the beginning by `note_beginning`.
+
+    Raises InvalidInput as `ledger.last`.
+    """
+    move_attempt(folder, "describe")
+    note_beginning(folder, records)
+
+
+def note_beginning(folder: RunFolder, records: ClusterStore) -> None:
+    """Write began.json; a run that already began with its commit takes a new number instead.
+
+    Raises InvalidInput as `ledger.last`.
+    """
+    commit = folder.about().commit
+    if folder.has(BEGAN) and _began(folder).commit == commit:
+        folder.take_next_number()
+    else:
+        folder.write(BEGAN, Beginning(commit, read_last_commit(records)))
+
+
+def read_last_commit(records: ClusterStore) -> str | None:
+    """Return the commit that was last applied; None before the first.
+
+    Raises InvalidInput as `ledger.last`.
+    """
+    _, commits = read_applied_notes(last(records).table)
+    return commits[-1] if commits else None
+
+
+def find_overtaking_commit(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
+    """Return the last applied commit, if it was applied after the run first began."""
+    began = _began(folder)
+    if began.commit is None or not commits or commits[-1] in {began.commit, began.after}:
+        return None
+    return commits[-1]
+
+
+def refuse_if_overtaken(folder: RunFolder, records: ClusterStore) -> None:
+    """Raise Refused if a run's plan may no longer be written: its ledger is lost, or it is late.
+
+    Raises InvalidInput as `ledger.read`.
+    """
+    known = read(records)
+    why = why_lost(folder, known, records) or why_overtaken(folder, known, records)
+    if why is not None:
+        raise Refused(why, format_new_plan_remedy(folder))
+
+
+def format_new_plan_remedy(folder: RunFolder) -> str:
+    """Return the remedy for a plan that may no longer be written: the command for a new plan."""
+    again = "rollback RUN" if folder.has(ROLLBACK) else f"plan {folder.about().cluster}"
+    return f"Nothing was written. Make a new plan: quota-ops {again}"
+
+
+def why_lost(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | None:
+    """Return why the ledger is older than it was when a run's plan was made, or later.
+
+    A ledger that ends before the file of then, or before the newest file that any run has written,
+    was lost or is an older copy. None if it is neither.
+    """
+    described, (_, then) = folder.read(DESCRIBED), read_applied_notes(folder.read_table(LEDGER))
+    began = described.ledger
+    if (known.file or "") < (began or "") or (then and not known.commits):
+        return f"the ledger that this plan was made from, {began}, is no longer in {records.ledger}"
+    newest = ledger_end.read(records)
+    if described.old_ledger or newest is None or ledger_end.has_file(records, newest):
+        return None
+    return f"{newest.name}, the newest file of the ledger, is no longer in {records.ledger}"
+
+
+def record_claim(folder: RunFolder, records: ClusterStore) -> None:
+    """Show earlier runs that this one applies, even if it has nothing to change."""
+    if number := folder.about().sequence:
+        claims.create(records, number, _claim_of(folder))
+
+
+def why_overtaken(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | None:
+    """Return which commit was applied since a run's plan was made, or which later run applies.
+
+    Of two runs, the one with the larger number began later. An earlier run never overtakes.
+    """
+    about, (_, then) = folder.about(), read_applied_notes(folder.read_table(LEDGER))
+    number = about.sequence or 0
+    is_later = known.applied_by is None or known.applied_by > number
+    for commit in known.commits[-1:]:
+        if is_later and commit not in {*then[-1:], about.commit}:
+            return f"{named(commit)} was applied since this plan was made"
+    later = [row for row in known.rows if number and (row.sequence or 0) > number]
+    why = _why_contradicted(folder, later) if later else None
+    return why or (_why_claimed(folder, number, records) if number else None)
+
+
+def _why_claimed(folder: RunFolder, number: int, records: ClusterStore) -> str | None:
+    """Return which later run, the last one, has begun to apply another commit or other values.
+
+    No run overtakes a rollback: it would confirm the state that the rollback undoes.
+    """
+    last_claimed = claims.last_number(records)
+    if last_claimed <= number or folder.has(ROLLBACK):
+        return None
+    theirs, own = claims.read(records, last_claimed), _claim_of(folder)
+    if theirs[1:] == own[1:]:
+        return None
+    of = f" of {named(theirs.commit)}" if theirs.commit else ""
+    return f"run {theirs.run}{of} began later, and has started to apply"
+
+
+def _claim_of(folder: RunFolder) -> Claim:
+    about, desired = folder.about(), folder.read_table(DESIRED)
+    values = to_rows(desired.select(["entity", "key", "value"]))
+    return Claim(about.run, about.commit, claims.digest_of(values))
+
+
+def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | None:
+    """Return which later run has another commit, or another value for a row of this run.
+
+    A later run of the same commit with the same values does not conflict: both may succeed.
+    """
+    commit = folder.about().commit
+    wanted = {row.id: row.value for row in folder.read_rows(DESIRED)}
+    for row in later:
+        is_other = row.state in {INTENDED, VERIFIED} and not same(row.value, wanted.get(row.id))
+        if row.commit != commit or is_other:
+            of = f" of {named(row.commit)}" if row.commit else ""
+            return f"run {row.run}{of} began later, and has started to write"
+    return None
+
+
+def take_number_above(folder: RunFolder, table: pa.Table, claimed: int) -> None:
+    """Give a run a number above those in its ledger, and above the last run that claimed.
+
+    A ledger from another run store may have larger numbers than this store: without this, every
+    run here would count as older.
+    """
+    noted = filter(None, table["sequence"].to_pylist())
+    known = max(claimed, *noted, 0)
+    if known > last_number(folder.store.sequence):
+        folder.take_next_number(above=known)
+
+
+def _began(folder: RunFolder) -> Beginning:
+    return folder.find(BEGAN) or Beginning()

@@ -1,0 +1,1 @@
+"""What happened on each day: the ends of runs, and the use of clients."""

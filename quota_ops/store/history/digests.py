@@ -1,0 +1,69 @@
+"""Digests of use in the run store: use/CLUSTER_ID/2026-11-25.parquet, a table a day.
+
+A day without a file was not read. It is unknown, and never counts as a day without use.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+import pyarrow as pa
+
+from quota_ops.model.digest import DIGEST
+from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
+
+_FILE = re.compile(r"(?P<day>\d{4}-\d{2}-\d{2})\.parquet")
+SETTLED = timedelta(minutes=10)
+"""How long after the end of a day its last samples may arrive."""
+
+
+def folder_of(store: RunStore, cluster_id: str) -> Place:
+    """Return the folder of a cluster's digests."""
+    return store.of_cluster(cluster_id).digests
+
+
+def list_days(store: RunStore, cluster_id: str) -> list[str]:
+    """Return the days that have a digest, sorted."""
+    found = map(_FILE.fullmatch, folder_of(store, cluster_id).list())
+    return sorted(name["day"] for name in found if name)
+
+
+def list_past_days(now: datetime, count: int) -> list[str]:
+    """Return the last complete days in UTC, sorted, by ISO 8601."""
+    today = (now.astimezone(UTC) - SETTLED).date()
+    return [f"{today - timedelta(days=ago)}" for ago in range(count, 0, -1)]
+
+
+def find_missing(store: RunStore, cluster_id: str, days: Sequence[str]) -> list[str]:
+    """Return which of these days have no digest."""
+    known = set(list_days(store, cluster_id))
+    return [day for day in days if day not in known]
+
+
+def write_digest(store: RunStore, cluster_id: str, day: str, digest: pa.Table) -> Place:
+    """Write the digest of a day, in place of an earlier one."""
+    place = folder_of(store, cluster_id) / f"{day}.parquet"
+    place.replace(parquet.to_bytes(DIGEST, digest, compression="zstd"))
+    return place
+
+
+def read_digests(store: RunStore, cluster_id: str, days: Sequence[str]) -> pa.Table:
+    """Return DIGEST of those of some days that have one.
+
+    Raises InvalidInput if a file is damaged.
+    """
+    known = {*days}.intersection(list_days(store, cluster_id))
+    places = [folder_of(store, cluster_id) / f"{day}.parquet" for day in sorted(known)]
+    empty = parquet.from_rows(DIGEST, []).cast(parquet.arrow_schema(DIGEST))
+    tables = (parquet.from_bytes(DIGEST, place.read(), str(place)) for place in places)
+    return pa.concat_tables([empty, *(table.cast(empty.schema) for table in tables)])
+
+
+def list_expired(folder: Place, before: date) -> Iterator[Place]:
+    """Yield the digests of a cluster whose day ended before a date."""
+    for name in folder.list():
+        found = _FILE.fullmatch(name)
+        if found and found["day"] < before.isoformat():
+            yield folder / name

@@ -1,0 +1,71 @@
+"""Claims: which runs have begun to apply which values, even if there was nothing to change.
+
+They are outside the ledger, which does not change in that case: one small file for each run, named
+by the run's number and created once.
+"""
+
+import json
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from quota_ops.model.errors import InvalidInput, Refused, describe_damage
+from quota_ops.model.plan import exact
+from quota_ops.model.stored import from_json, to_json
+from quota_ops.store.places.numbered_files import file_name, numbers, read_file
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.places.written_by import explain_newer, find_newer, stamp, without_version
+
+KIND = "json"
+"""The file type of claims."""
+
+
+class Claim(NamedTuple):
+    """A run, its commit, and the digest of the values that it applies."""
+
+    run: str
+    commit: str | None
+    values: str
+
+
+def digest_of(values: Iterable[tuple[str, str, float | None]]) -> str:
+    """Return the digest of rows (entity, key, value), independent of their order."""
+    lines = sorted(f"{entity}\0{key}\0{exact(value)}\n" for entity, key, value in values)
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+def create(records: ClusterStore, number: int, claim: Claim) -> None:
+    """Create the claim of the run with this number, unless this run has one.
+
+    Raises InvalidInput as `Place.create`; Refused if another run has claimed the number, so that
+    nothing shows which of the two began later.
+    """
+    content = json.dumps(stamp(to_json(Claim, claim))).encode()
+    place = records.claims / file_name(number, KIND)
+    if not place.create(content) and (other := read(records, number).run) != claim.run:
+        raise Refused(
+            f"run {other} has the same number as this run, {number}: {place}",
+            "Nothing was written. Start a new run, and check that no other program changes the "
+            "folder `sequence` of the run store.",
+        )
+
+
+def last_number(records: ClusterStore) -> int:
+    """Return the largest number of a run that has begun to apply; 0 if none has."""
+    return max(numbers(records.claims, KIND), default=0)
+
+
+def read(records: ClusterStore, number: int) -> Claim:
+    """Return the claim of the run with this number. Raises InvalidInput if it is damaged."""
+    place = records.claims / file_name(number, KIND)
+    kept: Any = None
+    try:
+        kept = json.loads(read_file(place))
+        return from_json(Claim, without_version(kept))
+    except (AttributeError, OSError, RecursionError, ValueError) as error:
+        if newer := find_newer(kept):
+            raise explain_newer(place, newer, describe_damage(error)) from error
+        raise InvalidInput(
+            f"{place} is damaged: {describe_damage(error)}",
+            "Nothing was written. Move the file elsewhere and plan again.",
+        ) from error

@@ -1,0 +1,241 @@
+"""The ledger: the rows of a cluster that are managed, as numbered files.
+
+Each file is the whole ledger after one change and is never written again. A change reads the
+last file and creates the next number. If another writer was first, it reads again: no writer
+undoes another's rows, and the previous file is the backup.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.ledger_edits import STATES, VERIFIED, LedgerKey, drop_absences, ledger_key
+from quota_ops.model.policy import Policy
+from quota_ops.model.registration import NO_BROKERS, KnownBrokers
+from quota_ops.model.rows import LedgerRow
+from quota_ops.model.stored import to_json
+from quota_ops.model.tables import LEDGER
+from quota_ops.store.ledger import ledger_end
+from quota_ops.store.ledger.ledger_end import KIND, LedgerEnd
+from quota_ops.store.ledger.notes import (
+    applied_by,
+    check_notes,
+    known_brokers,
+    notes_of,
+    with_commit,
+)
+from quota_ops.store.places import parquet
+from quota_ops.store.places.numbered_files import (
+    MOST_ATTEMPTS,
+    file_name,
+    numbers,
+    read_file,
+    refused_create,
+)
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import ClusterStore, safe_name
+from quota_ops.store.places.written_by import NewerFile, explain_newer
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A cluster's ledger at one moment; `file` is None if it has no file yet."""
+
+    file: str | None
+    rows: tuple[LedgerRow, ...]
+    policy: dict[str, Any] | None = None
+    """The policy that was last applied, in the form of `model.stored`."""
+    commits: tuple[str, ...] = ()
+    """The commits that were applied, the newest at the end."""
+    brokers: KnownBrokers = NO_BROKERS
+    """The brokers of the last verified run."""
+    applied_by: int | None = None
+    """The number of the run that recorded the newest commit and the policy."""
+
+
+Edit = Callable[[dict[LedgerKey, LedgerRow]], object]
+
+
+@dataclass(slots=True)
+class _Content:
+    """The parsed content of a ledger file; its rows are made when they are first used."""
+
+    table: pa.Table
+    clusters: frozenset[str]
+    _rows: tuple[LedgerRow, ...] | None = None
+
+    @property
+    def rows(self) -> tuple[LedgerRow, ...]:
+        """The rows of the table."""
+        if self._rows is None:
+            self._rows = tuple(parquet.read_rows(LEDGER, self.table))
+        return self._rows
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFile:
+    """The last file of a ledger; `name` is None if the ledger has no file yet."""
+
+    name: str | None
+    _content: _Content
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows as an Arrow table, with the notes in its metadata."""
+        return self._content.table
+
+    @property
+    def rows(self) -> tuple[LedgerRow, ...]:
+        """The rows as values."""
+        return self._content.rows
+
+
+def last(records: ClusterStore) -> LedgerFile:
+    """Return the last file of a cluster's ledger; an empty table if it has no file yet.
+
+    Raises InvalidInput if it cannot be read; also if that file does not parse, has a row twice or a
+    row in an unknown state: a damaged ledger must not count as empty.
+    """
+    try:
+        there = file_numbers(records)
+    except InvalidInput as error:
+        raise InvalidInput(f"the ledger cannot be read: {error.message}", error.remedy) from error
+    if not there:
+        return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
+    place = records.ledger / file_name(there[-1], KIND)
+    try:
+        content = read_file(place)
+    except InvalidInput as error:
+        raise InvalidInput(f"the ledger cannot be read: {error.message}", error.remedy) from error
+    except OSError as error:
+        raise damaged(f"{place}: {error}") from error
+    try:
+        return LedgerFile(place.name, _parse(content, place))
+    except NewerFile:
+        raise
+    except (InvalidInput, RecursionError, ValueError) as error:
+        why = error.message if isinstance(error, InvalidInput) else f"{place}: {error}"
+        if newer := parquet.find_newer_writer(content):
+            raise explain_newer(place, newer, why) from error
+        raise damaged(why) from error
+
+
+def file_numbers(records: ClusterStore) -> list[int]:
+    """Return the numbers of the files of a ledger, in order. Raises InvalidInput as `numbers`."""
+    return numbers(records.ledger, KIND)
+
+
+def damaged(why: str) -> InvalidInput:
+    """Return the error of a ledger that cannot be read."""
+    return InvalidInput(
+        f"the ledger does not parse: {why}",
+        "Nothing was changed. Move the damaged file elsewhere to continue from the file before it.",
+    )
+
+
+def read(records: ClusterStore) -> Ledger:
+    """Return the ledger of the last file. Raises InvalidInput as `last`."""
+    found = last(records)
+    notes = (known_brokers(found.table), applied_by(found.table))
+    return Ledger(found.name, found.rows, *read_applied_notes(found.table), *notes)
+
+
+_known: dict[bytes, _Content] = {}
+"""The file that this process read or wrote last, by its bytes: a run reads it six times."""
+
+
+def _parse(content: bytes, place: Place) -> _Content:
+    if content not in _known:
+        table = parquet.from_bytes(LEDGER, content, str(place))
+        check_notes(table)
+        _check(table, place)
+        clusters = frozenset(parquet.to_values(table["cluster"]))  # `unique` loads 50 ms of pyarrow
+        _remember(content, _Content(table, clusters))
+    known = _known[content]
+    for cluster in known.clusters:
+        if safe_name(cluster) != place.parent.name:
+            raise InvalidInput(f"{place} is of another cluster, {cluster}")
+    return known
+
+
+def _check(table: pa.Table, place: Place) -> None:
+    columns = [
+        parquet.to_values(table[name]) for name in ("entity", "key", "state", "value", "run")
+    ]
+    keys = [
+        (entity, key, state, *(() if state == VERIFIED else (str(value), run)))
+        for entity, key, state, value, run in zip(*columns, strict=True)
+    ]
+    if len(set(keys)) < table.num_rows:
+        (((entity, key, *_), _),) = Counter(keys).most_common(1)
+        raise InvalidInput(f"{place} has {key} of {entity} twice")
+    if odd := {*columns[2]} - STATES:
+        raise InvalidInput(f"{place} has rows in an unknown state: {min(odd)!r}")
+
+
+def _remember(content: bytes, parsed: _Content) -> None:
+    _known.clear()
+    _known[content] = parsed
+
+
+def read_applied_notes(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """Return the policy that was last applied, and the applied commits, from the notes."""
+    notes = parquet.notes(table)
+    return json.loads(notes.get("policy", "null")), tuple(json.loads(notes.get("commits", "[]")))
+
+
+def change(
+    records: ClusterStore,
+    edit: Edit,
+    *,
+    policy: Policy | None = None,
+    commit: str | None = None,
+    brokers: KnownBrokers | None = None,
+    sequence: int | None = None,
+) -> str | None:
+    """Apply an edit to the last file and create the next; return its name, None if unchanged.
+
+    `edit` changes a dictionary of rows by `ledger_key`; it is called again if another writer was
+    first. `policy` and `commit` are recorded as the last applied ones, unless a run with a larger
+    number than `sequence` has recorded its own, and `brokers` as those of the last verified run.
+    Raises InvalidInput as `read`, and, after the change, if its
+    name cannot be recorded outside the folder: the next run could not recognize an older copy.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        before = read(records)
+        rows = {ledger_key(row): row for row in before.rows}
+        edit(rows)
+        after = before if brokers is None else replace(before, brokers=brokers)
+        if is_last := (sequence or 0) >= (before.applied_by or 0):
+            of_now = before.policy if policy is None else to_json(Policy, policy)
+            after = replace(after, policy=of_now, commits=with_commit(before.commits, commit))
+        drop_absences(rows)
+        after = replace(after, rows=tuple(rows[key] for key in sorted(rows)))
+        if after == before and before.file is not None:
+            return None
+        if is_last and policy is not None:
+            after = replace(after, applied_by=sequence)
+        name = file_name(1 if before.file is None else int(before.file.partition(".")[0]) + 1, KIND)
+        notes = notes_of(after.policy, after.commits, after.brokers, after.applied_by)
+        table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
+        content = parquet.to_bytes(LEDGER, table, notes)
+        if (records.ledger / name).create(content):
+            clusters = frozenset({row.cluster for row in after.rows})
+            _remember(content, _Content(table, clusters, after.rows))
+            # After a restored copy, only a whole run makes the ledger complete again.
+            is_first_or_of_run = before.file is None or policy is not None
+            if is_first_or_of_run or _is_end(records, before.file):
+                ledger_end.write(records, LedgerEnd.of_file(name, content))
+            return name
+    raise refused_create(records.ledger / name)
+
+
+def _is_end(records: ClusterStore, file: str | None) -> bool:
+    """Return whether the record outside the folder is of this file, by its name and bytes."""
+    end = ledger_end.read(records)
+    return end is not None and end.name == file and ledger_end.has_file(records, end)

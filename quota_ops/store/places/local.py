@@ -1,0 +1,262 @@
+"""Folders of this machine as a store: each file exists completely or not at all.
+
+A file is created by a hard link, which fails if the file exists.
+"""
+
+import errno
+import fcntl
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import BinaryIO
+from uuid import uuid4
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.store.places.local_errors import remedy
+from quota_ops.store.places.place import Entry, Leaf
+
+_log = logging.getLogger(__name__)
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+_MACHINE = Path("/proc/sys/kernel/random/boot_id")
+
+
+def find_key(path: str | os.PathLike[str]) -> str:
+    """Return the key of a path: the absolute path without its first slash, `.` and `..`."""
+    named = Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises without such a user
+    # `..` after a link is the parent of the link's target.
+    whole = os.path.realpath(named) if ".." in named.parts else str(named.absolute())
+    return whole.lstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStore:
+    """The files of this machine; a key is an absolute path without its first slash.
+
+    `quota_ops.store.places.place.Store` documents what each method promises.
+    """
+
+    def uri(self, key: str) -> str:
+        """Return the path."""
+        return f"/{key}"
+
+    def read(self, key: str) -> bytes:
+        """Return the bytes of a regular file. Raises OSError as `open` raises it."""
+        with self.open(key) as file:
+            return file.read()
+
+    def open(self, key: str) -> BinaryIO:
+        """Open a regular file; OSError also for a pipe or a device, which could block."""
+        descriptor = os.open(place := f"/{key}", _READ)
+        mode = os.fstat(descriptor).st_mode
+        if S_ISREG(mode):
+            _log.debug("read %s", place)
+            return os.fdopen(descriptor, "rb")
+        os.close(descriptor)
+        if S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), place)
+        raise OSError(errno.EINVAL, "It is a pipe or a device, not a file", place)
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Create a file; InvalidInput also if the file system has no hard links."""
+        place = Path(f"/{key}")
+        with _draft(place, content) as draft:
+            _sync(draft)
+            try:
+                place.hardlink_to(draft)
+            except FileExistsError:
+                # A network file system may create the link, lose the response and retry.
+                if draft.stat().st_nlink == 1:
+                    return False
+            _sync(draft.parent)
+            return True
+
+    def replace(self, key: str, content: bytes, *, durable: bool = False) -> None:
+        """Create or overwrite a file; InvalidInput on a full disk or without permission."""
+        place = Path(f"/{key}")
+        with _draft(place, content) as draft:
+            if durable:
+                _sync(draft)
+            draft.replace(place)
+            if durable:
+                _sync(draft.parent)
+
+    def move(self, key: str, to: str) -> None:
+        """Rename a file that another program wrote, such as Spark, and make it private."""
+        with _draft(Path(f"/{to}"), b"") as draft:
+            Path(f"/{key}").replace(draft)
+            with suppress(PermissionError):  # a file of another user keeps its mode
+                draft.chmod(0o600)
+            draft.replace(f"/{to}")
+
+    def exists(self, key: str) -> bool:
+        """Return whether a file or folder exists; InvalidInput without permission to look."""
+        try:
+            return Path(f"/{key}").exists()
+        except OSError as error:
+            raise InvalidInput(f"/{key} cannot be read: {error.strerror}", remedy(error)) from error
+
+    def modified(self, key: str) -> datetime:
+        """Return a file's time, which a file server sets by its own clock."""
+        return datetime.fromtimestamp(Path(f"/{key}").stat().st_mtime, UTC)
+
+    def list(self, key: str, after: str = "") -> Sequence[Entry]:
+        """List a folder; empty if it does not exist, InvalidInput if it is not a folder."""
+        found: list[Entry] = []
+        with _listing(key), os.scandir(f"/{key}") as entries:
+            found += (_entry(entry) for entry in entries if entry.name > after)
+        return sorted(found)
+
+    def walk(self, key: str) -> Sequence[Leaf]:
+        """List the files below a folder.
+
+        Raises InvalidInput if one of its folders cannot be listed.
+        """
+        found: list[Leaf] = []
+        with _listing(key):
+            found += _leaves(f"/{key}", "")
+        return sorted(found)
+
+    def delete(self, key: str) -> None:
+        """Delete a file; do nothing if it does not exist."""
+        Path(f"/{key}").unlink(missing_ok=True)
+
+    def delete_folder(self, key: str) -> None:
+        """Delete an empty folder."""
+        Path(f"/{key}").rmdir()
+
+    def prepare(self, key: str) -> None:
+        """Create a folder and its missing parents, readable by their owner alone."""
+        try:
+            _make_folder(Path(f"/{key}"))
+        except OSError as error:
+            why = f"/{key} cannot be written: {error.strerror}"
+            raise InvalidInput(why, remedy(error)) from error
+        self.watch(key)
+
+    def watch(self, key: str) -> None:
+        """Notice from now on that the folder of a run store vanishes, if it exists now."""
+        path = Path(f"/{key}")
+        (_watched.add if path.is_dir() else _watched.discard)(path)
+
+    @contextmanager
+    def lock(self, key: str) -> Iterator[None]:
+        """Lock a file; the kernel releases the lock however the process ends."""
+        with self.open(key) as file:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_SH)
+            yield
+
+    def is_locked(self, key: str) -> bool | None:
+        """Return whether a process here has the lock; None if there is no file, or no locks."""
+        with suppress(OSError), self.open(key) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+        return None
+
+    def machine(self) -> str | None:
+        """Return the id of this boot of this machine; None if the system does not show it."""
+        with suppress(OSError):
+            return _MACHINE.read_text().strip()
+        return None
+
+    def resolve(self, key: str) -> str:
+        """Return the key of the path without links."""
+        return os.path.realpath(f"/{key}").lstrip("/")
+
+    def find_checkout(self, key: str) -> str | None:
+        """Return the nearest folder upward, links resolved, that has a `.git`."""
+        real = self.resolve(key)
+        while not self.exists(f"{real}/.git"):
+            if not real:
+                return None
+            real = real.rpartition("/")[0]
+        return f"/{real}"
+
+
+@contextmanager
+def _listing(key: str) -> Iterator[None]:
+    """Ignore that a folder does not exist; raise InvalidInput if it cannot be listed."""
+    try:
+        with suppress(FileNotFoundError):
+            yield
+    except OSError as error:
+        why = f"/{key} cannot be listed: {error.strerror}"
+        raise InvalidInput(why, remedy(error)) from error
+
+
+def _entry(entry: "os.DirEntry[str]") -> Entry:
+    is_own = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+    return Entry(entry.name, entry.is_dir(), is_own)
+
+
+def _leaves(folder: str, above: str) -> Iterator[Leaf]:
+    with os.scandir(folder) as entries:
+        found = list(entries)
+    for entry in found:
+        path = f"{above}{entry.name}"
+        with suppress(FileNotFoundError):  # another process has just deleted it
+            if entry.is_dir(follow_symlinks=False):
+                yield from list(_leaves(entry.path, f"{path}/")) or [Leaf(path, 0, True, True)]
+            else:
+                size = entry.stat(follow_symlinks=False).st_size
+                yield Leaf(path, size, False, entry.is_file(follow_symlinks=False))
+
+
+_watched: set[Path] = set()
+"""The folders of run stores that this process has seen."""
+
+
+def _refuse_moved(place: Path) -> None:
+    """Raise InvalidInput if the run store of a file was moved: a new folder would be half of it."""
+    above = _watched.intersection(place.parents)
+    if moved := next((folder for folder in above if not folder.exists()), None):
+        raise InvalidInput(
+            f"{place} cannot be written: the run store {moved} was moved or deleted meanwhile",
+            "Nothing was created there. Set --run-store or QUOTA_OPS_RUN_STORE to its new place; "
+            "the next run there settles what this one wrote.",
+        )
+
+
+def _make_folder(path: Path) -> None:
+    if not path.is_dir():
+        _make_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _draft(place: Path, content: bytes) -> Iterator[Path]:
+    """Write the bytes to a file beside the place, which the block links or renames to the place.
+
+    Only its owner can read it from its first byte on: runs record who has which quota.
+    """
+    draft = Path(f"{place}.{uuid4().hex}.part")
+    try:
+        _refuse_moved(place)
+        _make_folder(draft.parent)
+        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        yield draft
+        _log.debug("wrote %s, %d bytes", place, len(content))
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise InvalidInput(f"{place} cannot be written: {why}", remedy(error)) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()

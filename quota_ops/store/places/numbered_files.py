@@ -1,0 +1,87 @@
+"""Numbered files, such as `00000001.json`, each created once and never written again.
+
+A writer creates the next number. If another writer was first, it tries the number after that.
+"""
+
+import errno
+import re
+from collections.abc import Callable
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.store.places.place import Place
+
+MOST_ATTEMPTS = 1000
+"""How many numbers a writer tries: far more than there are concurrent writers."""
+
+LAST = 99_999_999
+_NAME = re.compile(r"([0-9]{8})\.[a-z]+")
+
+
+def file_name(number: int, kind: str) -> str:
+    """Return the name of a number's file of a type, such as `json`.
+
+    Raises InvalidInput after LAST.
+    """
+    if number > LAST:
+        raise InvalidInput(
+            f"{LAST}.{kind} is the largest number that a file can have",
+            "No store has so many files: move that file elsewhere if a person put it there.",
+        )
+    return f"{number:08d}.{kind}"
+
+
+_NOT_A_FILE = {errno.EISDIR, errno.EINVAL, errno.ELOOP, errno.ENOENT, errno.ENOTDIR}
+
+
+def is_file_name(name: str, kind: str) -> bool:
+    """Return whether this is the name of a numbered file of a type."""
+    return bool(_NAME.fullmatch(name)) and name.endswith(f".{kind}")
+
+
+def numbers(folder: Place, kind: str) -> list[int]:
+    """Return the numbers of the files in a folder, in order; empty if it does not exist.
+
+    Files with other names do not count. Raises InvalidInput as `Place.list`.
+    """
+    found = (_NAME.fullmatch(name) for name in folder.list() if name.endswith(f".{kind}"))
+    return sorted(int(name[1]) for name in found if name)
+
+
+def read_file(place: Place) -> bytes:
+    """Return the bytes of a file.
+
+    Raises InvalidInput if the store does not return them, which does not mean that the file is
+    damaged, and OSError if something else is in its place.
+    """
+    try:
+        return place.read()
+    except OSError as error:
+        if error.errno in _NOT_A_FILE:
+            raise
+        raise InvalidInput(
+            f"{place} cannot be read: {error.strerror}",
+            "Nothing was changed. Make the run store readable, and run the command again.",
+        ) from error
+
+
+def create_next(
+    place_of: Callable[[int], Place], content_of: Callable[[int], bytes], first: int = 1
+) -> int:
+    """Create the file of the first free number from `first` on, and return that number.
+
+    Raises InvalidInput as `Place.create`, and if none of many numbers can be created.
+    """
+    for number in range(first, first + MOST_ATTEMPTS):
+        place = place_of(number)
+        if not place.exists() and place.create(content_of(number)):
+            return number
+    raise refused_create(place_of(first))
+
+
+def refused_create(place: Place) -> InvalidInput:
+    """Return the error of a store that reports every new file as an existing one."""
+    return InvalidInput(
+        f"{place.parent} accepted no new file in {MOST_ATTEMPTS:,} attempts, from {place.name} on",
+        "This file system or object store does not create a file exactly once: move the run store "
+        "to another.",
+    )

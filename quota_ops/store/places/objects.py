@@ -1,0 +1,254 @@
+"""An object store as a store: S3, Google Cloud Storage or Azure, with the library obstore.
+
+A file is created by a conditional put, which fails if the object exists. Each new object carries a
+random id of its writer in its metadata: if the response to a put is lost, the retry fails because
+of the writer's own object, and the id shows that.
+"""
+
+import errno
+import io
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import BinaryIO
+from uuid import uuid4
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.store.places.object_client import (
+    PATIENCE,
+    client_errors,
+    is_transient,
+    open_client,
+    remedy,
+    why_failed,
+)
+from quota_ops.store.places.parted_file import PartedFile
+from quota_ops.store.places.place import Entry, Leaf
+
+PART = 256 * 1024
+"""Bytes that a read of a part fetches in one request."""
+_WRITER = "writer"
+_TEST = "created_once.txt"
+_PURPOSE = b"quota-ops can create this object only once: another attempt must fail.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """The objects of one bucket or container.
+
+    `places.place.Store` documents what each method promises. There are no folders, no
+    links and no locks.
+    """
+
+    bucket: str
+    """Its address, for example `s3://bucket`, without a slash at the end."""
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput as `open_client`; send nothing."""
+        open_client(self.bucket)
+
+    def uri(self, key: str) -> str:
+        """Return the address of an object."""
+        return f"{self.bucket}/{key}" if key else self.bucket
+
+    def read(self, key: str) -> bytes:
+        """Return the bytes of an object."""
+        with self._reading(key):
+            return bytes(open_client(self.bucket).get(key).bytes())
+
+    def open(self, key: str) -> BinaryIO:
+        """Open an object; a small one is read completely, a large one in parts."""
+        with self._reading(key):
+            size = open_client(self.bucket).head(key)["size"]
+        if size <= PART:
+            return io.BytesIO(self.read(key))
+        read = partial(self.read_part, key)
+        return io.BufferedReader(PartedFile(read, size), PART)
+
+    def read_part(self, key: str, start: int, end: int) -> bytes:
+        """Return the bytes of an object from `start` to before `end`."""
+        with self._reading(key):
+            return bytes(open_client(self.bucket).get_range(key, start=start, end=end))
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Create an object by a conditional put, and retry it if its outcome is unknown.
+
+        A put may end with a conflict although no object exists, fail after it has created the
+        object, or be confirmed by a proxy although the store refused or lost it: the metadata of
+        the object, if there is one, shows which. Raises InvalidInput if a confirmed object is
+        missing.
+        """
+        writer, deadline = uuid4().hex, time.monotonic() + PATIENCE.total_seconds()
+        pause = 0.05
+        while True:
+            failure = self._put_once(key, content, writer)
+            if failure is not None and not is_transient(failure):
+                raise self._refused(key, failure, "written")
+            found = self._writer(key)
+            if found is not None:
+                return found == writer
+            if failure is None:
+                raise InvalidInput(
+                    f"{self.uri(key)} is missing although the store confirmed the write",
+                    "Use a store that keeps what it confirms, and no proxy that replies for it.",
+                )
+            if time.monotonic() > deadline:
+                raise self._refused(key, failure, "written")
+            time.sleep(pause)
+            pause = min(2 * pause, 5.0)
+
+    def replace(self, key: str, content: bytes, *, durable: bool = False) -> None:
+        """Write an object, which is always durable."""
+        del durable
+        try:
+            open_client(self.bucket).put(key, content, use_multipart=False)
+        except client_errors() as error:
+            raise self._refused(key, error, "written") from None
+
+    def move(self, key: str, to: str) -> None:
+        """Let the store copy an object over another one, and delete the first."""
+        try:
+            open_client(self.bucket).copy(key, to)
+            open_client(self.bucket).delete(key)
+        except client_errors() as error:
+            raise self._refused(to, error, "written") from None
+
+    def exists(self, key: str) -> bool:
+        """Return whether an object exists."""
+        try:
+            open_client(self.bucket).head(key)
+        except FileNotFoundError:
+            return False
+        except client_errors() as error:
+            raise self._refused(key, error, "read") from None
+        return True
+
+    def modified(self, key: str) -> datetime:
+        """Return the time of an object."""
+        with self._reading(key):
+            return open_client(self.bucket).head(key)["last_modified"]
+
+    def list(self, key: str, after: str = "") -> Sequence[Entry]:
+        """List the objects and prefixes directly below a key, by one listing."""
+        try:
+            if after:
+                return self._list_after(key, after)
+            found = open_client(self.bucket).list_with_delimiter(key or None)
+        except client_errors() as error:
+            raise self._refused(key, error, "listed") from None
+        names = {meta["path"].rpartition("/")[2]: False for meta in found["objects"]}
+        names |= {
+            prefix.rstrip("/").rpartition("/")[2]: True for prefix in found["common_prefixes"]
+        }
+        return [Entry(name, names[name], True) for name in sorted(names)]
+
+    def _list_after(self, key: str, after: str) -> Sequence[Entry]:
+        names: dict[str, bool] = {}
+        for path, _ in self._paths(key, f"{key}/{after}" if key else after):
+            name, slash, _ = path.partition("/")
+            if name > after:
+                names[name] = names.get(name, False) or bool(slash)
+        return [Entry(name, names[name], True) for name in sorted(names)]
+
+    def walk(self, key: str) -> Sequence[Leaf]:
+        """List the objects below a key at every depth, by one listing."""
+        try:
+            return sorted(Leaf(path, size, False, True) for path, size in self._paths(key))
+        except client_errors() as error:
+            raise self._refused(key, error, "listed") from None
+
+    def _paths(self, key: str, after: str | None = None) -> Iterator[tuple[str, int]]:
+        """Yield the path below a key and the size of each object there."""
+        above = f"{key}/" if key else ""
+        for some in open_client(self.bucket).list(key or None, offset=after, chunk_size=1000):
+            for meta in some:
+                yield meta["path"].removeprefix(above), meta["size"]
+
+    def delete(self, key: str) -> None:
+        """Delete an object; do nothing if it does not exist."""
+        try:
+            with self._reading(key):
+                open_client(self.bucket).delete(key)
+        except FileNotFoundError:
+            return
+
+    def delete_folder(self, key: str) -> None:
+        """Delete the empty folder that some servers leave behind; on others there is none."""
+        self.delete(key)
+
+    def prepare(self, key: str) -> None:
+        """Raise InvalidInput if this store overwrites an object that exists; no folder is needed.
+
+        A proxy may remove the condition from a request, so each call tests it.
+        """
+        self.list(key)  # some servers create a bucket that does not exist with its first object
+        place = f"{key}/{_TEST}" if key else _TEST
+        if self.create(place, _PURPOSE) and self.create(place, _PURPOSE):
+            raise InvalidInput(
+                f"{self.uri(key)} cannot be written: the store ignores If-None-Match, so two runs "
+                "could take the same number",
+                "Use a store that honors conditional writes, and no proxy that removes the header.",
+            )
+
+    def watch(self, key: str) -> None:
+        """Do nothing: there are no folders."""
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Do nothing: an object store has no locks that end with a process."""
+        del key
+        return nullcontext()
+
+    def is_locked(self, key: str) -> bool | None:
+        """Return None: nothing shows whether a process is alive."""
+        del key
+        return None
+
+    def machine(self) -> str | None:
+        """Return None: no machine's locks are visible."""
+        return None
+
+    def resolve(self, key: str) -> str:
+        """Return the key: an object has only one."""
+        return key
+
+    def find_checkout(self, key: str) -> str | None:
+        """Return None: no Git checkout is in a bucket."""
+        del key
+        return None
+
+    def _put_once(self, key: str, content: bytes, writer: str) -> Exception | None:
+        """Create an object if none exists; return the error otherwise."""
+        try:
+            open_client(self.bucket).put(
+                key, content, mode="create", attributes={_WRITER: writer}, use_multipart=False
+            )
+        except client_errors() as error:
+            return error
+        return None
+
+    def _writer(self, key: str) -> str | None:
+        """Return the id of an object's writer; None if there is no object."""
+        try:
+            found = open_client(self.bucket).get(key, options={"head": True})
+        except FileNotFoundError:
+            return None
+        except client_errors() as error:
+            raise self._refused(key, error, "written") from None
+        return str(found.attributes.get(_WRITER, ""))
+
+    @contextmanager
+    def _reading(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except client_errors() as error:
+            why, place = why_failed(error), self.uri(key)
+            if isinstance(error, FileNotFoundError) and why is None:
+                raise FileNotFoundError(errno.ENOENT, "No such object", place) from None
+            raise OSError(errno.EIO, why or "unknown error", place) from None
+
+    def _refused(self, key: str, error: Exception, how: str) -> InvalidInput:
+        why = why_failed(error)
+        return InvalidInput(f"{self.uri(key)} cannot be {how}: {why}", remedy(error, self.bucket))

@@ -1,0 +1,228 @@
+"""Tables as Parquet bytes; columns are checked against the model on reading and writing."""
+
+import io
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.tables import COUNT, FLAG, NUMBER, TEXT, Row, Table
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.written_by import WRITTEN_BY, explain_newer, find_newer, stamp
+
+# Arrow's own pool does not return freed memory: 45 MB in a plan of 10,000 entities.
+pa.set_memory_pool(pa.system_memory_pool())
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Does not find pandas, which Spark Connect needs and nothing here."""
+
+    def find_spec(self, fullname: str, *_: Any) -> None:
+        """Raise ModuleNotFoundError for pandas; find nothing else."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
+# pyarrow imports pandas at its first array, in 0.4 s of CPU time, only to recognize its objects. A
+# program that uses pandas itself still can: pyarrow looks again when pandas is needed.
+sys.meta_path.insert(0, without_pandas := _WithoutPandas())
+pa.array([])
+sys.meta_path.remove(without_pandas)
+
+ARROW_TYPES = {TEXT: pa.string(), NUMBER: pa.float64(), COUNT: pa.int32(), FLAG: pa.bool_()}
+REPEATED = pa.dictionary(pa.int32(), pa.string())
+"""The type of a column of texts that many rows share, such as owners: each text is kept once."""
+
+
+def arrow_schema(table: Table[Any], repeated: Collection[str] = ()) -> pa.Schema:
+    """Return the table's columns as an Arrow schema, those named as REPEATED."""
+    return pa.schema(
+        [
+            pa.field(
+                column.name,
+                REPEATED if column.name in repeated else ARROW_TYPES[column.type],
+                nullable=column.nullable,
+            )
+            for column in table.columns
+        ]
+    )
+
+
+def repeated_texts(table: Table[Any]) -> list[str]:
+    """Return the names of the columns whose texts many rows share: all texts but entities."""
+    return [
+        column.name for column in table.columns if column.type == TEXT and column.name != "entity"
+    ]
+
+
+def from_rows(table: Table[Any], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    """Return rows, whose fields are the table's columns in order, as an Arrow table."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in table.columns)
+    schema = arrow_schema(table, repeated_texts(table))
+    arrays = [
+        pa.array(list(values), type=field.type)
+        for values, field in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def to_rows(arrow: pa.Table) -> Iterable[tuple[Any, ...]]:
+    """Return the rows of an Arrow table as tuples."""
+    return zip(*map(to_values, arrow.columns), strict=True)
+
+
+def to_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column; texts that rows share are one object."""
+    if column.type != REPEATED:
+        return list(column.to_pylist())
+    values: list[Any] = []
+    for chunk in column.chunks:
+        texts = chunk.dictionary.to_pylist()
+        values += [None if index is None else texts[index] for index in chunk.indices.to_pylist()]
+    return values
+
+
+def read_rows(table: Table[Row], arrow: pa.Table) -> Iterator[Row]:
+    """Return the rows of an Arrow table that has the columns of `table`."""
+    return map(table.row._make, to_rows(arrow))
+
+
+def to_bytes(
+    table: Table[Any],
+    arrow: pa.Table,
+    notes: Mapping[str, str] | None = None,
+    *,
+    compression: str = "snappy",
+) -> bytes:
+    """Return a table as the bytes of a Parquet file, with notes in its key-value metadata.
+
+    Raises InvalidInput if its columns are not the model's.
+    """
+    sink, rows = io.BytesIO(), conform(table, arrow)
+    # A stored schema would have the type REPEATED, which earlier versions of quota-ops cannot read.
+    with pq.ParquetWriter(sink, rows.schema, store_schema=False, compression=compression) as writer:
+        writer.write_table(rows)
+        writer.add_key_value_metadata(stamp(notes or {}))
+    return sink.getvalue()
+
+
+def from_bytes(table: Table[Any], content: bytes, place: str) -> pa.Table:
+    """Return the table in the bytes of a Parquet file.
+
+    Raises InvalidInput, with the place, if it is not a Parquet file or not this table; NewerFile if
+    a newer version wrote it.
+    """
+    try:
+        return _parse(table, content, place)
+    except InvalidInput as error:
+        if newer := find_newer_writer(content):
+            raise explain_newer(place, newer, error.message) from error
+        raise
+
+
+def find_newer_writer(content: bytes) -> str | None:
+    """Return the version that wrote a Parquet file, if it is newer than this one."""
+    with suppress(pa.ArrowInvalid, OSError):
+        metadata = pq.read_metadata(pa.BufferReader(content)).metadata or {}
+        return find_newer({name.decode(): value.decode() for name, value in metadata.items()})
+    return None
+
+
+def _parse(table: Table[Any], content: bytes, place: str) -> pa.Table:
+    try:
+        reader = pa.BufferReader(content)
+        metadata = pq.read_metadata(reader)
+        texts = [column for column in repeated_texts(table) if column in metadata.schema.names]
+        file = pq.ParquetFile(reader, metadata=metadata, read_dictionary=texts, pre_buffer=False)
+        arrow = file.read(use_threads=False)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
+    return conform(table, arrow, place).replace_schema_metadata(arrow.schema.metadata)
+
+
+def notes(arrow: pa.Table) -> dict[str, str]:
+    """Return the notes that `to_bytes` wrote to the metadata, without its version."""
+    metadata = arrow.schema.metadata or {}
+    found = {name.decode(): value.decode() for name, value in metadata.items()}
+    found.pop(WRITTEN_BY, None)
+    return found
+
+
+def conform(table: Table[Any], arrow: pa.Table, place: str = "") -> pa.Table:
+    """Return the same rows with the model's column types; texts may be REPEATED.
+
+    Raises InvalidInput, with every discrepancy, if they are not the table's columns.
+    """
+    check_columns(table, {field.name: str(field.type) for field in arrow.schema}, place)
+    arrow = arrow.select(table.names)
+    empty = [
+        column.name
+        for column in table.columns
+        if not column.nullable and arrow[column.name].null_count
+    ]
+    if empty:
+        raise InvalidInput(f"{place or table.name} has empty values in {', '.join(empty)}")
+    schema = arrow_schema(table, [field.name for field in arrow.schema if field.type == REPEATED])
+    if arrow.schema.types == schema.types:  # importing the cast takes longer than a small diff
+        return pa.Table.from_arrays(arrow.columns, schema=schema)
+    return arrow.cast(schema)
+
+
+_SPELLINGS = {
+    TEXT: {"string", "large_string", "string_view", str(REPEATED)},
+    NUMBER: {"double"},
+    COUNT: {"int32"},
+    FLAG: {"bool"},
+}
+
+
+def check_columns(table: Table[Any], found: Mapping[str, str], place: str = "") -> None:
+    """Compare column names and Arrow type names to the table; InvalidInput lists differences."""
+    wrong = [
+        f"{column.name} is {found.get(column.name, 'missing')}, must be {column.type}"
+        for column in table.columns
+        if found.get(column.name) not in _SPELLINGS[column.type]
+    ]
+    wrong += [f"{name} is not one of its columns" for name in found if name not in table.names]
+    if wrong:
+        raise InvalidInput(
+            f"{place or 'the table'} is not a {table.name} table: {'; '.join(wrong)}"
+        )
+
+
+def columns(place: Place) -> dict[str, str]:
+    """Return the column names and Arrow type names of a Parquet file, without reading its rows.
+
+    Raises FileNotFoundError, or InvalidInput if it is not a Parquet file.
+    """
+    try:
+        with place.open() as file:
+            schema = pq.read_schema(file)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
+    return {field.name: str(field.type) for field in schema}
+
+
+def read_clusters(table: Table[Any], place: Place) -> set[str | None]:
+    """Return the cluster ids in a table's Parquet file, after checking its columns.
+
+    Raises FileNotFoundError, or InvalidInput as `from_bytes` does.
+    """
+    try:
+        with place.open() as opened:
+            file = pq.ParquetFile(opened, read_dictionary=["cluster"], pre_buffer=False)
+            types = {field.name: str(field.type) for field in file.schema_arrow}
+            check_columns(table, types, str(place))
+            chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
+    return {text for chunk in chunks for text in chunk.dictionary.to_pylist()}

@@ -1,0 +1,294 @@
+"""The run store: all runs and ledgers, outside every checkout; only `prune` removes anything.
+
+ROOT/runs/CLUSTER/RUN/      one run's artifacts
+ROOT/fleet/RUN/             a drift run's overview of all clusters
+ROOT/newest_fleet/DAG_ID    the newest overview of a drift DAG
+ROOT/newest_runs/           the newest report of each cluster, of each DAG and of the command line
+ROOT/ledger/CLUSTER_ID/     the managed rows, as numbered files
+ROOT/ledger_ends/CLUSTER_ID  the name and the digest of the newest file of its ledger
+ROOT/claims/CLUSTER_ID/     which runs have begun to apply, one file each, by number
+ROOT/at_work/CLUSTER/RUN    the mark of a run that writes, or died while writing
+ROOT/approvals/CLUSTER_ID/  the decisions about plans, one file each, by digest
+ROOT/holds/CLUSTER_ID/      the holds and releases, as numbered files
+ROOT/use/CLUSTER_ID/        the use of its clients, a file for each day
+ROOT/history/               what each run found and did, by day
+ROOT/sequence/              the number of each run, in the order in which they began
+"""
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from os import PathLike
+from uuid import uuid4
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.store.places.address import parse_address
+from quota_ops.store.places.local import LocalStore, find_key
+from quota_ops.store.places.local_errors import IN_THE_WAY
+from quota_ops.store.places.place import Place
+
+ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
+_FOLDERS = frozenset(
+    {"runs", "ledger", "approvals", "holds", "claims", "at_work", "history", "fleet", "use"}
+)
+"""The folders of a run store in whose folders a person may look."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
+_LONGEST_NAME = 150
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStore:
+    """What a run store has of one cluster id, besides runs: each folder is named by the id."""
+
+    root: Place
+    name: str
+    """The name of the folders: `safe_name` of the cluster id."""
+
+    @property
+    def ledger(self) -> Place:
+        """The folder of the managed rows."""
+        return self.root / "ledger" / self.name
+
+    @property
+    def ledger_end(self) -> Place:
+        """The file that names the newest file of the ledger, outside its folder."""
+        return self.root / "ledger_ends" / self.name
+
+    @property
+    def claims(self) -> Place:
+        """The folder of the runs that have begun to apply."""
+        return self.root / "claims" / self.name
+
+    @property
+    def approvals(self) -> Place:
+        """The folder of the decisions about plans."""
+        return self.root / "approvals" / self.name
+
+    @property
+    def holds(self) -> Place:
+        """The folder of the holds."""
+        return self.root / "holds" / self.name
+
+    @property
+    def digests(self) -> Place:
+        """The folder of the recorded days of use."""
+        return self.root / "use" / self.name
+
+
+@dataclass(frozen=True, slots=True)
+class RunStore:
+    """A place for runs and ledgers."""
+
+    root: Place
+
+    def new_run(self, cluster: str, run: str | None = None) -> Place:
+        """Return the folder of a new run, or that of the run with this name.
+
+        `run` may be any text, for example Airflow's run id: see `safe_name`. Raises InvalidInput
+        as `prepare`.
+        """
+        self.prepare()
+        return self.runs_of(cluster) / (safe_name(run) if run else name_run())
+
+    def prepare(self) -> None:
+        """Raise InvalidInput if this process cannot write here, or two writers could both win."""
+        try:
+            self.root.prepare()
+        except InvalidInput as error:
+            usual = f"Set --run-store or {ENVIRONMENT} to the run store that all runs use."
+            is_named = error.remedy and not error.remedy.endswith(IN_THE_WAY)
+            remedy = error.remedy if is_named else usual
+            raise InvalidInput(f"the run store {error.message}", remedy) from error
+        if self.failed_race.exists():
+            raise InvalidInput(
+                f"the run store {self.root} is not safe to write to: in a test by quota-ops ping, "
+                "several writers created the same file",
+                "Move the run store elsewhere. If the store was repaired, test it again: "
+                f"quota-ops ping --run-store {self.root}",
+            )
+
+    @property
+    def failed_race(self) -> Place:
+        """The file that `quota-ops ping` leaves in a store that lets two writers win."""
+        return self.root / "failed_race.json"
+
+    def runs_of(self, cluster: str) -> Place:
+        """Return the folder of a cluster's runs."""
+        return self.root / "runs" / safe_name(cluster)
+
+    def runs(self, cluster: str | None = None) -> tuple[Place, ...]:
+        """Return the folders of all runs, or of one cluster's, by cluster and name.
+
+        Raises InvalidInput if the store has no run of that cluster or cannot be listed.
+        """
+        clusters = (self.root / "runs").folders()
+        wanted = None if cluster is None else safe_name(cluster)
+        with ThreadPoolExecutor() as pool:  # a listing of an object store takes a while
+            of_each = pool.map(
+                Place.folders, (cluster for cluster in clusters if wanted in {None, cluster.name})
+            )
+            found = [run for runs in of_each for run in runs]
+        if cluster and not found:
+            names = ", ".join(cluster.name for cluster in clusters)
+            raise InvalidInput(
+                f"the run store {self.root} has no run of a cluster {cluster!r}",
+                f"It has runs of: {names or 'none'}.",
+            )
+        return tuple(found)
+
+    @property
+    def sequence(self) -> Place:
+        """The folder of the numbers of runs."""
+        return self.root / "sequence"
+
+    @property
+    def history(self) -> Place:
+        """The folder of the history of all clusters."""
+        return self.root / "history"
+
+    @property
+    def overviews(self) -> Place:
+        """The folder of the overviews of all clusters that drift runs write."""
+        return self.root / "fleet"
+
+    @property
+    def newest_overviews(self) -> Place:
+        """The folder of files that name the newest overview of each drift DAG."""
+        return self.root / "newest_fleet"
+
+    def newest_run(self, cluster: str, cluster_id: str, dag_id: str | None) -> Place:
+        """Return the file that points to a cluster's newest report, by a DAG or without one."""
+        parts = (cluster, cluster_id, *((dag_id,) if dag_id else ()))
+        return self.root / "newest_runs" / "@".join(map(safe_name, parts))
+
+    def list_ids(self, cluster: str) -> set[str]:
+        """Return the ids under which a cluster's name has reports.
+
+        Raises InvalidInput as `Place.list`.
+        """
+        names = (name.split("@") for name in (self.root / "newest_runs").list())
+        return {id_ for of, id_, *_ in names if of == safe_name(cluster)}
+
+    def overview(self, run: str) -> Place:
+        """Return the folder of a drift run's overview; `run` as in `new_run`."""
+        return self.overviews / safe_name(run)
+
+    def of_cluster(self, cluster_id: str) -> ClusterStore:
+        """Return what the store has of a cluster id."""
+        return ClusterStore(self.root, safe_name(cluster_id))
+
+    def with_ledgers(self) -> tuple[ClusterStore, ...]:
+        """Return each cluster id that has a ledger.
+
+        Raises InvalidInput if they cannot be listed.
+        """
+        names = (folder.name for folder in (self.root / "ledger").folders())
+        return tuple(ClusterStore(self.root, name) for name in names)
+
+
+def open_place(address: str | PathLike[str]) -> Place:
+    """Return the place of an address: a path (absolute, relative, or from `~`) or s3://BUCKET/KEY.
+
+    Raises InvalidInput if it is neither, or if the library for object stores is not installed.
+    """
+    found = parse_address(str(address))
+    if found is None:
+        return Place(LocalStore(), find_key(address))
+    from quota_ops.store.places.objects import ObjectStore  # noqa: PLC0415 - only for object stores
+
+    return Place(ObjectStore(found.bucket), found.key)
+
+
+def named_store(place: str | None = None) -> str | None:
+    """Return the address in an option, or else in the environment; None if neither has one."""
+    return place or os.environ.get(ENVIRONMENT) or None
+
+
+def find_run_store(place: str | None = None) -> RunStore:
+    """Return the run store in an option, in the environment, or else in the user's own folder.
+
+    Raises InvalidInput for a place inside a Git checkout, where a clean-up could delete it, for one
+    inside another run store, and as `open_place`.
+    """
+    return _open_store(open_place(named_store(place) or _usual()))
+
+
+def _open_store(root: Place) -> RunStore:
+    if checkout := root.find_checkout():
+        raise InvalidInput(
+            f"the run store {root} is inside the Git checkout {checkout}",
+            "Runs and ledgers must outlive a checkout: name a folder elsewhere, "
+            f"with --run-store or {ENVIRONMENT}.",
+        )
+    if outer := find_outer_store(root):
+        raise InvalidInput(
+            f"the run store {root} is inside the run store {outer}",
+            f"Name the run store itself, with --run-store or {ENVIRONMENT}: {outer}",
+        )
+    root.watch()
+    return RunStore(root)
+
+
+def find_outer_store(place: Place) -> Place | None:
+    """Return the run store in one of whose folders a place is; None if it is in none."""
+    above = place
+    while above.key:
+        name, above = above.name, above.parent
+        if name in _FOLDERS:
+            with suppress(InvalidInput):  # these credentials cannot list what is above
+                if (above / "sequence").list():
+                    return above
+    return None
+
+
+def store_of(run: Place, named: str | None = None) -> RunStore:
+    """Return the run store of a run's folder, with the run's ledger, approvals and holds.
+
+    Raises InvalidInput if the folder is in none, for example a copy, or not in `named`.
+    """
+    runs = run.parent.parent
+    if runs.name != "runs":
+        raise InvalidInput(
+            f"{run} is not in a run store, which has the ledger, approvals and holds of a run",
+            "quota-ops show reads it. For other commands, make a plan without --out, or name a run "
+            "that quota-ops runs lists.",
+        )
+    store = _open_store(runs.parent)
+    if named and (other := find_run_store(named)).root.resolved() != store.root.resolved():
+        raise InvalidInput(
+            f"{run} is in the run store {store.root}, but --run-store names {other.root}",
+            "Remove --run-store.",
+        )
+    return store
+
+
+def _usual() -> PathLike[str]:
+    from platformdirs import user_state_path  # noqa: PLC0415 - only where no place was named
+
+    return user_state_path("quota-ops") / "store"
+
+
+def safe_name(name: str) -> str:
+    """Return a folder name that is unique for a text: `a:b` becomes `a~3Ab`, `a_b` stays.
+
+    Each UTF-8 byte that is not an ASCII letter, a digit or one of `_.+-` becomes `~` and two hex
+    digits. A name that is too long is cut and ends with 128 bits of its SHA-256.
+    """
+    safe = _UNSAFE.sub(_escaped, name) if name.strip(".") else "~2E" * len(name) or "~"
+    if len(safe) <= _LONGEST_NAME:
+        return safe
+    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"{safe[:_LONGEST_NAME]}~~{digest}"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"~{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
+
+
+def name_run() -> str:
+    """Return a new name of a run: when it began, and a random part."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{uuid4().hex[:4]}"

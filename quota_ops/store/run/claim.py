@@ -1,0 +1,195 @@
+"""Claims of a run: one process at a time applies it.
+
+A claim is a lease: while its process works, a thread renews it. Another host, which cannot see the
+process, takes the run over when a claim was not renewed for `LEASE`; the process that was paused
+so long finds the later claim before its next request, and sends nothing more.
+"""
+
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count, takewhile
+from threading import Event, Lock, Thread
+from typing import NamedTuple
+
+from quota_ops.model.errors import Claimed, InvalidInput
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.stored import from_json, to_json
+from quota_ops.store.places.json_text import json_text
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.process import Process, has_ended, is_running
+from quota_ops.store.run.files import CLAIM
+from quota_ops.store.run.folder import RunFolder
+
+LEASE = 60.0
+"""Seconds without a renewal after which a claim of a process that cannot be seen has ended."""
+RENEWAL = 15.0
+"""Seconds between two renewals."""
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""A clock that continues while the machine is suspended, where there is one."""
+_log = logging.getLogger(__name__)
+
+
+class _Holder(NamedTuple):
+    """The process that has claimed a run, as its claim names it."""
+
+    host: str
+    process: tuple[str, str, int, str] | None
+    since: str
+    ended: bool = False
+
+    def __str__(self) -> str:
+        """Return the process as people look for it."""
+        return f"process {self.process[2] if self.process else '?'} on host {self.host}"
+
+
+@dataclass
+class RunClaim:
+    """The claim of this process to apply a run."""
+
+    folder: RunFolder
+    number: int
+    holder: _Holder
+    _renewed: float = field(default_factory=lambda: time.clock_gettime(_CLOCK))
+    _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def place(self) -> Place:
+        """The file of the claim."""
+        return _place(self.folder, self.number)
+
+    def require(self) -> None:
+        """Raise Claimed if another process has taken over the run. Raises InvalidInput as `renew`.
+
+        It reads the run store only if a renewal is overdue.
+        """
+        if time.clock_gettime(_CLOCK) - self._renewed > LEASE / 2:
+            self.renew()
+
+    def renew(self) -> None:
+        """Renew the claim; Claimed if another process has taken over, InvalidInput if that fails.
+
+        It writes the renewal and then looks for a later claim; a process that takes over creates
+        its claim and then looks for a renewal. So at least one of the two finds the other.
+        """
+        with self._lock:
+            began = time.clock_gettime(_CLOCK)
+            self.place.replace(_as_bytes(self.holder))
+            if _place(self.folder, self.number + 1).exists():
+                self._renewed = -LEASE  # each later `require` looks again
+                raise _explain_taken(self.folder, self.number + 1)
+            self._renewed = began
+
+    @contextmanager
+    def renewing(self) -> Iterator[None]:
+        """Renew the claim in a thread as long as the block runs, then record its end."""
+        ended = Event()
+        thread = Thread(target=self._renew_until, args=(ended,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            with suppress(InvalidInput):
+                self.place.replace(_as_bytes(self.holder._replace(ended=True)))
+
+    def _renew_until(self, ended: Event) -> None:
+        while not ended.wait(RENEWAL):
+            with suppress(Claimed, InvalidInput):  # `require` raises them where the run writes
+                self.renew()
+
+
+@contextmanager
+def claim_run(folder: RunFolder) -> Iterator[RunFolder]:
+    """Yield the folder with a claim of this process, which lasts as long as the block runs.
+
+    Raises Claimed when another process has claimed the run and may still be at work; InvalidInput
+    when a claim cannot be read or written.
+    """
+    last = max(takewhile(lambda number: _place(folder, number).exists(), count(1)), default=0)
+    is_unseen = last > 0 and _refuse_if_open(folder, last)
+    holder = _Holder(socket.gethostname(), Process.current(), iso_utc())
+    claim = RunClaim(folder, last + 1, holder)
+    if not claim.place.create(_as_bytes(holder)):
+        raise _explain_open(folder, last + 1)
+    if is_unseen:
+        _refuse_if_renewed(claim)
+    with claim.renewing():
+        yield replace(folder, require_claim=claim.require)
+
+
+def _refuse_if_open(folder: RunFolder, number: int) -> bool:
+    """Raise Claimed if a claim is open; return whether its process cannot be seen from here."""
+    holder = _read(folder, number)
+    if holder.ended or has_ended(holder.process):
+        return False
+    silence = datetime.now(UTC) - _read_time(_place(folder, number))
+    if is_running(holder.process) or silence.total_seconds() < LEASE:
+        raise _explain_open(folder, number)
+    return True
+
+
+def _refuse_if_renewed(claim: RunClaim) -> None:
+    """Withdraw a claim, and raise Claimed, if the one before is fresh by the store's clock."""
+    before = claim.number - 1
+    silence = _read_time(claim.place) - _read_time(_place(claim.folder, before))
+    if silence.total_seconds() < LEASE:
+        claim.place.delete()
+        raise _explain_open(claim.folder, before)
+    _log.warning(
+        "%s stopped renewing its claim: this process takes over", _read(claim.folder, before)
+    )
+
+
+def _place(folder: RunFolder, number: int) -> Place:
+    return folder.place / CLAIM.of(number)
+
+
+def _as_bytes(holder: _Holder) -> bytes:
+    return json_text(to_json(_Holder, holder)).encode()
+
+
+def _read(folder: RunFolder, number: int) -> _Holder:
+    try:
+        return folder.read_as(CLAIM.of(number), partial(from_json, _Holder))
+    except InvalidInput as error:
+        raise InvalidInput(
+            error.message,
+            "Nothing was written. If no process applies this run, move the file elsewhere.",
+        ) from error
+
+
+def _read_time(place: Place) -> datetime:
+    try:
+        return place.modified()
+    except OSError as error:
+        raise InvalidInput(
+            f"{place} cannot be read: {error.strerror}",
+            "Nothing was written. Make the run store readable, and run the command again.",
+        ) from error
+
+
+def _explain_open(folder: RunFolder, number: int) -> Claimed:
+    holder, run = _read(folder, number), _name_run(folder)
+    return Claimed(
+        f"another process has applied run {run} since {holder.since}, and has not ended: {holder}",
+        f"Nothing was written. To see how it ended: quota-ops show {run}",
+    )
+
+
+def _explain_taken(folder: RunFolder, number: int) -> Claimed:
+    holder, run = _read(folder, number), _name_run(folder)
+    return Claimed(
+        f"this process was paused, and {holder} has applied run {run} since {holder.since}",
+        f"Nothing more was written. To see how it ended: quota-ops show {run}",
+    )
+
+
+def _name_run(folder: RunFolder) -> str:
+    return f"{folder.place.parent.name}/{folder.place.name}"

@@ -1,0 +1,263 @@
+"""A run's folder: its files, declared in `run.files`, and their content as values."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
+from time import monotonic
+from typing import Any, Self, TypeVar
+from uuid import uuid4
+
+from quota_ops.findings.codes import CODES
+from quota_ops.model.approval import Decision
+from quota_ops.model.commit import Provenance
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.errors import Claimed, InvalidInput, describe_damage
+from quota_ops.model.finding import Finding
+from quota_ops.model.moment import iso_utc, timed
+from quota_ops.model.outcome import Outcome
+from quota_ops.model.plan import Plan
+from quota_ops.model.policy import Policy
+from quota_ops.model.report import StageResult, StageStatus, explain_failure
+from quota_ops.model.rows import BatchRow, OverrideRow, group_by_batch
+from quota_ops.model.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
+from quota_ops.model.stored import from_json, to_json
+from quota_ops.model.tables import BATCHES, DIFFERENCES, OVERRIDES, Table
+from quota_ops.model.verification import Settlement
+from quota_ops.store.places import parquet
+from quota_ops.store.places.json_text import json_text
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore, name_run, store_of
+from quota_ops.store.places.written_by import explain_newer, find_newer, stamp, without_version
+from quota_ops.store.run import order as run_numbers
+from quota_ops.store.run.artifacts import ArtifactFolder
+from quota_ops.store.run.files import (
+    ABOUT,
+    APPROVAL,
+    FINDINGS,
+    PLAN,
+    POLICY,
+    RECORDS,
+    SETTLING,
+    STAGE,
+    RunFile,
+)
+
+Content = TypeVar("Content")
+_log = logging.getLogger(__name__)
+
+
+_KINDS, _ACTIONS = ({word.value: word for word in words} for words in (Kind, Action))
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder(ArtifactFolder):
+    """One run's artifacts."""
+
+    only_read: RunStore | None = field(default=None, compare=False)
+    """The run store, if this run's folder is outside it: the run takes no number there."""
+    require_claim: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
+    """Raises Claimed if another process has taken over this run from this one."""
+
+    @property
+    def store(self) -> RunStore:
+        """The run store. Raises InvalidInput if the folder is in none."""
+        return self.only_read or store_of(self.place)
+
+    def explain_damage(self, name: str, error: Exception) -> InvalidInput:
+        """Return the error for a file that does not parse; a newer version may have written it."""
+        with suppress(InvalidInput):
+            if newer := find_newer(self.read_json(ABOUT)):
+                return explain_newer(self.place / name, newer, describe_damage(error))
+        return super(RunFolder, self).explain_damage(name, error)
+
+    @classmethod
+    def start(
+        cls,
+        place: Place,
+        *,
+        cluster: str,
+        commit: str | None,
+        redo: bool = False,
+        only_read: RunStore | None = None,
+        dag_id: str | None = None,
+    ) -> Self:
+        """Write run.json, unless an earlier attempt that this one continues has written it.
+
+        `commit` was given by a person; otherwise check finds it. `dag_id` names the DAG that runs
+        it. Takes the next number of the run store; InvalidInput if the place is in none.
+        """
+        folder = cls(place, only_read=only_read)
+        if redo or not folder.has(ABOUT):
+            run = name_run() if only_read else place.name
+            folder._number(About(run, cluster, iso_utc(), Provenance.given(commit), dag_id=dag_id))
+        return folder
+
+    def read(self, file: RunFile[Content]) -> Content:
+        """Return the content of a file. Raises InvalidInput if it is missing or damaged."""
+        return self.read_cached(
+            file,
+            lambda: self.read_as(
+                file, lambda values: from_json(file.kind, without_version(values))
+            ),
+        )
+
+    def find(self, file: RunFile[Content]) -> Content | None:
+        """Return the content of a file; None if it is missing.
+
+        Raises InvalidInput if it is damaged.
+        """
+        return self.read(file) if self.has(file) else None
+
+    def _find_now(self, file: RunFile[Content]) -> Content | None:
+        """Return as `find` what the file has now: another process may have written it."""
+        return replace(self, kept=None).find(file)
+
+    def write(self, file: RunFile[Content], content: Content) -> None:
+        """Write a file."""
+        values = to_json(file.kind, content)
+        self.write_json(file, stamp(values) if file == ABOUT else values)
+        self.read_cached(file, lambda: content)
+
+    def take_next_number(self, above: int = 0) -> None:
+        """Give a run that starts over a new number, larger than `above`."""
+        self._number(self.about(), above)
+
+    def _number(self, about: About, above: int = 0) -> None:
+        if not self.only_read:
+            run = f"{self.place.parent.name}/{self.place.name}"
+            content = json_text(stamp({"run": run, "at": iso_utc(), "nonce": uuid4().hex})).encode()
+            number = run_numbers.take_number(self.store.sequence, content, above)
+            about = replace(about, sequence=number)
+        self.write(ABOUT, about)
+
+    def about(self) -> About:
+        """Return run.json."""
+        return self.read(ABOUT)
+
+    def change_about(self, **changes: Any) -> None:
+        """Change fields of run.json."""
+        self.write(ABOUT, replace(self.about(), **changes))
+
+    def policy(self) -> Policy:
+        """Return the policy that check recorded."""
+        return self.read(POLICY)
+
+    def leave_policy(self, policy: Policy) -> None:
+        """Write policy.json, and its cluster id to run.json: a name may be that of two clusters."""
+        self.change_about(cluster_id=policy.cluster_id)
+        self.write(POLICY, policy)
+
+    def record(self) -> Alter | LedgerEdit | None:
+        """Return what a command without a plan recorded; None for any other run."""
+        for file in filter(self.has, RECORDS):
+            found: Alter | LedgerEdit = self.read(file)
+            return found
+        return None
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return every finding, silenced or not, that plan recorded."""
+        found = self.read(FINDINGS).findings
+        if unknown := [finding.code for finding in found if finding.code not in CODES]:
+            raise self.explain_damage(FINDINGS, ValueError(f"{unknown[0]!r} is not a finding code"))
+        return found
+
+    def plan(self) -> tuple[Plan, str]:
+        """Return the plan of an earlier stage, and the digest in its file."""
+        return self.read_cached("plan", self._read_plan)
+
+    def _read_plan(self) -> tuple[Plan, str]:
+        stored = self.read(PLAN)
+        return stored.to_plan(self.count_overridden(stored.differences)), stored.digest
+
+    def leave_plan(self, plan: Plan) -> None:
+        """Write plan.json."""
+        self.write(PLAN, StoredPlan.of(plan))
+        self.read_cached("plan", lambda: (plan, plan.digest))
+
+    def _forget(self, what: str | Table[Any]) -> None:
+        super(RunFolder, self)._forget(what)
+        if what == PLAN:
+            super(RunFolder, self)._forget("plan")
+
+    def outcomes(self, file: RunFile[Outcomes]) -> tuple[Outcome, ...]:
+        """Return the outcomes of an earlier stage; empty if it did not run."""
+        found = self.find(file)
+        return found.outcomes if found else ()
+
+    def leave_outcomes(self, file: RunFile[Outcomes], outcomes: tuple[Outcome, ...]) -> None:
+        """Write outcomes; no two attempts write the same bytes."""
+        self.write(file, Outcomes.of(outcomes))
+
+    def settlement(self) -> Settlement | None:
+        """Return what a later run found of the writes without a response; None if none looked."""
+        last = max(takewhile(self.has, map(SETTLING.of, count(1))), default=None)
+        return self._find_now(last) if last else None
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Return the decisions about this run's plan, in order."""
+        found = self._find_now(APPROVAL)
+        return found.decisions if found else ()
+
+    def differences(self) -> tuple[Difference, ...]:
+        """Return the rows of DIFFERENCES."""
+        return self.read_cached(DIFFERENCES.file, self._differences)
+
+    def _differences(self) -> tuple[Difference, ...]:
+        table = self.read_table(DIFFERENCES)
+        columns = {name: parquet.to_values(table[name]) for name in table.column_names}
+        try:
+            columns["kind"] = [_KINDS.get(column) or Kind(column) for column in columns["kind"]]
+            columns["action"] = [
+                _ACTIONS.get(column) or Action(column) for column in columns["action"]
+            ]
+            return tuple(map(Difference._make, zip(*columns.values(), strict=True)))
+        except ValueError as error:
+            raise InvalidInput(f"{self.place / DIFFERENCES.file} is damaged: {error}") from error
+
+    def overrides(self) -> tuple[OverrideRow, ...]:
+        """Return the rows of OVERRIDES; empty for a run without a diff of Git and the cluster."""
+        if not self.has(OVERRIDES.file):
+            return ()
+        return self.read_cached(OVERRIDES.file, lambda: tuple(self.read_rows(OVERRIDES)))
+
+    def count_overridden(self, differences: Iterable[Difference]) -> int:
+        """Return of how many rows, stored as in Git, overriding rows take clients."""
+        taken = {row.declared_id for row in self.overrides()}
+        return len(taken - {row.id for row in differences if row.kind is not Kind.IN_SYNC})
+
+    def batches(self) -> dict[int, tuple[BatchRow, ...]]:
+        """Return the rows of BATCHES, grouped by batch number in ascending order."""
+        return self.read_cached(BATCHES.file, lambda: group_by_batch(self.read_rows(BATCHES)))
+
+    @contextmanager
+    def stage(self, stage: str) -> Iterator[None]:
+        """Record how a stage ended and how long it took, whatever it raises except Claimed.
+
+        Until then, apply, which writes to the cluster, is NOT_ENDED.
+        """
+        self.require_claim()
+        began = monotonic()
+        if stage == "apply":
+            self.keep_end(StageResult(stage, StageStatus.NOT_ENDED))
+        try:
+            with timed(_log, logging.INFO, f"stage {stage}"):
+                yield
+        except Claimed:  # the stage is that of the process that has taken over
+            raise
+        except BaseException as error:
+            status, message = explain_failure(error)
+            with suppress(InvalidInput):  # a failing store must not hide this error
+                self.keep_end(StageResult(stage, status, round(monotonic() - began, 3), message))
+            raise
+        self.keep_end(StageResult(stage, StageStatus.DONE, round(monotonic() - began, 3)))
+
+    def keep_end(self, result: StageResult) -> None:
+        """Record how a stage ended."""
+        self.write(STAGE.of(result.stage), StageEnd(*result, iso_utc()))
+
+    def stage_result(self, stage: str) -> StageResult:
+        """Return how a stage of this run ended; NOT_RUN if it did not begin."""
+        found = self._find_now(STAGE.of(stage))
+        return found.result if found else StageResult(stage, StageStatus.NOT_RUN)

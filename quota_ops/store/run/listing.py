@@ -1,0 +1,190 @@
+"""The list of runs, read from a few small files of each; a damaged run is still listed."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple, Self, TypeVar
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.report import STAGES, STOPPED, Life, RunSummary
+from quota_ops.model.run import About
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.files import (
+    ABOUT,
+    ADOPTED,
+    ALTER,
+    APPROVAL,
+    PLAN,
+    PRUNED,
+    RELEASED,
+    REPORT,
+)
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import format_deadline
+from quota_ops.store.run.names import latest_first, list_runs_of
+from quota_ops.store.run.order import AT_ONCE
+from quota_ops.store.run.state import Phase, RunState
+
+Value = TypeVar("Value")
+
+
+def list_runs(
+    store: RunStore, cluster: str | None, most: int
+) -> tuple[tuple[RunSummary, ...], int]:
+    """Return the latest `most` runs, the newest first, and the number of further runs.
+
+    `cluster` is a name or a cluster id. Raises InvalidInput if the store has no run of it.
+    """
+    runs = list_runs_of(store, cluster)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = tuple(pool.map(summarize_run, islice(latest_first(store, runs), most)))
+    return found, len(runs) - len(found)
+
+
+def summarize_run(place: Place) -> RunSummary:
+    """Return the summary of a run; `trouble` names the files that cannot be read."""
+    run = _ListedRun.of(place)
+    folder = run.folder
+    about = run.find(ABOUT) or About("", place.parent.name, "")
+    end = _find_end(run)
+    if not folder.has(ABOUT):
+        run.troubles.append(f"{ABOUT} is missing")
+    return RunSummary(
+        cluster=about.cluster,
+        cluster_id=about.cluster_id,
+        run=place.name,
+        path=str(place),
+        started=_started(folder),
+        commit=about.commit,
+        decisions=run.read(APPROVAL, folder.decisions) or (),
+        by=_read_author(folder) or about.by,
+        size=run.size,
+        trouble="; ".join(dict.fromkeys(run.troubles)) or None,
+        **end._asdict(),
+    )
+
+
+def _read_author(folder: RunFolder) -> str | None:
+    """Return who ran alter, adopt or release; None for another run or a damaged record."""
+    with suppress(InvalidInput):
+        return record.by if (record := folder.record()) else None
+    return None
+
+
+class _End(NamedTuple):
+    """How a run ended; `prune` keeps this."""
+
+    came_to: str
+    sentence: str | None
+    digest: str | None
+    changes: int
+
+
+class _ListedRun(RunState):
+    """A run whose folder is listed once; remembers which of its files cannot be read."""
+
+    size: int = 0
+    """The bytes of the run; 0 if its folder cannot be listed."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        super().__init__(folder)
+        self.troubles: list[str] = []
+
+    @classmethod
+    def of(cls, place: Place) -> Self:
+        """List the folder once; a request for each name would take long in an object store."""
+        try:
+            leaves = place.walk()
+        except InvalidInput:
+            run = cls(RunFolder(place))
+            run.troubles.append("its folder cannot be listed")
+            return run
+        run = cls(RunFolder(place, names=frozenset(leaf.path for leaf in leaves)))
+        run.size = sum(leaf.size for leaf in leaves)
+        return run
+
+    def read(self, name: str, read: Callable[[], Value]) -> Value | None:
+        """Return what `read` returns of a file; None if it is missing or damaged."""
+        try:
+            return super().read(name, read)
+        except InvalidInput:
+            self.troubles.append(f"{name} is damaged")
+            return None
+
+
+def _started(folder: RunFolder) -> str | None:
+    """Return when a run started; for a damaged run, from its name if possible."""
+    with suppress(InvalidInput, ValueError):
+        started = str(folder.about().started)
+        datetime.fromisoformat(started)
+        return started
+    name = folder.place.name[:20]
+    with suppress(ValueError):
+        return iso_utc(datetime.strptime(name, "%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=UTC))
+    return None
+
+
+def _digest(plan: dict[str, Any]) -> str:
+    return str(plan["digest"])
+
+
+def _reported(values: dict[str, Any]) -> _End:
+    answer, plan = values["answer"], values["plan"]
+    return _End(
+        str(answer["word"]),
+        str(answer["sentence"]),
+        plan and _digest(plan),
+        int(values["counts"]["changed"] or 0),
+    )
+
+
+def _find_end(run: _ListedRun) -> _End:
+    """Return how a run ended: of a run whose apply was cut off, the report is of an attempt before.
+
+    Without a report, it is the stage that stopped, or how far the run got.
+    """
+    if pruned := run.find(PRUNED):
+        return _End(*pruned.end)
+    is_cut_off = run.phase in {Phase.WRITING, Phase.INTERRUPTED}
+    read_report = partial(run.folder.read_as, REPORT, _reported, before="rows")
+    if not is_cut_off and (end := run.read(REPORT, read_report)):
+        return end
+    read_digest = partial(run.folder.read_as, PLAN, _digest, before="differences")
+    digest, changes = run.read(PLAN, read_digest), len(run.written)
+    if is_cut_off:
+        status = (run.life or Life.GONE).value
+        return _End(status, _count_outcomes(run), digest, changes)
+    for stage in (*STAGES, "adopt", "release"):
+        ended = run.stage(stage)
+        if ended.status in STOPPED:
+            return _End(f"{stage} {ended.status}", ended.message, digest, changes)
+    return _End(_describe_record(run) or run.phase, None, digest, changes)
+
+
+def _count_outcomes(run: RunState) -> str:
+    """Return how many keys have each outcome, and until when a hidden process counts as alive."""
+    keys: Counter[str] = Counter()
+    for outcome in run.outcomes:
+        keys[outcome.status.replace("_", " ")] += len(outcome.keys)
+    counts = [f"{number:,} {status}" for status, number in keys.items()]
+    if run.life is Life.UNKNOWN and (until := format_deadline(run.folder.place)):
+        counts.append(f"counts as running until {until}")
+    return ", ".join(counts)
+
+
+def _describe_record(run: RunState) -> str | None:
+    """Return the status of a run without a plan; None for any other run."""
+    if edit := run.find(ADOPTED) or run.find(RELEASED):
+        word = "adopted" if run.folder.has(ADOPTED) else "released"
+        return word if edit.rows else "nothing changed"
+    if not run.folder.has(ALTER):
+        return None
+    if not run.has_sent:
+        return "not applied"
+    return "altered" if run.written else "unknown" if run.unknown else "nothing changed"

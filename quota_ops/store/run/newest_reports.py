@@ -1,0 +1,82 @@
+"""The newest report of each cluster, as run.json and report.json have it."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore, safe_name
+from quota_ops.store.run.files import ABOUT, REPORT
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.names import latest_first
+from quota_ops.store.run.order import runs_latest_first
+
+Json = Mapping[str, Any]
+_TO_COMPARE = ("check", "describe", "diff", "plan")
+"""The stages that compare a cluster with Git."""
+_EACH = 20
+"""How many of the newest runs of all clusters are read for each cluster before its own are."""
+
+
+def list_clusters(store: RunStore) -> list[str]:
+    """Return the names of the clusters that have runs.
+
+    Raises InvalidInput if they cannot be listed.
+    """
+    return sorted(filter(None, map(_read_name, (store.root / "runs").folders())))
+
+
+def _read_name(folder: Place) -> str | None:
+    runs = map(RunFolder, folder.folders())
+    for run in (run for run in runs if run.has(ABOUT)):
+        with suppress(InvalidInput):
+            return str(run.about().cluster)
+    return None
+
+
+def read_newest_reports(
+    store: RunStore, clusters: Iterable[str], *, compared: bool = False
+) -> dict[str, Json | None]:
+    """Return the newest report.json of a run that `compared` each cluster with Git, or tried to.
+
+    None for a cluster that has no such run, or where this file is damaged. Reports of rollbacks and
+    of `verify` are left out, and so are runs without a report. Raises InvalidInput if the store
+    cannot be listed.
+    """
+    names = {safe_name(cluster): cluster for cluster in clusters}
+    found: dict[str, Json | None] = {}
+    newest = islice(runs_latest_first(store.sequence), _EACH * len(names))
+    for folder, _, run in (path.partition("/") for path in newest):
+        if folder in names and folder not in found:
+            found.update(_read(folder, store.root / "runs" / folder / run, compared=compared))
+        if len(found) == len(names):
+            break
+    for folder in names.keys() - found:
+        runs = latest_first(store, (store.root / "runs" / folder).folders())
+        each = (_read(folder, run, compared=compared) for run in runs)
+        found.update(next(filter(None, each), {}))
+    return {name: found.get(folder) for folder, name in names.items()}
+
+
+def _read(folder: str, place: Place, *, compared: bool) -> dict[str, Json | None]:
+    """Return the report of a run by the folder of its cluster; empty if it does not count."""
+    run = RunFolder(place)
+    if not run.has(REPORT):
+        return {}
+    try:
+        report = run.read_json(REPORT)
+        counts = run.read_as(REPORT, lambda _: _counts(report, compared=compared))
+    except InvalidInput:
+        return {folder: None}
+    return {folder: report} if counts else {}
+
+
+def _counts(report: Json, *, compared: bool) -> bool:
+    ends = {stage["stage"]: stage["status"] for stage in report["stages"]}
+    tried = any(ends.get(stage, "not run") != "not run" for stage in ("diff", "plan"))
+    stopped = any(ends.get(stage, "done") not in {"done", "not run"} for stage in _TO_COMPARE)
+    if compared and report["plan"] is None:
+        return False
+    return report["rollback"] is None and (tried or stopped)

@@ -1,0 +1,202 @@
+"""The state of a run, from its files: how far it got, what it wrote, and what was read back.
+
+Everything that lists, reports, settles, undoes or removes a run takes it from here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, partial
+from hashlib import sha256
+from itertools import count, takewhile
+from typing import TypeVar
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.outcome import Outcome, Status, build_outcomes
+from quota_ops.model.report import Life, StageResult, StageStatus
+from quota_ops.model.rows import Key, Keys
+from quota_ops.model.run import Alter, Outcomes, Verification
+from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.store.places.place import Place
+from quota_ops.store.run.files import (
+    ALTER,
+    APPLIED,
+    BATCH,
+    PLAN,
+    PRUNED,
+    STAGE,
+    VERIFICATION,
+    RunFile,
+)
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.marks import find_liveness, is_overdue, is_unsettled
+
+Content = TypeVar("Content")
+
+
+class Phase(StrEnum):
+    """How far a run got; the text is what a list of runs shows of a run without a report."""
+
+    BEGUN = "unfinished"
+    COMPARED = "compared"
+    PLANNED = "planned"
+    WRITING = "running"
+    """It has not recorded the end of its writes, and its process may be alive."""
+    INTERRUPTED = "interrupted"
+    """By a signal, or its process died before it recorded the end of its writes."""
+    WRITTEN = "not read back"
+    VERIFIED = "verified"
+    PRUNED = "pruned"
+
+
+@dataclass(eq=False)
+class RunState:
+    """How far a run got, and what it wrote; each file is read once, when it is needed.
+
+    Raises InvalidInput for a damaged file.
+    """
+
+    folder: RunFolder
+
+    def read(self, name: str, read: Callable[[], Content]) -> Content | None:
+        """Return what `read` returns of a file; None if it is missing."""
+        return read() if self.folder.has(name) else None
+
+    def find(self, file: RunFile[Content]) -> Content | None:
+        """Return the content of a file; None if it is missing."""
+        return self.read(file, partial(self.folder.read, file))
+
+    def stage(self, name: str) -> StageResult:
+        """Return how a stage ended; NOT_RUN if it did not begin."""
+        found = self.read(STAGE.of(name), partial(self.folder.stage_result, name))
+        return found or StageResult(name, StageStatus.NOT_RUN)
+
+    @cached_property
+    def apply(self) -> StageResult:
+        """How apply ended; NOT_ENDED from before its first request until the end is recorded."""
+        return self.stage("apply")
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether it has begun to write and not recorded the end; it may have died since."""
+        return self.apply.status is StageStatus.NOT_ENDED
+
+    @cached_property
+    def life(self) -> Life | None:
+        """Whether its process is alive; None if it does not write, or has recorded the end."""
+        return find_liveness(self.folder.place) if self.is_writing else None
+
+    @property
+    def has_sent(self) -> bool:
+        """Whether it began to send requests, so that it may have changed its cluster."""
+        return self.folder.has(APPLIED) or self.folder.has(BATCH.of(1))
+
+    @property
+    def may_have_written(self) -> bool:
+        """Whether it changed its cluster or may have: until it records its end, it may have."""
+        is_open = self.is_writing or not self.folder.has(APPLIED)
+        return self.has_sent and (is_open or bool(self.written or self.unknown))
+
+    @cached_property
+    def alter(self) -> Alter | None:
+        """What a person altered; None for a run with a plan."""
+        return self.find(ALTER)
+
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The outcome of each entity, also while it writes: a batch without one was not sent."""
+        if not self.is_writing:
+            return self.read_outcomes(APPLIED)
+        recorded = [*takewhile(self.folder.has, map(BATCH.of, count(1)))]
+        batches = self.read(BATCHES.file, self.folder.batches) or {}
+        return (
+            *(outcome for file in recorded for outcome in self.read_outcomes(file)),
+            *(
+                outcome
+                for number, rows in batches.items()
+                if number > len(recorded)
+                for outcome in build_outcomes(number, rows, Status.NOT_SENT, None)
+            ),
+        )
+
+    def read_outcomes(self, file: RunFile[Outcomes]) -> tuple[Outcome, ...]:
+        """Return the outcomes in a file; empty if it is missing."""
+        found = self.find(file)
+        return found.outcomes if found else ()
+
+    @property
+    def written(self) -> Keys:
+        """The rows whose new value a broker accepted; of an alter, those with another value."""
+        written = frozenset(_list_keys(row for row in self.outcomes if row.was_written))
+        return written & self.alter.changing if self.alter else written
+
+    @property
+    def unknown(self) -> Keys:
+        """The rows that may have been written, which is unknown."""
+        return frozenset(_list_keys(row for row in self.outcomes if row.may_be_written))
+
+    @cached_property
+    def applied_digest(self) -> str | None:
+        """The digest of applied.json, which differs for each apply; None if it is missing."""
+        return digest_applied(self.folder)
+
+    @cached_property
+    def verification(self) -> Verification | None:
+        """What verify read back; None if there is nothing, or if apply has written again since."""
+        found = self.find(VERIFICATION)
+        return found if found and found.applied in {None, self.applied_digest} else None
+
+    def find_verified(self, rows: Keys) -> Keys:
+        """Return the rows that had the desired value when this run was verified after apply."""
+        if not rows or not self.verification:
+            return frozenset()
+        return rows - {verdict.id for verdict in self.verification.verdicts}
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it died before it recorded how its writes ended.
+
+        A run that ended with unknown rows has recorded that.
+        """
+        run = self.folder.place
+        life = find_liveness(run)
+        if life is Life.RUNNING or is_unsettled(run):
+            return False
+        with suppress(InvalidInput):
+            return is_overdue(run) or (life is Life.GONE and self.is_writing)
+        return False
+
+    @property
+    def phase(self) -> Phase:
+        """How far it got."""
+        if self.folder.has(PRUNED):
+            return Phase.PRUNED
+        if self.apply.status is StageStatus.INTERRUPTED or self.life is Life.GONE:
+            return Phase.INTERRUPTED
+        if self.is_writing:
+            return Phase.WRITING
+        reached = (
+            (VERIFICATION, Phase.VERIFIED),
+            (APPLIED, Phase.WRITTEN),
+            (BATCH.of(1), Phase.BEGUN),
+            (PLAN, Phase.PLANNED),
+            (DIFFERENCES.file, Phase.COMPARED),
+        )
+        return next((phase for file, phase in reached if self.folder.has(file)), Phase.BEGUN)
+
+
+def _list_keys(outcomes: Iterable[Outcome]) -> Iterator[Key]:
+    return (Key(outcome.entity, key) for outcome in outcomes for key in outcome.keys)
+
+
+def digest_applied(folder: RunFolder) -> str | None:
+    """Return the digest of applied.json, which differs for each apply; None if it is missing."""
+    place = folder.place / APPLIED
+    return sha256(place.read()).hexdigest() if place.exists() else None
+
+
+def list_cut_off(root: Place) -> Iterator[RunFolder]:
+    """Yield the runs of all clusters of a store that died while writing. Raises as `Place.walk`."""
+    runs = (RunFolder((root / "runs").below(leaf.path)) for leaf in (root / "at_work").walk())
+    return (run for run in runs if RunState(run).is_cut_off)
