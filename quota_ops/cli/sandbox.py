@@ -16,7 +16,7 @@ from quota_ops.model.errors import ClusterTrouble
 Examples:
   quota-ops sandbox start
   quota-ops sandbox start --version 3.9.2
-  quota-ops sandbox start --brokers 3 --auth scram
+  quota-ops sandbox start --brokers 3 --auth scram-tls
   quota-ops sandbox start --store s3
   quota-ops sandbox status
   quota-ops plan demo
@@ -49,9 +49,9 @@ def sandbox() -> None:
 )
 @click.option(
     "--auth",
-    type=click.Choice(["scram"]),
-    help="Require SCRAM-SHA-512, and permissions: the connection demo is of the user svc-quota, "
-    "who may describe and alter quotas; the user alice may use topics.",
+    type=click.Choice(["scram", "scram-tls"]),
+    help="Require SCRAM-SHA-512 (with TLS: scram-tls) and permissions. The connection demo is of "
+    "the user svc-quota, who may describe and alter quotas; the user alice may use topics.",
 )
 @output_format
 def start(

@@ -26,6 +26,7 @@ from quota_ops.lab.kafka.sandbox import (
 )
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
 from quota_ops.model.rows import StoredQuota
+from tests.certificates import make_certificates
 from tests.looking import seen_in_time
 from tests.writing import write
 
@@ -182,13 +183,14 @@ def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
 @pytest.mark.local_store
 @pytest.mark.usefixtures("sandbox_home")
 def test_a_sandbox_like_production() -> None:
-    """With --brokers 3 --auth scram the connection is of a user who may alter quotas, no more.
+    """With --brokers 3 --auth scram-tls the connection is of a user who may only alter quotas.
 
-    The configuration of the client is of a user who may not describe quotas, another password is
-    rejected, and a second start with other options says how to get them.
+    The configuration of the client is of a user who may not describe quotas, another password or
+    an authority that did not sign the brokers' certificate is rejected, and a second start with
+    other options says how to get them.
     """
     run = CliRunner().invoke
-    started = run(main, ["sandbox", "start", "--brokers", "3", "--auth", "scram"])
+    started = run(main, ["sandbox", "start", "--brokers", "3", "--auth", "scram-tls"])
     assert started.exit_code == 0, started.output
     told = run(main, ["sandbox", "status", "--format", "json"])
     status = json.loads(told.stdout)
@@ -206,13 +208,22 @@ def test_a_sandbox_like_production() -> None:
     refused = run(main, ["alter", "demo", *RAISE, "--reason", "no", "--connection", str(client)])
     assert refused.exit_code == 3
     assert "User:alice is not authorized to describe client quotas" in refused.stderr
+    demo, folder = Path(status["connection"]).read_text(), client.with_name("certificates")
+    assert "security.protocol=SASL_SSL" in demo
+    assert folder.stat().st_mode & 0o777 == 0o700
+    make_certificates(client.parent, "client")
+    stranger = client.with_name("stranger.properties")
+    stranger.write_text(demo.replace("certificates/ca.pem", "other-ca.pem"))
+    distrusted = run(main, ["describe", "demo", "--connection", str(stranger)])
+    assert distrusted.exit_code == 3
+    assert "certificate" in distrusted.stderr
     client.write_text(re.sub('password="[^"]*"', 'password="wrong"', client.read_text()))
     rejected = run(main, ["describe", "demo", "--connection", str(client)])
     assert "rejected the credentials of user 'alice'" in rejected.stderr
 
     other = run(main, ["sandbox", "start", "--brokers", "1"])
     assert other.stderr.splitlines()[-2:] == [
-        "The sandbox already runs Kafka 4.3.1 with 3 brokers with scram.",
+        "The sandbox already runs Kafka 4.3.1 with 3 brokers with scram-tls.",
         "  Run: quota-ops sandbox stop && quota-ops sandbox start --brokers 1",
     ]
     assert run(main, ["sandbox", "stop"]).stdout == "stopped\n"

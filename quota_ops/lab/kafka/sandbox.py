@@ -15,6 +15,7 @@ from quota_ops.jvm.pinned_jars import Progress
 from quota_ops.kafka.connection import SANDBOX
 from quota_ops.kafka.users import create_users
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
+from quota_ops.lab.kafka.certificates import Certificates, create_certificates
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.node import RunningNode, read_node
@@ -24,9 +25,8 @@ from quota_ops.model.text import counted
 
 DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 _PLAINTEXT = "security.protocol=PLAINTEXT\n"
-SCRAM = "scram"
-"""Authentication by SCRAM-SHA-512, and Kafka's authorizer."""
-_SASL = "SASL"
+AUTHENTICATIONS = {"scram": "SASL_PLAINTEXT", "scram-tls": "SASL_SSL"}
+"""How clients can authenticate, and the security protocol of each; all with Kafka's authorizer."""
 _WRITER, _CLIENT = "svc-quota", "alice"
 """The users of a sandbox with authentication: who alters quotas, and who uses topics."""
 _MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -57,13 +57,14 @@ class SandboxStatus:
 
     @property
     def auth(self) -> str | None:
-        """How clients authenticate: SCRAM, or None."""
-        return SCRAM if self.node and _SASL in self.node.ports else None
+        """How clients authenticate, a key of AUTHENTICATIONS; None without authentication."""
+        ports = self.node.ports if self.node else {}
+        return next((auth for auth, name in AUTHENTICATIONS.items() if name in ports), None)
 
     @property
     def bootstrap(self) -> str:
         """The bootstrap.servers for clients."""
-        return ",".join(node.address(_SASL if self.auth else PLAIN) for node in self.nodes)
+        return ",".join(node.address(_choose_listener(self.auth)) for node in self.nodes)
 
     @property
     def client(self) -> Path | None:
@@ -97,7 +98,8 @@ def start_sandbox(
 
     The default `version` is the running one, or DEFAULT_VERSION; the default of `brokers` and
     `auth` likewise, or one broker without authentication. Each combination keeps its own data
-    across starts. With SCRAM, the connection is of a user who may only describe and alter quotas.
+    across starts. With `auth`, the connection is of a user who may only describe and alter quotas;
+    passwords and certificates are new at each start.
     Raises InvalidInput when another sandbox is running, no sandbox wrote the connection file, or a
     folder cannot be written; MissingTool without Java or jars; ClusterTrouble when Kafka does not
     start.
@@ -108,15 +110,20 @@ def start_sandbox(
             return status
         check_replaceable(status.connection)
         status.connection.parent.mkdir(parents=True, exist_ok=True)
-        config = _configure(cluster_id, version or DEFAULT_VERSION, brokers or 1, auth)
+        config = BrokerConfig(
+            cluster_id=cluster_id, version=version or DEFAULT_VERSION, nodes=brokers or 1
+        )
         name = f"brokers-{config.nodes}" + (f"-{auth}" if auth else "")
         home = status.home if (config.nodes, auth) == (1, None) else status.home / name
+        certificates = create_certificates(home / "certificates") if auth == "scram-tls" else None
+        if auth:
+            config = _secure(config, auth, certificates)
         broker = start_broker(config, home, detached=True, progress=progress)
         try:
-            logins = _create_users(broker, home) if auth else {}
+            logins = _create_users(broker, home, auth, certificates) if auth else {}
             write_connection(
                 status.connection,
-                broker.bootstrap(_SASL if auth else PLAIN),
+                broker.bootstrap(_choose_listener(auth)),
                 logins.get(_WRITER, _PLAINTEXT),
             )
         except BaseException:
@@ -145,35 +152,53 @@ def _refuse_other(
         )
 
 
-def _configure(cluster_id: str, version: str, brokers: int, auth: str | None) -> BrokerConfig:
-    config = BrokerConfig(cluster_id=cluster_id, version=version, nodes=brokers)
-    if auth is None:
-        return config
-    prefix = f"listener.name.{_SASL.lower()}"
+def _choose_listener(auth: str | None) -> str:
+    return AUTHENTICATIONS[auth] if auth else PLAIN
+
+
+def _secure(config: BrokerConfig, auth: str, certificates: Certificates | None) -> BrokerConfig:
+    """Return the configuration with a listener that requires authentication."""
+    listener = AUTHENTICATIONS[auth]
+    properties = {
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "scram-sha-512.sasl.jaas.config": f"{_MODULE} required;",
+    }
+    if certificates:
+        properties |= {
+            "ssl.keystore.type": "PKCS12",
+            "ssl.keystore.location": str(certificates.key_store),
+            "ssl.keystore.password": certificates.password,
+        }
+    prefix = f"listener.name.{listener.lower()}"
     return replace(
         config,
-        listeners={_SASL: "SASL_PLAINTEXT"},
+        listeners={listener: listener},
         super_users=("admin",),
-        properties={
-            f"{prefix}.sasl.enabled.mechanisms": "SCRAM-SHA-512",
-            f"{prefix}.scram-sha-512.sasl.jaas.config": f"{_MODULE} required;",
-        },
+        properties={f"{prefix}.{name}": value for name, value in properties.items()},
     )
 
 
-def _create_users(broker: RunningBroker, home: Path) -> dict[str, str]:
+def _create_users(
+    broker: RunningBroker, home: Path, auth: str, certificates: Certificates | None
+) -> dict[str, str]:
     """Create the users, write the configuration of the client, and return their settings."""
     passwords = {user: token_urlsafe(12) for user in ("admin", _WRITER, _CLIENT)}
     create_users(broker.bootstrap(), passwords, writers=[_WRITER], clients=[_CLIENT])
+    trusted = (
+        f"ssl.truststore.type=PEM\nssl.truststore.location={certificates.authority}\n"
+        if certificates
+        else ""
+    )
+    listener = AUTHENTICATIONS[auth]
     logins = {
         user: (
-            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n"
+            f"security.protocol={listener}\n{trusted}sasl.mechanism=SCRAM-SHA-512\n"
             f'sasl.jaas.config={_MODULE} required username="{user}" password="{password}";\n'
         )
         for user, password in passwords.items()
     }
     for user in ("admin", _CLIENT):
-        write_connection(home / f"{user}.properties", broker.bootstrap(_SASL), logins[user])
+        write_connection(home / f"{user}.properties", broker.bootstrap(listener), logins[user])
     return logins
 
 
