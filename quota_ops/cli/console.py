@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -113,6 +114,15 @@ def warn_of_writes(writes: "Iterable[ConcurrentWrite]") -> None:
 
     for words in concurrent_words(writes):
         click.echo(words, err=True)
+
+
+def warn_invalid(cluster: str, words: str) -> None:
+    """Warn on stderr that a command knows only what an invalid file declared when it was valid."""
+    click.echo(
+        f"{words}: of it, the quotas in the ledger count, and no others. To see every problem: "
+        f"quota-ops check {quote(cluster)}",
+        err=True,
+    )
 
 
 def warn_empty(store: "RunStore") -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Self
 
-from quota_ops.cli.console import warn_unnamed
+from quota_ops.cli.console import warn_invalid, warn_unnamed
 from quota_ops.desired.read import find_cluster, read_cluster, read_policy
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.difference import WRITES
@@ -17,6 +17,7 @@ from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import EntityFilter, EntityGroup
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import ConcurrentWrite
+from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import ACTUAL, DIFFERENCES
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store.ledger import ledger
@@ -71,8 +72,8 @@ class Session:
     def find_group(self, given: Mapping[str, str | None], *, is_release: bool) -> EntityGroup:
         """Find the entities of an `owner` or `file` in Git and the ledger, or those a `run` writes.
 
-        A release names the group alone. Raises InvalidInput unless exactly one is given, and for
-        a hold if there is no such entity.
+        Of an invalid file, only the ledger has entities. A release names the group alone. Raises
+        InvalidInput unless exactly one is given, and for a hold if there is no such entity.
         """
         named = [(kind, value) for kind, value in given.items() if value is not None]
         if len(named) != 1:
@@ -86,7 +87,7 @@ class Session:
             if folder.has(DIFFERENCES.file):
                 found = {row.entity for row in folder.differences() if row.action in WRITES}
         elif not is_release:
-            in_git, written = read_cluster(self.folder).rows, ledger.read(self.records).rows
+            in_git, written = self._read_valid_rows(), ledger.read(self.records).rows
             found = {row.entity for row in in_git if value == getattr(row, kind)}
             found |= {row.entity for row in written if value == getattr(row, kind)}
         if not found and not is_release:
@@ -95,6 +96,17 @@ class Session:
                 f"See quota-ops plan {quote(self.policy.cluster)}, or name entities with --names.",
             )
         return EntityGroup(f"{kind} {value}", frozenset(found))
+
+    def _read_valid_rows(self) -> tuple[DesiredRow, ...]:
+        """Return the rows of the valid files; the user is warned of the others."""
+        try:
+            desired = read_cluster(self.folder, skip_invalid=True)
+        except InvalidDesiredState:
+            warn_invalid(self.policy.cluster, "no quotas file is valid")
+            return ()
+        for invalid in desired.invalid:
+            warn_invalid(self.policy.cluster, f"{invalid.file} is invalid")
+        return desired.rows
 
     def is_declared(self, who: EntityFilter | EntityGroup) -> bool:
         """Whether Git declares an entity that the filter accepts; True if its files are invalid."""

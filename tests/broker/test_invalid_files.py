@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from quota_ops.model.specification import parse_exactly
+from quota_ops.store.ledger.holds import holds_now
 from quota_ops.store.run.files import CHECKED, PAGE, REPORT
 from tests.lab import Lab
 
@@ -74,6 +76,18 @@ def test_an_invalid_file_stops_its_own_quotas_alone(lab: Lab) -> None:
 
     history = " ".join(lab.call("history", "demo", "--entity", "user=eve").stdout.split())
     assert f"{KEY} drifted, seen by 3 runs none -> 1 kB/s" in history, history
+
+    group = ("demo", "--file", "search.yaml")
+    held = lab.call("hold", *group, "--until", "1h", "--reason", "INC-31")
+    assert ": file search.yaml is held until " in held.stdout, held.stderr
+    assert held.stderr == (
+        "search.yaml is invalid: of it, the quotas in the ledger count, and no others. To see "
+        "every problem: quota-ops check demo\n"
+    )
+    (recorded,) = holds_now(lab.records.holds)
+    assert recorded.who.covers(parse_exactly(("user=eve",), (), ()))
+    assert recorded.who.covers(parse_exactly(("user=bob",), (), ()))
+    assert lab.call("release", *group).returncode == 0
 
     write_file(lab.folder, "search.yaml", "search", entry("bob", "9 MiB"))
     mended = json.loads(lab.call("plan", "demo", "--format", "json").stdout)

@@ -85,3 +85,32 @@ def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
         assert refused.returncode == 2
         assert refused.stderr.startswith(f"{copy} is not in a run store, ")
     assert lab.stored() == {}
+
+
+def test_a_copy_inside_the_run_store_is_no_run(lab: Lab) -> None:
+    """A run is its number, not its folder: a copy is neither applied, rolled back nor accepted."""
+    run = lab.run("plan")
+    digest = run.read_json(PLAN)["digest"]
+    copy = Path(shutil.copytree(on_disk(run), on_disk(run).parent / "copy"))
+    moved = Path(shutil.copytree(on_disk(run), on_disk(run).parent.parent / "other" / copy.name))
+
+    for named in (str(copy), "demo/copy", str(moved)):
+        for command in (
+            ("reconcile", "--run", named, "--approve", digest),
+            ("verify", "--run", named),
+            ("rollback", named, "--reason", "INC-31"),
+            ("accept", "demo", "--all", "--run", named),
+            ("alter", "demo", "--undo", named, "--reason", "INC-31"),
+            ("hold", "demo", "--run", named, "--until", "1h", "--reason", "INC-31"),
+            ("show", named),
+        ):
+            refused = lab.call(*command)
+            where = moved if named == str(moved) else copy
+            assert (refused.returncode, refused.stderr.splitlines()[:1]) == (
+                2,
+                [f"{where} is a copy of the folder of run demo/{run.place.name}"],
+            ), command
+    assert lab.stored() == {}
+    assert [folder.name for folder in copy.parent.iterdir() if folder.name != "copy"] == [
+        run.place.name
+    ]

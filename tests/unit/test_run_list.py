@@ -85,7 +85,9 @@ def store_of(root: Path, *names: str) -> RunStore:
     """Return a store with runs CLUSTER/NAME, each started later, by clocks that run back."""
     for number, name in enumerate(names, start=1):
         started = f"2026-11-21T10:{59 - number:02}:00Z"
-        leave(root / "runs" / name, {"run.json": ABOUT | {"started": started, "sequence": number}})
+        own = dict(zip(("cluster", "run"), name.split("/"), strict=True))
+        about = ABOUT | own | {"started": started, "sequence": number}
+        leave(root / "runs" / name, {"run.json": about})
     (root / "runs" / "demo" / "a note").touch()
     return RunStore(open_place(root))
 

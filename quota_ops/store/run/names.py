@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import counted
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place, safe_name
 from quota_ops.store.run.files import ABOUT, ALTER
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import AT_ONCE, runs_latest_first
@@ -25,8 +25,29 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
 
     With CLUSTER/ before it, a name or an id, only that cluster's runs count. With `last_write`,
     `last` is the last run that wrote to a cluster. Raises InvalidInput if no run or more than one
-    matches, or for the last run of a name that is that of two clusters.
+    matches, for the last run of a name that is that of two clusters, and for a copy of a run.
     """
+    found = _find_run(store, wanted, last_write=last_write)
+    _refuse_copy(found)
+    return found
+
+
+def _refuse_copy(folder: RunFolder) -> None:
+    """Raise InvalidInput if a folder of a run store is a copy of that of another run."""
+    try:
+        about = folder.about()
+    except InvalidInput:  # whoever needs it says how it is damaged
+        return
+    own = (safe_name(about.cluster), about.run)
+    is_stored = folder.place.parent.parent.name == "runs"
+    if is_stored and own != (folder.place.parent.name, folder.place.name):
+        raise InvalidInput(
+            f"{folder.place} is a copy of the folder of run {'/'.join(own)}",
+            f"Name that run. To read the copy, move it out of the run store: {folder.place}",
+        )
+
+
+def _find_run(store: RunStore, wanted: str, *, last_write: bool) -> RunFolder:
     with suppress(InvalidInput):  # a text may be too long for a path
         if (named := RunFolder(open_place(wanted))).has(ABOUT):
             return named
