@@ -24,6 +24,10 @@ class Mode(StrEnum):
     RELEASE = "release"
 
 
+OWNING = frozenset({Mode.ADOPT, Mode.RELEASE})
+"""The modes that change who manages a row, and send nothing."""
+
+
 class HistoryRow(NamedTuple):
     """A row of HISTORY: one end of a run (without an entity), or a quota that differed then.
 

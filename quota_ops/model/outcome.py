@@ -73,6 +73,9 @@ DONE = frozenset({Status.ACCEPTED, Status.ALREADY})
 AS_INTENDED = DONE | {Status.HELD, Status.WAITING}
 """The statuses of rows without a failure: written, or skipped because of a hold or a guard."""
 
+ATTEMPTED = frozenset({Status.ACCEPTED, Status.REFUSED, Status.STALE, Status.UNKNOWN})
+"""The statuses that the history lists as changes of a run, made or not."""
+
 UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
 """Errors after which the write may still have happened. Source: AlterClientQuotasRequest."""
 

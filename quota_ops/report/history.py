@@ -7,7 +7,7 @@ from quota_ops.model.difference import Kind
 from quota_ops.model.history import DayHistory, Drift, HistoryRow, Mode, QuotaHistory
 from quota_ops.model.hold import Hold
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Status
+from quota_ops.model.outcome import ATTEMPTED, Status
 from quota_ops.model.quota import format_limit, json_number
 from quota_ops.model.text import counted
 from quota_ops.report.formats import duration, moment, short_commit
@@ -264,13 +264,10 @@ def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
     for (_, entity, key), found in ends.items():
         owner = next((row.owner for row in reversed(found) if row.owner), None)
         owners |= {(entity, key): owner} if owner else {}
-        wrote = [row for row in found if row.outcome in _REACHED or row.mode in _OWNERSHIP]
+        wrote = [row for row in found if row.outcome in ATTEMPTED or row.mode in _OWNERSHIP]
         if wrote:
             event = _describe_write(wrote[0], wrote[-1], found[-1])
             yield event._replace(owner=owners.get((entity, key)))  # an alter does not record it
-
-
-_REACHED = frozenset({Status.ACCEPTED, Status.REFUSED, Status.STALE, Status.UNKNOWN})
 
 
 def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Event:
@@ -292,7 +289,7 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
         row.key,
         what,
         first.actual,
-        row.outcome in _REACHED - {Status.STALE},
+        row.outcome in ATTEMPTED - {Status.STALE},
         row.requested,
         last.found,
         last.found_by,

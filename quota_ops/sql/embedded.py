@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from quota_ops.model.difference import HISTORY_KINDS
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history import HISTORY, QUOTAS
+from quota_ops.model.history import HISTORY, OWNING, QUOTAS
 from quota_ops.model.moment import timed
+from quota_ops.model.outcome import ATTEMPTED
 from quota_ops.model.tables import OVERRIDES, Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
@@ -139,6 +140,14 @@ def fold_history(
             for view in text.HISTORY_VIEWS:
                 db.execute(f"CREATE TABLE {view} AS {text.history_text(view)}")
             return {view: db.table(view).to_arrow_table() for view in text.HISTORY_VIEWS}
+
+
+def select_newest(history: pa.Table, cluster_id: str, most: int) -> pa.Table:
+    """Return the rows of history_changes.sql: those that the newest changes of a cluster need."""
+    with interruptible(), duckdb.connect() as db:
+        db.register("history", history)
+        values = {"cluster_id": cluster_id, "most": most, "sent": [*ATTEMPTED], "owning": [*OWNING]}
+        return db.sql(text.changes_text(), params=values).to_arrow_table()
 
 
 def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:

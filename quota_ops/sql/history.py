@@ -203,6 +203,17 @@ def read_events(
     return Events(_to_rows(DRIFTS, found["drifts"]), ends, (*name_foreign(days), *troubles))
 
 
+def read_newest_changes(days: Sequence[Day], cluster_id: str, most: int) -> tuple[HistoryRow, ...]:
+    """Return the rows of the quotas that the newest changes of a cluster concern, at most `most`.
+
+    Files that cannot be read are left out.
+    """
+    from quota_ops.sql.embedded import select_newest  # noqa: PLC0415 - DuckDB
+
+    rows, _ = _read_days(days, read_day, None)
+    return _to_rows(HISTORY, select_newest(rows, cluster_id, most))
+
+
 def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
     """Return the days from a date (`2026-11-01`) on, and the quotas that drifted since then.
 

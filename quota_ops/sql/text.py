@@ -58,6 +58,11 @@ def history_text(view: str) -> str:
     return _read(f"history_{view}.sql").format(kinds=kinds)
 
 
+def changes_text() -> str:
+    """Return history_changes.sql: from history to the rows of the newest changes."""
+    return _read("history_changes.sql")
+
+
 def resolve_text(*, spreadsheet: bool = False) -> str:
     """Return resolve.sql: from clients, quota_keys and limits to the columns of RESOLVED.
 

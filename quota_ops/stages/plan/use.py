@@ -31,7 +31,6 @@ from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import FACTS, THROTTLING
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import find_prometheus
-from quota_ops.usage.samples import list_brokers, read_samples
 from quota_ops.usage.source import SeriesNames, UsageSource
 
 
@@ -46,6 +45,8 @@ class PrometheusReader:
         self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
     ) -> tuple[pa.Table, pa.Table]:
         """Return the samples and scrapes of a key's series; UseUnknown if one cannot be read."""
+        from quota_ops.usage.samples import list_brokers, read_samples  # noqa: PLC0415 - an HTTP client
+
         brokers = list_brokers(self._source, start, end)
         wanted = {SeriesNames(*name) for name in series}
         samples = read_samples(self._source, brokers, key, start, end, selection=wanted)

@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history import DAYS, HISTORY
+from quota_ops.model.history import DAYS
 from quota_ops.model.past import Past, select_past
 from quota_ops.model.report import Report
 from quota_ops.report.formats import escape_text
 from quota_ops.report.history import change_cells, list_changes
-from quota_ops.sql.history import read_history
-from quota_ops.store.history.history import list_days, read_day
+from quota_ops.sql.history import read_history, read_newest_changes
+from quota_ops.store.history.history import list_days
 from quota_ops.store.history.summaries import Summary, read_summaries, read_table
 from quota_ops.store.ledger.holds import list_since
 from quota_ops.store.places import parquet
@@ -125,15 +125,9 @@ def _list_changes(store: RunStore, report: Report) -> tuple[tuple[str, ...], ...
     days = [day for day in list_days(store) if day.date >= since]
     if report.cluster_id is None or sum(day.size for day in days) > MOST_CHANGED_BYTES:
         return ()
-    read = [read_day(day.of_cluster(report.cluster)) for day in days]
-    tables = [table for day in read for table in day.tables]
-    rows = [row for table in tables for row in parquet.read_rows(HISTORY, table)]
-    own = [row for row in rows if row.cluster_id == report.cluster_id]
-    last: dict[tuple[str, str], int] = {}
-    for row in own:
-        last[row.run, row.ended] = max(row.revision, last.get((row.run, row.ended), 0))
-    holds = list_since(store, [report.cluster_id], since)
-    changes = list_changes((row for row in own if row.revision == last[row.run, row.ended]), holds)
+    own = [day.of_cluster(report.cluster) for day in days]
+    rows = read_newest_changes(own, report.cluster_id, MOST_CHANGES)
+    changes = list_changes(rows, list_since(store, [report.cluster_id], since))
     newest = changes[: -MOST_CHANGES - 1 : -1]
     return tuple(tuple(escape_text(span.text) for span in change_cells(event)) for event in newest)
 

@@ -1,0 +1,24 @@
+-- The rows of HISTORY that the newest changes of a cluster need.
+--
+-- In:  history, with the parameters cluster_id, sent (outcomes), owning (modes) and most
+-- Out: the rows of all quotas that the `most` newest changes concern: the owner of a change may be
+--      in an earlier row. Several changes of one second are sorted as a report lists them.
+WITH own AS (
+  SELECT *
+  FROM history
+  WHERE cluster_id = $cluster_id
+  QUALIFY revision = MAX(revision) OVER (PARTITION BY run, ended)
+),
+
+newest AS (
+  SELECT entity
+  FROM own
+  WHERE key IS NOT NULL AND (outcome IN $sent OR mode IN $owning)
+  GROUP BY run, entity, key
+  ORDER BY MIN(ended) DESC, MAX(COALESCE(sequence, 0)) DESC, entity DESC, key DESC
+  LIMIT $most
+)
+
+SELECT *
+FROM own
+WHERE entity IN (SELECT entity FROM newest)
