@@ -12,13 +12,13 @@ from quota_ops.desired.read import read_policy
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model import ledger_edits
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.model.guard import Guard
-from quota_ops.model.ledger_edits import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plan import exact
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.guard import Guard
+from quota_ops.model.plans.ledger_edits import LedgerKey, ledger_key
+from quota_ops.model.plans.plan import exact
+from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.store.ledger import ledger

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from quota_ops.model.entity import DEFAULT_TEXT, Entity
-from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED
+from quota_ops.model.quotas.entity import DEFAULT_TEXT, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS, UNLIMITED
 from tests.writing import Limits
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
-from quota_ops.model.plan import exact
-from quota_ops.model.rows import Key
+from quota_ops.model.plans.plan import exact
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import Key
 from tests.looking import seen_in_time
 
 Limits = Mapping[str, float | None]

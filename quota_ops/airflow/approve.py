@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
     from airflow.sdk.execution_time.hitl import HITLUser
 
-    from quota_ops.model.approval import Decision
+    from quota_ops.model.plans.approval import Decision
     from quota_ops.runs.run import Run
 
 PARAMS = {
@@ -113,7 +113,7 @@ class Approve(ApprovalOperator):
 
     def execute(self, context: "Context") -> str:
         """Return the digest of a plan that needs no approval; otherwise wait for a decision."""
-        from quota_ops.model.approval import (
+        from quota_ops.model.plans.approval import (
             Author,
             Decision,
             DecisionKind,
@@ -193,8 +193,8 @@ class Approve(ApprovalOperator):
 
     def _write_form(self, run: "Run") -> None:
         """Write the form, and the report that it links to; the task report replaces it later."""
-        from quota_ops.report import approval_form
-        from quota_ops.report.page import as_html
+        from quota_ops.report.markdown import approval_form
+        from quota_ops.report.page.report import as_html
         from quota_ops.runs.approvals import read_plan
         from quota_ops.stages.report.run_report import read_report
         from quota_ops.store.run.files import PAGE
@@ -209,8 +209,8 @@ class Approve(ApprovalOperator):
 
 def _read_decision(event: Mapping[str, Any], pending: Mapping[str, Any]) -> "Decision":
     """Return the pending decision, completed by Airflow's event; the API may give any reason."""
-    from quota_ops.model.approval import Decision, DecisionKind
     from quota_ops.model.moment import iso_utc
+    from quota_ops.model.plans.approval import Decision, DecisionKind
     from quota_ops.model.stored import from_json
     from quota_ops.model.text import clean_text
 

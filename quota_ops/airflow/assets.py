@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias, get_current_context
 
-from quota_ops.model.difference import EARLIER_KINDS, Kind
+from quota_ops.model.quotas.difference import EARLIER_KINDS, Kind
 from quota_ops.store.places.run_store import safe_name
 
 if TYPE_CHECKING:
-    from quota_ops.model.report import Report
+    from quota_ops.model.runs.report import Report
     from quota_ops.store.run.folder import RunFolder
 
 Event = Mapping[str, Any]
@@ -71,7 +71,7 @@ def _make_asset(cluster: str, event: str) -> Asset:
 
 def make_event(report: "Report") -> Event:
     """Return the extra of an event."""
-    from quota_ops.report.json_report import count_rows
+    from quota_ops.report.records.json_report import count_rows
 
     return {
         "cluster": report.cluster,

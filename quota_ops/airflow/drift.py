@@ -30,7 +30,7 @@ from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import build_dag, is_retry, refuse_unless_done, run_stage
 from quota_ops.model.errors import CannotJudge, ClusterTrouble, GuardsRefused, Unreachable
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.report import StageStatus
+from quota_ops.model.runs.report import StageStatus
 from quota_ops.model.text import counted
 
 _log = logging.getLogger(__name__)
@@ -155,7 +155,7 @@ def _make_report_task(notify: Notify) -> Any:
 
 def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
     """Write the report of a cluster, and return its drift."""
-    from quota_ops.report.summary import summarize
+    from quota_ops.report.outline.summary import summarize
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run.files import PAGE, REPORT
 
@@ -181,8 +181,8 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
 @log_errors()
 def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     """Write one page about all clusters, then fail if any could not be compared."""
-    from quota_ops.report.fleet import as_text
-    from quota_ops.report.fleet_page import as_html
+    from quota_ops.report.page.fleet import as_html
+    from quota_ops.report.screens.fleet import as_text
     from quota_ops.store.places.json_text import json_text
     from quota_ops.store.places.run_store import safe_name
     from quota_ops.store.run.files import ABOUT, PAGE

@@ -31,7 +31,7 @@ class QuotaOpsHook(BaseHook):
         Takes at most ten seconds, on the machine where Airflow runs the test.
         """
         from quota_ops.kafka.ping import ping
-        from quota_ops.report.ping import list_sentences
+        from quota_ops.report.screens.ping import list_sentences
 
         try:
             pinged = ping(self.get_conn(), policy=None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk.observability import stats
 
 if TYPE_CHECKING:
-    from quota_ops.model.report import Report
+    from quota_ops.model.runs.report import Report
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 80
@@ -19,7 +19,7 @@ def emit_gauges(report: "Report") -> None:
     `compared`. CLUSTER is in the name because plain StatsD has no tags; the tag `cluster` has it
     too.
     """
-    from quota_ops.report.json_report import COUNTED, count_rows
+    from quota_ops.report.records.json_report import COUNTED, count_rows
 
     values: dict[str, int] = {"compared": int(report.plan is not None)}
     if report.plan is not None:

@@ -11,14 +11,14 @@ from quota_ops.airflow.errors import NotBegun
 from quota_ops.airflow.links import find_news_link
 from quota_ops.airflow.runs import ClusterFolder, find_run_place, find_store, name_run
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
-from quota_ops.model.report import STOPPED, StageStatus
+from quota_ops.model.runs.report import STOPPED, StageStatus
 from quota_ops.store.places.place import Place
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
     from airflow.sdk.definitions.deadline import DeadlineAlert
 
-    from quota_ops.model.report import Report
+    from quota_ops.model.runs.report import Report
 
 Notifiers = BaseNotifier | Sequence[BaseNotifier]
 Callback = Callable[["Context"], None]
@@ -114,7 +114,7 @@ def _find_reason(context: "Context") -> str:
 
 def _describe_failure(run: Place, cluster: str, why: str, link: str) -> News:
     """Describe a run that did not succeed; use `why` if its cluster matches Git all the same."""
-    from quota_ops.report.summary import SyncStatus, summarize
+    from quota_ops.report.outline.summary import SyncStatus, summarize
 
     try:
         report = _read_report(run)
@@ -133,7 +133,7 @@ def _describe_failure(run: Place, cluster: str, why: str, link: str) -> News:
 
 def describe_report(event: str, report: "Report", link: str) -> News:
     """Return the news of an event, with the summary of a report."""
-    from quota_ops.report.summary import summarize
+    from quota_ops.report.outline.summary import summarize
 
     return News(event, report.cluster, summarize(report).sentence, link)
 

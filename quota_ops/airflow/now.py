@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from quota_ops.airflow.approve import Approve
 from quota_ops.model.errors import InvalidInput
-from quota_ops.report.now import LaterRun, Link, Waiting
+from quota_ops.report.page.now import LaterRun, Link, Waiting
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ABOUT, END, PAGE

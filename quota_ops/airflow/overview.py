@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.airflow.runs import ClusterFolder, start_folder
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.report import StageStatus
+from quota_ops.model.runs.report import StageStatus
 
 if TYPE_CHECKING:
-    from quota_ops.model.fleet_history import FleetHistory
-    from quota_ops.model.report import Report
+    from quota_ops.model.history.fleet_history import FleetHistory
+    from quota_ops.model.runs.report import Report
     from quota_ops.store.places.run_store import RunStore
 
 _log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 def read_cluster(cluster: ClusterFolder, run_store: str | None) -> Found:
     """Return the report of a cluster, or why it has none or could not be compared."""
-    from quota_ops.model.tables import LEDGER
+    from quota_ops.model.quotas.tables import LEDGER
     from quota_ops.stages.report.run_report import read_report
 
     folder = start_folder(cluster, run_store)
@@ -41,7 +41,7 @@ def read_cluster(cluster: ClusterFolder, run_store: str | None) -> Found:
 
 def read_last_days(store: "RunStore") -> "FleetHistory":
     """Return the history of the last 30 days; empty, with a warning, if it cannot be read."""
-    from quota_ops.model.fleet_history import FleetHistory
+    from quota_ops.model.history.fleet_history import FleetHistory
     from quota_ops.sql.history import read_fleet_history
 
     try:

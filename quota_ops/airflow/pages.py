@@ -21,8 +21,8 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 from quota_ops.airflow.now import list_later_runs, list_links, list_waiting
 from quota_ops.model.errors import InvalidInput
 from quota_ops.provider import PAGES
-from quota_ops.report.now import format_links, format_overview
-from quota_ops.report.template import NOW, describe_policy
+from quota_ops.report.page.now import format_links, format_overview
+from quota_ops.report.page.template import NOW, describe_policy
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
 from quota_ops.store.run.files import ABOUT, PAGE

@@ -16,10 +16,10 @@ from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import dag_id
 from quota_ops.desired.read import read_changes, read_policy
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.guard import Guard
 from quota_ops.model.moment import iso_utc
+from quota_ops.model.plans.guard import Guard
 from quota_ops.model.text import counted
-from quota_ops.report.formats import shortened
+from quota_ops.report.outline.formats import shortened
 
 
 def guard_params() -> dict[str, Param]:

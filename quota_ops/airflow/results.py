@@ -15,9 +15,9 @@ MOST_LINES = 200
 
 def describe_result(stage: str, folder: "RunFolder") -> str:
     """Return what a stage that succeeded found or did, as a sentence; Airflow logs it."""
-    from quota_ops.model.tables import ACTUAL
-    from quota_ops.report.sentences import validated_words
-    from quota_ops.report.summary import summarize
+    from quota_ops.model.quotas.tables import ACTUAL
+    from quota_ops.report.outline.sentences import validated_words
+    from quota_ops.report.outline.summary import summarize
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run.state import RunState
 

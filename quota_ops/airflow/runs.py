@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from quota_ops.desired.git.commit import BundleVersion
-    from quota_ops.model.approval import Author
+    from quota_ops.model.plans.approval import Author
     from quota_ops.runs.run import Run
     from quota_ops.store.run.folder import RunFolder
 
@@ -114,7 +114,7 @@ def open_run(
 
 def _find_author() -> "Author":
     """Return the user who triggered this DAG run, as Airflow knows it, and this worker's login."""
-    from quota_ops.model.approval import Author, find_login
+    from quota_ops.model.plans.approval import Author, find_login
 
     run = get_current_context()["dag_run"]
     return Author(getattr(run, "triggering_user_name", None), find_login())

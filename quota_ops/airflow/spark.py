@@ -25,7 +25,7 @@ from quota_ops.airflow.errors import SparkFailed, log_errors
 from quota_ops.airflow.results import describe_result
 from quota_ops.airflow.runs import ClusterFolder, find_store, start_folder
 from quota_ops.model.errors import InvalidInput, MissingTool
-from quota_ops.model.report import StageStatus
+from quota_ops.model.runs.report import StageStatus
 from quota_ops.model.text import counted
 from quota_ops.store.places.place import Place
 
@@ -123,7 +123,7 @@ class SparkDiff(SparkSubmitOperator):
 
     def _describe_results(self, folders: Sequence["RunFolder"]) -> str:
         """Return what the diff found, which Airflow logs as the task's last line."""
-        from quota_ops.model.tables import DIFFERENCES
+        from quota_ops.model.quotas.tables import DIFFERENCES
 
         if len(folders) == 1:
             return describe_result("diff", folders[0])

@@ -18,10 +18,10 @@ from quota_ops.airflow.pools import log_pools
 from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.guard import Guard, idle_words
-from quota_ops.model.outcome import Status
-from quota_ops.model.policy import ApprovalPolicy
-from quota_ops.model.report import STAGES, StageStatus
+from quota_ops.model.plans.guard import Guard, idle_words
+from quota_ops.model.plans.policy import ApprovalPolicy
+from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.report import STAGES, StageStatus
 from quota_ops.model.text import clean_text
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def verify(cluster: ClusterFolder, run_store: str | None) -> str:
 @log_errors()
 def report(cluster: ClusterFolder, run_store: str | None) -> str:
     """Write the report however the run ended, then fail if a task did, or a file is invalid."""
-    from quota_ops.report.text_report import as_text
+    from quota_ops.report.text.report import as_text
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run.files import PAGE, REPORT
 

@@ -1,4 +1,4 @@
-"""The command line: a file for each command, named as it is typed, and what commands share."""
+"""The command line: a folder of commands, each named as it is typed, and what they share."""
 
 import json
 import sys
@@ -108,7 +108,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(import_module(f"quota_ops.cli.{name}"), name)
+        command: click.Command = getattr(import_module(f"quota_ops.cli.commands.{name}"), name)
         _add_verbose(command)
         return command
 
@@ -163,8 +163,8 @@ def show_error(error: QuotaOpsError) -> None:
         click.echo(json.dumps(values), err=True)
         return
     from quota_ops.cli.console import show_screen
-    from quota_ops.report.layout import Tone, line
-    from quota_ops.report.screens import problems_screen
+    from quota_ops.report.outline.layout import Tone, line
+    from quota_ops.report.screens.plan import problems_screen
 
     if isinstance(error, InvalidDesiredState):
         show_screen(problems_screen(error), sys.stderr)

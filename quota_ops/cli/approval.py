@@ -10,18 +10,18 @@ import click
 
 from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.run_end import MOST
-from quota_ops.model.approval import (
+from quota_ops.model.errors import Refused
+from quota_ops.model.plans.approval import (
     Author,
     Decision,
     DecisionKind,
     approval_source,
     needs_cluster_name,
 )
-from quota_ops.model.errors import Refused
-from quota_ops.model.plan import SHORT, Plan
+from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.text import clean_text
-from quota_ops.report.layout import Tone, line
-from quota_ops.report.screens import plan_screen
+from quota_ops.report.outline.layout import Tone, line
+from quota_ops.report.screens.plan import plan_screen
 from quota_ops.runs.approvals import make_decision
 from quota_ops.stages.apply.approved_plan import refuse_unless_approves
 from quota_ops.stages.plan import refuse_unless_guards_pass

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.guard import GuardFinding, idle_words
+from quota_ops.model.plans.guard import GuardFinding, idle_words
 
 if TYPE_CHECKING:
-    from quota_ops.model.policy import Policy
-    from quota_ops.model.progress import ConcurrentWrite, Progress
-    from quota_ops.report.layout import Screen
+    from quota_ops.model.plans.policy import Policy
+    from quota_ops.model.runs.progress import ConcurrentWrite, Progress
+    from quota_ops.report.outline.layout import Screen
     from quota_ops.store.places.run_store import RunStore
 
 
@@ -27,13 +27,13 @@ TEXT = "text"
 
 def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
     """Print a screen to stdout or another stream: in colour on a terminal, plain in a pipe."""
-    from quota_ops.report.layout import plain
+    from quota_ops.report.outline.layout import plain
 
     stream = stream or sys.stdout
     if not stream.isatty():
         click.echo(plain(screen), file=stream, nl=False)
         return
-    from quota_ops.report.terminal import show as in_colour
+    from quota_ops.report.text.terminal import show as in_colour
 
     in_colour(screen, stream)
 
@@ -63,7 +63,7 @@ class _OnStderr(logging.Handler):
     """Writes each log record as one harmless line, above any progress bars on the terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        from quota_ops.report.formats import escape_text
+        from quota_ops.report.outline.formats import escape_text
 
         at = f"{datetime.fromtimestamp(record.created).astimezone():%H:%M:%S.%f}"[:-3]
         click.echo(f"{at} {escape_text(record.getMessage())}", err=True)
@@ -87,11 +87,11 @@ def log_to_stderr() -> Iterator[None]:
 def show_progress(output: str) -> "Iterator[Progress]":
     """Show the progress of apply and verify as bars on a terminal; show nothing in a pipe."""
     if output != TEXT or not sys.stderr.isatty():
-        from quota_ops.model.progress import SILENT
+        from quota_ops.model.runs.progress import SILENT
 
         yield SILENT
         return
-    from quota_ops.report.terminal import progress as on_a_terminal
+    from quota_ops.report.text.terminal import progress as on_a_terminal
 
     with on_a_terminal() as bars:
         yield bars
@@ -110,7 +110,7 @@ def warn_idle(allow: Iterable[str], guards: Iterable[GuardFinding] | None) -> No
 
 def warn_of_writes(writes: "Iterable[ConcurrentWrite]") -> None:
     """Name on stderr the runs that are currently writing the entities of a command."""
-    from quota_ops.report.progress import concurrent_words
+    from quota_ops.report.text.progress import concurrent_words
 
     for words in concurrent_words(writes):
         click.echo(words, err=True)

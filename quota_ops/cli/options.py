@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from quota_ops.desired.file_cache import FileCache
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.guard import Guard
+from quota_ops.model.plans.guard import Guard
 from quota_ops.model.text import clean_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -154,7 +154,7 @@ commit = click.option(
 
 
 def _find_login() -> str:
-    from quota_ops.model.approval import find_login
+    from quota_ops.model.plans.approval import find_login
 
     return find_login()
 

@@ -15,10 +15,10 @@ from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.desired.pauses import find_pause
 from quota_ops.desired.read import Desired
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import EntityFilter
-from quota_ops.model.progress import ConcurrentWrite
-from quota_ops.model.specification import parse_exactly
-from quota_ops.report.layout import Screen, Tone, line
+from quota_ops.model.quotas.filter import EntityFilter
+from quota_ops.model.quotas.specification import parse_exactly
+from quota_ops.model.runs.progress import ConcurrentWrite
+from quota_ops.report.outline.layout import Screen, Tone, line
 from quota_ops.runs.command_record import start_command_run
 from quota_ops.runs.ownership import Attribution
 from quota_ops.stages.report.audit_command import Verb

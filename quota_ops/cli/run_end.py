@@ -8,12 +8,12 @@ import click
 
 from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.interrupt import report_run_if_stopped
-from quota_ops.model.approval import approve_command, needs_approval
-from quota_ops.model.report import Report
-from quota_ops.report import screens
-from quota_ops.report.layout import Screen, Tone, line
-from quota_ops.report.rollback import list_next_steps, rollback_screen
-from quota_ops.report.sentences import is_accepted
+from quota_ops.model.plans.approval import approve_command, needs_approval
+from quota_ops.model.runs.report import Report
+from quota_ops.report.outline.layout import Screen, Tone, line
+from quota_ops.report.outline.rollback import list_next_steps, rollback_screen
+from quota_ops.report.outline.sentences import is_accepted
+from quota_ops.report.screens import plan as screens
 from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.report.audit import audit_record
 from quota_ops.stages.report.audit_command import Verb
@@ -36,7 +36,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     """Show the result of a run, and return its report."""
     report = load_report(folder)
     if output != TEXT:
-        from quota_ops.report.json_report import as_json
+        from quota_ops.report.records.json_report import as_json
 
         click.echo(as_json(report))
         return report

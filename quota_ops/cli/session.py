@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Self
 from quota_ops.cli.console import warn_invalid, warn_unnamed
 from quota_ops.desired.read import find_cluster, read_cluster, read_policy
 from quota_ops.kafka.connection import Connection, find_connection
-from quota_ops.model.difference import WRITES
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
-from quota_ops.model.filter import EntityFilter, EntityGroup
-from quota_ops.model.policy import Policy
-from quota_ops.model.progress import ConcurrentWrite
-from quota_ops.model.rows import DesiredRow
-from quota_ops.model.tables import ACTUAL, DIFFERENCES
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import WRITES
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
+from quota_ops.model.quotas.rows import DesiredRow
+from quota_ops.model.quotas.tables import ACTUAL, DIFFERENCES
+from quota_ops.model.runs.progress import ConcurrentWrite
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import ClusterStore, RunStore, find_run_store

@@ -19,7 +19,6 @@ from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import find_cluster
 from quota_ops.kafka.connection import find_connection
-from quota_ops.model.approval import Author, find_login
 from quota_ops.model.errors import (
     CannotJudge,
     Claimed,
@@ -28,10 +27,11 @@ from quota_ops.model.errors import (
     QuotaOpsError,
     Refused,
 )
-from quota_ops.model.report import Report
-from quota_ops.model.verification import BACK_OR_GONE
-from quota_ops.report.row_status import RowStatus, report_rows
-from quota_ops.report.summary import unseen_words
+from quota_ops.model.plans.approval import Author, find_login
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.verification import BACK_OR_GONE
+from quota_ops.report.outline.row_status import RowStatus, report_rows
+from quota_ops.report.outline.summary import unseen_words
 from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import CONNECTION_NAME, CONNECTION_RULE
+from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE
 
 _log = logging.getLogger(__name__)
 _REFERENCE = re.compile(r"\$\{(?P<kind>[^:}]*):?(?P<target>[^}]*)\}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.placement import Placement
+from quota_ops.model.plans.placement import Placement
 
 _EXAMPLE = "Map each broker to the topics that it leads, for example {1: [orders], 2: []}."
 _MOST = 100_000

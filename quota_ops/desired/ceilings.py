@@ -15,9 +15,9 @@ from quota_ops.desired.yaml.scalars import read_note, show
 from quota_ops.desired.yaml.shapes import CEILING
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.codes import ABOVE_CEILING, CODES, IDLE_CEILING
-from quota_ops.model.ceilings import Ceiling, Limits
 from quota_ops.model.finding import Finding
-from quota_ops.model.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.plans.ceilings import Ceiling, Limits
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
 
 
 class DeclaredCeilings(NamedTuple):

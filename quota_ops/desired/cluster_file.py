@@ -41,10 +41,8 @@ from quota_ops.desired.yaml.scalars import (
 )
 from quota_ops.desired.yaml.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
 from quota_ops.desired.yaml.source import Source, unread
-from quota_ops.model.entity import IP
-from quota_ops.model.filter import EntityFilter
 from quota_ops.model.finding import Silence
-from quota_ops.model.policy import (
+from quota_ops.model.plans.policy import (
     ApprovalPolicy,
     DriftPolicy,
     GuardThresholds,
@@ -52,7 +50,9 @@ from quota_ops.model.policy import (
     Policy,
     VerifyPolicy,
 )
-from quota_ops.model.quota import QUOTA_KEYS, parse_limit
+from quota_ops.model.quotas.entity import IP
+from quota_ops.model.quotas.filter import EntityFilter
+from quota_ops.model.quotas.quota import QUOTA_KEYS, parse_limit
 
 CLUSTER_YAML = "cluster.yaml"
 CLUSTER_YML = "cluster.yml"

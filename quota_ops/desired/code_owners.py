@@ -10,8 +10,8 @@ from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.yaml.checkout import open_folder
 from quota_ops.desired.yaml.source import not_opened
 from quota_ops.model.finding import Problem
-from quota_ops.model.owners import Owner
-from quota_ops.model.policy import Policy
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.owners import Owner
 
 PLACES = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
 """Where GitHub and GitLab look for the file; each host ignores the folder of the other."""

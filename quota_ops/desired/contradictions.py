@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.quotas_file import Quota
-from quota_ops.model.entity import Entity
-from quota_ops.model.filter import FilterIndex
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import FilterIndex
 
 _FEW = 10
 """How many entries of a scope a problem names."""

@@ -14,10 +14,10 @@ from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE, Shape
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.code import IDLE_SILENCE
 from quota_ops.findings.codes import CODES, SILENCEABLE
-from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Location, Silence
 from quota_ops.model.moment import find_zone, parse_duration
-from quota_ops.model.policy import CONNECTION_NAME, CONNECTION_RULE, Freeze, RetiredBroker
+from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE, Freeze, RetiredBroker
+from quota_ops.model.quotas.entity import Entity
 
 MOST_FREEZES = 100
 """The most windows of a cluster; each is checked before every write."""

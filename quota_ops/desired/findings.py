@@ -9,9 +9,9 @@ from quota_ops.desired.quotas_file import Quota
 from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.findings.codes import CODES, MIXED_UNITS, SLIP, TWIN
 from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
-from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Finding
-from quota_ops.model.quota import BYTE_UNITS, STARVING_BYTES
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import BYTE_UNITS, STARVING_BYTES
 from quota_ops.model.text import plural
 
 _ESCAPE = "\\"

@@ -8,10 +8,10 @@ from typing import NamedTuple, NoReturn
 import yaml
 
 from quota_ops.desired.yaml.nodes import LOADER
-from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.model.rows import Key, StoredQuota
+from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.model.tool import Tool
 
 _TLS = ("tls", "tls-external")

@@ -17,7 +17,7 @@ from quota_ops.desired.yaml.fields import (
 )
 from quota_ops.desired.yaml.shapes import GROUP, MEMBER
 from quota_ops.desired.yaml.source import Source, Span
-from quota_ops.model.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 
 
 class Member(NamedTuple):

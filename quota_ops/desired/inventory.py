@@ -6,7 +6,7 @@ from quota_ops.desired.yaml.checkout import Folder, Kind
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.scalars import Misread, read_text, show
 from quota_ops.desired.yaml.source import not_opened
-from quota_ops.model.policy import INVENTORY
+from quota_ops.model.plans.policy import INVENTORY
 
 MAX_INVENTORY_BYTES = 256 * 2**20
 """The largest file of an inventory in Git: millions of clients. Engines limit what they decode."""

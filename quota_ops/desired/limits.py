@@ -11,7 +11,7 @@ from quota_ops.desired.yaml.scalars import Misread, is_empty_scalar, show
 from quota_ops.desired.yaml.shapes import LIMITS, QUOTA, Shape
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.entity_rules import CURLY
-from quota_ops.model.quota import QUOTA_KEYS, format_limit, parse_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, parse_limit
 
 _OF_CLUSTER = re.compile(r"\s*(per|for|in|of)?\s*(the)?\s*(whole)?\s*cluster$", re.IGNORECASE)
 _LONGEST_NUMBER = 40

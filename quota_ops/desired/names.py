@@ -13,8 +13,8 @@ from quota_ops.desired.yaml.scalars import (
     show,
 )
 from quota_ops.desired.yaml.shapes import ANY, DEFAULT
-from quota_ops.model.entity import DEFAULT_TEXT, IP, MAX_NAME_BYTES
-from quota_ops.model.filter import FilterPart, Match
+from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, MAX_NAME_BYTES
+from quota_ops.model.quotas.filter import FilterPart, Match
 
 _DEFAULT = f"{{{DEFAULT}: true}}"
 

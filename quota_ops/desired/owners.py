@@ -13,8 +13,8 @@ from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, r
 from quota_ops.desired.yaml.scalars import Misread, read_flag, read_note, read_text, show
 from quota_ops.desired.yaml.shapes import OWNER
 from quota_ops.desired.yaml.source import Source
-from quota_ops.model.owners import Claim, Owner, OwnerIndex
-from quota_ops.model.policy import INVENTORY
+from quota_ops.model.plans.policy import INVENTORY
+from quota_ops.model.quotas.owners import Claim, Owner, OwnerIndex
 
 Nodes = Mapping[tuple[str, Claim | None], yaml.Node]
 """The node of each claim of an owner, and of the name of each owner (None)."""

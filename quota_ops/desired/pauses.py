@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from quota_ops.model.errors import InvalidInput, Refused
-from quota_ops.model.policy import Policy
+from quota_ops.model.plans.policy import Policy
 
 
 def find_pause(policy: Policy, now: datetime) -> str | None:

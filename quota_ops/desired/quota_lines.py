@@ -13,8 +13,8 @@ from quota_ops.desired.quotas_file import Quota, QuotasFile
 from quota_ops.desired.yaml.nodes import SizeBudget
 from quota_ops.desired.yaml.scalars import LONGEST_NOTE, is_text
 from quota_ops.desired.yaml.source import Source, Span
-from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
-from quota_ops.model.quota import QUOTA_KEYS, parse_limit
+from quota_ops.model.quotas.entity import ENTITY_TYPES, IP, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS, parse_limit
 
 _LINE = re.compile(r"( *)(- )?([a-z_-]+):(?: ([^# ](?:[^#]*[^# ])?))? *(?: #.*)?")
 """The indentation, the dash of an entry, the name and the value of a field."""

@@ -16,9 +16,9 @@ from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, r
 from quota_ops.desired.yaml.scalars import read_note
 from quota_ops.desired.yaml.shapes import QUOTA, QUOTAS_FILE
 from quota_ops.desired.yaml.source import Source, Span
-from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
 from quota_ops.model.finding import Problem, Silence
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.quotas.entity import ENTITY_TYPES, IP, Entity
+from quota_ops.model.quotas.rows import DesiredRow
 
 Part = tuple[str, str | None]
 """The type and the name of a part of an entity; None is the default's name."""

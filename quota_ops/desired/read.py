@@ -53,9 +53,9 @@ from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Finding, InvalidFile, Problem, Silence
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.placement import Placement
-from quota_ops.model.policy import Policy
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.plans.placement import Placement
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.rows import DesiredRow
 
 _UNTIL = b"until"
 _BY_FILES = frozenset(code.code for code in CODES.values() if code.decided_by is DecidedBy.FILES)

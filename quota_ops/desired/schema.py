@@ -37,8 +37,7 @@ from quota_ops.desired.yaml.shapes import (
     Shape,
 )
 from quota_ops.findings.codes import CODES, SILENCEABLE
-from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
-from quota_ops.model.policy import (
+from quota_ops.model.plans.policy import (
     CONNECTION_NAME,
     INVENTORY,
     ApprovalPolicy,
@@ -46,7 +45,8 @@ from quota_ops.model.policy import (
     GuardThresholds,
     VerifyPolicy,
 )
-from quota_ops.model.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
+from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
 
 Schema = dict[str, Any]
 

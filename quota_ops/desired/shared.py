@@ -17,7 +17,7 @@ from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.shapes import SHARED_FILE
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Source, read_source
 from quota_ops.model.errors import find_limit
-from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 
 
 def shared_folder(folder: Path) -> Path:

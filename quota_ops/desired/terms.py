@@ -20,8 +20,8 @@ from quota_ops.desired.yaml.fields import (
 from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, read_time, show
 from quota_ops.desired.yaml.shapes import OVERRIDE
 from quota_ops.desired.yaml.source import Source, Span
-from quota_ops.model.entity import IP
-from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.quotas.entity import IP
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 
 _OF_CONTROLLER = "controller_mutation_rate"
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{1,249}\*")

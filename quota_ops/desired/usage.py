@@ -10,7 +10,7 @@ from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_value
 from quota_ops.desired.yaml.scalars import Misread, read_text, show
 from quota_ops.desired.yaml.shapes import METRICS, USAGE, USAGE_LABELS, Shape
 from quota_ops.desired.yaml.source import Source
-from quota_ops.model.usage import LABEL, Metric, Preset, UsagePolicy
+from quota_ops.model.usage.usage import LABEL, Metric, Preset, UsagePolicy
 
 Read = TypeVar("Read")
 MOST_STEP = 300

@@ -11,11 +11,11 @@ from quota_ops.findings.codes import (
     UNCHECKED_USERS,
     UNKNOWN_USER,
 )
-from quota_ops.model.cluster_facts import ClusterFacts
-from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, USER, Entity
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding
-from quota_ops.model.quota import QUOTA_KEYS, format_limit
-from quota_ops.model.rows import Key, StoredQuota
+from quota_ops.model.quotas.entity import CLIENT_ID, DEFAULT_TEXT, USER, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.precedence.resolution import ANONYMOUS, LEVELS, Limits
 
 Rows = Mapping[Key, float]

@@ -17,9 +17,9 @@ from quota_ops.findings.codes import (
     PREFIXED_USER,
     STARVING,
 )
-from quota_ops.model.entity import DEFAULT_TEXT, IP, USER, Entity
 from quota_ops.model.finding import Finding
-from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE, format_limit
+from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, USER, Entity
+from quota_ops.model.quotas.quota import STARVING_BYTES, STARVING_PERCENTAGE, format_limit
 
 _PREFIX = "User:"
 _STAR = "*"

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from quota_ops.findings.codes import CODES, OVERCOMMITTED
-from quota_ops.model.capacity import Promises
 from quota_ops.model.finding import Finding
-from quota_ops.model.quota import format_limit
+from quota_ops.model.plans.capacity import Promises
+from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.text import counted, is_visible, plural
 
 _NAMED = 3

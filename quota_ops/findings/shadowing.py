@@ -4,8 +4,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from quota_ops.findings.codes import CODES, NAMELESS_ONLY, SHADOWED
-from quota_ops.model.entity import CLIENT_ID, Entity
 from quota_ops.model.finding import Finding
+from quota_ops.model.quotas.entity import CLIENT_ID, Entity
 from quota_ops.precedence.resolution import LEVELS, Level, find_level
 
 

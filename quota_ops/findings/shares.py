@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from quota_ops.findings.codes import ABOVE_CEILING, CODES, OVERCOMMITTED
 from quota_ops.findings.entity_rules import check_limit
 from quota_ops.findings.overcommitment import find_overcommitted
-from quota_ops.model.capacity import DeclaredLimit, sum_promises
-from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding, Location
-from quota_ops.model.policy import Policy
-from quota_ops.model.quota import format_limit
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.plans.capacity import DeclaredLimit, sum_promises
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.quotas.rows import DesiredRow
 
 
 def check_shares(

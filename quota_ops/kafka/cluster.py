@@ -35,16 +35,16 @@ from quota_ops.kafka.metadata import (
     read_metadata,
 )
 from quota_ops.kafka.preflight import preflight
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.cluster_facts import ClusterFacts
-from quota_ops.model.entity import Entity
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.registration import Registered
 from quota_ops.model.errors import ClusterTrouble
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.outcome import EntityResponse
-from quota_ops.model.policy import Policy, VerifyPolicy
-from quota_ops.model.registration import Registered
-from quota_ops.model.rows import Key, StoredQuota
-from quota_ops.model.verification import BOOTSTRAP
+from quota_ops.model.plans.policy import Policy, VerifyPolicy
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import Key, StoredQuota
+from quota_ops.model.runs.outcome import EntityResponse
+from quota_ops.model.runs.verification import BOOTSTRAP
 
 T = TypeVar("T")
 

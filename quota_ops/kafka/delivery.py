@@ -6,9 +6,10 @@ from itertools import groupby
 
 from quota_ops.kafka.brokers import explain_read_failure
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration, group_alterations
 from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, WrongCluster
-from quota_ops.model.outcome import (
+from quota_ops.model.quotas.alteration import Alteration, group_alterations
+from quota_ops.model.quotas.rows import BatchRow, Stored
+from quota_ops.model.runs.outcome import (
     RESENT,
     SETTLED,
     UNSETTLED,
@@ -18,7 +19,6 @@ from quota_ops.model.outcome import (
     build_outcomes,
     match_outcomes,
 )
-from quota_ops.model.rows import BatchRow, Stored
 
 Send = Callable[[Sequence[Alteration]], tuple[EntityResponse, ...]]
 """`Cluster.apply` or `Cluster.validate`."""

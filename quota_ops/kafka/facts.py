@@ -18,8 +18,8 @@ from quota_ops.kafka.client.kafka_python import (
     DescribeUserScramCredentialsRequest,
 )
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.verification import BOOTSTRAP
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.runs.verification import BOOTSTRAP
 
 Responses = Mapping[tuple[int, str], Any]
 """The responses that arrived, by the broker's id and the name of the request."""

@@ -16,11 +16,11 @@ from quota_ops.kafka.client.kafka_python import (
     DescribeClientQuotasRequest,
 )
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import MAX_NAME_BYTES, USER, Entity, text_of
 from quota_ops.model.errors import InvalidInput, NotAuthorized
-from quota_ops.model.outcome import EntityResponse
-from quota_ops.model.rows import Key, StoredQuota
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import MAX_NAME_BYTES, USER, Entity, text_of
+from quota_ops.model.quotas.rows import Key, StoredQuota
+from quota_ops.model.runs.outcome import EntityResponse
 
 PING_USER = "quota-ops ping"
 """The user whose quotas ping queries; it never writes any."""

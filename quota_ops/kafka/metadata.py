@@ -19,9 +19,9 @@ from quota_ops.kafka.client.kafka_python import (
 )
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import map_nodes
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.placement import PREFIX, matches_topic
-from quota_ops.model.registration import Registered
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.registration import Registered
+from quota_ops.model.plans.placement import PREFIX, matches_topic
 
 _TOPIC = "__cluster_metadata"
 _NOT_AVAILABLE = frozenset({31, 35})

@@ -37,19 +37,19 @@ from quota_ops.kafka.messages import (
 )
 from quota_ops.kafka.metadata import build_cluster_request, parse_registered
 from quota_ops.kafka.preflight import preflight
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.cluster_facts import BrokerFacts
-from quota_ops.model.entity import USER, Entity
-from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
-from quota_ops.model.policy import Policy, VerifyPolicy
-from quota_ops.model.registration import (
+from quota_ops.model.clusters.cluster_facts import BrokerFacts
+from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Right
+from quota_ops.model.clusters.registration import (
     NO_BROKERS,
     KnownBrokers,
     Registered,
     find_absent,
     find_needless,
 )
-from quota_ops.model.verification import BOOTSTRAP
+from quota_ops.model.plans.policy import Policy, VerifyPolicy
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import USER, Entity
+from quota_ops.model.runs.verification import BOOTSTRAP
 
 _DEADLINE = 4.0
 _SHORTEST = 1.0

@@ -23,7 +23,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import SETTINGS, map_to_confluent
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Unreachable, WrongCluster
 from quota_ops.model.moment import timed
-from quota_ops.model.policy import VerifyPolicy
+from quota_ops.model.plans.policy import VerifyPolicy
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from typing import (
 import msgspec
 
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.quota import json_number
+from quota_ops.model.quotas.quota import json_number
 
 Value = TypeVar("Value")
 Step = Callable[[Any], Any]

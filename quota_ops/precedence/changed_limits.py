@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
-from quota_ops.model.effect import Limit
-from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, IP, USER, Entity, text_of
+from quota_ops.model.plans.effect import Limit
+from quota_ops.model.quotas.entity import CLIENT_ID, DEFAULT_TEXT, IP, USER, Entity, text_of
 from quota_ops.precedence.resolution import LEVELS
 
 ANY_USER, ANY_CLIENT_ID, ANY_IP = (f"{kind}={DEFAULT_TEXT}" for kind in (USER, CLIENT_ID, IP))

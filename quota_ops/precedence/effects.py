@@ -13,8 +13,7 @@ from itertools import islice
 from math import fsum, inf
 from typing import NamedTuple
 
-from quota_ops.model.difference import Difference
-from quota_ops.model.effect import (
+from quota_ops.model.plans.effect import (
     NO_RISK,
     ClassEffect,
     Effect,
@@ -23,10 +22,11 @@ from quota_ops.model.effect import (
     Risk,
     number_of,
 )
-from quota_ops.model.entity import IP, USER, Entity
-from quota_ops.model.owners import OwnerIndex
-from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.model.rows import Key
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.entity import IP, USER, Entity
+from quota_ops.model.quotas.owners import OwnerIndex
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import Key
 from quota_ops.precedence.changed_limits import (
     ANY_CLIENT_ID,
     ANY_IP,

@@ -7,9 +7,9 @@ quotaLimit) and ConnectionQuotas for addresses; the order of the levels is KIP-2
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.precedence.addresses import normalize_address
 
 ANONYMOUS = "ANONYMOUS"

@@ -6,7 +6,7 @@ that decided: a user and a client id, or one of them. Within these, the first ma
 
 from collections.abc import Collection
 
-from quota_ops.model.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 
 _FORMS = ((True, True), (True, False), (False, True), (False, False))
 """Whether user and client id have a name, in the order of the levels."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from quota_ops.model.entity import CLIENT_ID, USER
-from quota_ops.model.rows import StoredQuota
-from quota_ops.model.tables import derive_table
+from quota_ops.model.quotas.entity import CLIENT_ID, USER
+from quota_ops.model.quotas.rows import StoredQuota
+from quota_ops.model.quotas.tables import derive_table
 from quota_ops.precedence.resolution import CLIENT_KEYS, find_level
 
 

@@ -13,22 +13,22 @@ from typing import NamedTuple, Self
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model import ledger_edits
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.effect import Effect
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.filter import EntityFilter, FilterIndex
-from quota_ops.model.guard import GuardFinding, format_blocking
-from quota_ops.model.guard_rules import judge_alteration
-from quota_ops.model.ledger_edits import forget_values, ledger_key
-from quota_ops.model.outcome import DONE, Outcome, Status
-from quota_ops.model.policy import Policy
-from quota_ops.model.quota import same
-from quota_ops.model.rows import Batches, BatchRow, Key, Stored
-from quota_ops.model.run import Alter, Change
-from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.effect import Effect
+from quota_ops.model.plans.guard import GuardFinding, format_blocking
+from quota_ops.model.plans.guard_rules import judge_alteration
+from quota_ops.model.plans.ledger_edits import forget_values, ledger_key
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, FilterIndex
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Stored
+from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
+from quota_ops.model.runs.outcome import DONE, Outcome, Status
+from quota_ops.model.runs.run import Alter, Change
 from quota_ops.model.text import counted
 from quota_ops.precedence.effects import add_up_pairs, find_write_effects
 from quota_ops.runs.approvals import record_overrides

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from quota_ops.desired.read import Desired
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.hold import Hold
-from quota_ops.model.ledger_edits import VERIFIED
-from quota_ops.model.policy import DriftPolicy
-from quota_ops.model.quota import same
-from quota_ops.model.rows import Key, LedgerRow
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.plans.ledger_edits import VERIFIED
+from quota_ops.model.plans.policy import DriftPolicy
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import Key, LedgerRow
 from quota_ops.runs.ownership import Attribution
 from quota_ops.store.ledger import holds
 from quota_ops.store.places.place import Place

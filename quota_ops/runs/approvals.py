@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.errors import Refused
-from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plan import SHORT, Plan
-from quota_ops.model.run import Decisions
+from quota_ops.model.plans.approval import Author, Decision, DecisionKind
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.plan import SHORT, Plan
+from quota_ops.model.runs.run import Decisions
 from quota_ops.runs.ownership import Attribution
 from quota_ops.stages.apply.approved_plan import state_unwritten
 from quota_ops.stages.plan import plan_changes

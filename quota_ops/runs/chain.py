@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from quota_ops.model.errors import Claimed, GuardsRefused, InvalidInput, QuotaOpsError
-from quota_ops.model.outcome import Outcome
-from quota_ops.model.run import Outcomes
+from quota_ops.model.runs.outcome import Outcome
+from quota_ops.model.runs.run import Outcomes
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.store.run.attempt import state_sent
 from quota_ops.store.run.claim import claim_run

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from quota_ops.model.history import HistoryRow, Mode
-from quota_ops.report.metrics import ClusterState, read_state
+from quota_ops.model.history.history import HistoryRow, Mode
+from quota_ops.report.records.metrics import ClusterState, read_state
 from quota_ops.sql.history import read_history
 from quota_ops.store.history.history import Day, list_days, read_day
 from quota_ops.store.places.run_store import RunStore, safe_name

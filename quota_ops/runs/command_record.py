@@ -9,8 +9,8 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.policy import Policy
-from quota_ops.model.report import StageStatus
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.runs.report import StageStatus
 from quota_ops.stages.report.audit_command import CommandEnd, Verb, format_command_end
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_command_history

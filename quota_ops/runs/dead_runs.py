@@ -6,11 +6,11 @@ from contextlib import suppress
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.report import Life, StageResult, StageStatus
-from quota_ops.model.rows import Key, Stored, Targets, find_unequal
+from quota_ops.model.quotas.rows import Key, Stored, Targets, find_unequal
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.report import Life, StageResult, StageStatus
+from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.stored import to_json
-from quota_ops.model.verification import Settlement
 from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.report.audit_command import Verb
 from quota_ops.stages.verify.record import follow_applied

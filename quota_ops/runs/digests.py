@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from quota_ops.model.digest import DIGEST, DigestedDay
-from quota_ops.model.policy import Policy
-from quota_ops.model.usage import USED_KEYS
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.usage.digest import DIGEST, DigestedDay
+from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.store.history.digests import find_missing, list_past_days, write_digest
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore

@@ -8,12 +8,12 @@ from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.commit import short
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.ledger_edits import VERIFIED
-from quota_ops.model.placement import Placement, list_topics
-from quota_ops.model.policy import Policy
-from quota_ops.model.quota import format_limit, same
-from quota_ops.model.report import Origin
-from quota_ops.model.rows import DesiredRow, Key, LedgerRow
+from quota_ops.model.plans.ledger_edits import VERIFIED
+from quota_ops.model.plans.placement import Placement, list_topics
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.quota import format_limit, same
+from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
+from quota_ops.model.runs.report import Origin
 from quota_ops.stages.plan.origins import search_origins
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from quota_ops.desired.read import Desired
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model import ledger_edits
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput, Refused
-from quota_ops.model.filter import EntityFilter
-from quota_ops.model.ledger_edits import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.ownership import Adoption, find_adoptions
-from quota_ops.model.rows import LedgerRow
-from quota_ops.model.run import LedgerEdit
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.ledger_edits import LedgerKey, ledger_key
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter
+from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.runs.ownership import Adoption, find_adoptions
+from quota_ops.model.runs.run import LedgerEdit
 from quota_ops.model.text import counted
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import ClusterStore

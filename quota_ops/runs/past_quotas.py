@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
-from quota_ops.model.cluster_facts import ClusterFacts
-from quota_ops.model.entity import Entity
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import Policy
-from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.model.usage import UsagePolicy
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED
+from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.sql.history import read_events
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore

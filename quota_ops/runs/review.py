@@ -10,8 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 from quota_ops.findings.cluster_rules import check_cluster
-from quota_ops.model.difference import WRITES, Action, Difference
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import (
     GuardsRefused,
     InvalidDesiredState,
@@ -20,17 +18,27 @@ from quota_ops.model.errors import (
     QuotaOpsError,
     Refused,
 )
-from quota_ops.model.guard_rules import EarlierRuns
-from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.owners import list_owner_changes
-from quota_ops.model.policy import Policy
-from quota_ops.model.report import Report
-from quota_ops.model.review import BaseFiles, ClusterReview, FindingKey, Unjudged
-from quota_ops.model.rows import DesiredRow, Key, LedgerRow, StoredQuota
-from quota_ops.model.snapshot import SnapshotHeader
-from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER
-from quota_ops.report.sentences import late_words
+from quota_ops.model.plans.guard_rules import EarlierRuns
+from quota_ops.model.plans.ledger_edits import VERIFIED
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import WRITES, Action, Difference
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.owners import list_owner_changes
+from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow, StoredQuota
+from quota_ops.model.quotas.snapshot import SnapshotHeader
+from quota_ops.model.quotas.tables import (
+    ACTUAL,
+    BATCHES,
+    CLUSTERS,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+)
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.review import BaseFiles, ClusterReview, FindingKey, Unjudged
+from quota_ops.report.outline.sentences import late_words
 from quota_ops.runs.review_rates import divide_by_cluster, divide_offline, read_declared
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.stages.describe import describe_cluster, judge_scope, make_cluster_row

@@ -5,12 +5,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from quota_ops.desired.expand.rates import divide_rates
+from quota_ops.model.clusters.registration import NO_BROKERS
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
-from quota_ops.model.placement import Placement, list_topics
-from quota_ops.model.registration import NO_BROKERS
-from quota_ops.model.review import BaseFiles, ClusterReview, Unjudged
-from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.tables import DECLARED, DESIRED
+from quota_ops.model.plans.placement import Placement, list_topics
+from quota_ops.model.quotas.rows import DesiredRow, Key
+from quota_ops.model.quotas.tables import DECLARED, DESIRED
+from quota_ops.model.runs.review import BaseFiles, ClusterReview, Unjudged
 from quota_ops.runs.run import Run
 from quota_ops.stages.describe.rates import read_divisors, read_placement
 from quota_ops.store.ledger import ledger

@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Iterator
 from shlex import quote
 
-from quota_ops.model import ledger_edits
-from quota_ops.model.approval import find_login
-from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.commit import rollback_of
-from quota_ops.model.difference import FOREIGN_KINDS
 from quota_ops.model.errors import Refused
-from quota_ops.model.plan import Plan
-from quota_ops.model.policy import Policy
-from quota_ops.model.quota import same
-from quota_ops.model.report import Life
-from quota_ops.model.rollback import Rollback, Undone
-from quota_ops.model.rows import BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.approval import find_login
+from quota_ops.model.plans.client_effects import INVENTORY
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import FOREIGN_KINDS
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
+from quota_ops.model.runs.report import Life
+from quota_ops.model.runs.rollback import Rollback, Undone
 from quota_ops.model.stored import from_json
-from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.stages.diff import find_differences
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion, list_changes
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.approval import Author, Decision, needs_approval
 from quota_ops.model.errors import GitFailed, GuardsRefused
-from quota_ops.model.plan import Plan
-from quota_ops.model.policy import Policy
-from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.plans.approval import Author, Decision, needs_approval
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.runs.approvals import find_approval, read_plan, record_decision
 from quota_ops.stages.apply.approved_plan import build_approval_error
 from quota_ops.stages.check import check_desired_state

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quota_ops.model.entity import CLIENT_ID, USER, Entity
-from quota_ops.model.policy import Policy
-from quota_ops.model.quota import limits_a_client
-from quota_ops.model.usage import USED_KEYS
-from quota_ops.model.use import AT_LIMIT, SEEN, QuotaUse, SeriesShare, UseOverview, Verdict
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.quota import limits_a_client
+from quota_ops.model.usage.usage import USED_KEYS
+from quota_ops.model.usage.use import AT_LIMIT, SEEN, QuotaUse, SeriesShare, UseOverview, Verdict
 from quota_ops.precedence.series import find_quota
 from quota_ops.runs.past_quotas import Limits, PastQuotas, Period, read_past_quotas
 from quota_ops.store.places.run_store import RunStore

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
 from quota_ops.sql.job import OVERRIDING, RESULTS, ComparedRun
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place

@@ -5,7 +5,7 @@
 --      limits_before, limits_after  as `limits` in resolve.sql, whose text is used for both
 -- Out: one row per class and key: the limits, the levels that decide, and the verdict
 --
--- The verdict is that of ClassEffect.change in quota_ops/model/effect.py. Who shares a limit follows
+-- The verdict is that of ClassEffect.change in quota_ops/model/plans/effect.py. Who shares a limit follows
 -- from the types of its entity, and so from its rank: a user's clients share those of 3 and 6, the
 -- clients with a client id those of 7 and 8.
 WITH before AS (

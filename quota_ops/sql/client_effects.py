@@ -12,16 +12,16 @@ from dataclasses import replace
 from hashlib import sha256
 from uuid import uuid4
 
-from quota_ops.model.client_effects import (
+from quota_ops.model.errors import InvalidInput, QuotaOpsError
+from quota_ops.model.plans.client_effects import (
     CLIENT_EFFECTS,
     INVENTORY,
     ClientEffectRow,
     InventoryEffects,
 )
-from quota_ops.model.difference import WRITES
-from quota_ops.model.errors import InvalidInput, QuotaOpsError
-from quota_ops.model.rows import Key
-from quota_ops.model.tables import ACTUAL, DIFFERENCES
+from quota_ops.model.quotas.difference import WRITES
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.tables import ACTUAL, DIFFERENCES
 from quota_ops.sql.attempt import delete_tree
 from quota_ops.sql.effects import EffectsEngine, apply_targets, limits_table
 from quota_ops.sql.inventory import Inventory, explain_no_client, find_inventory

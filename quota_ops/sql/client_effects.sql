@@ -3,7 +3,7 @@
 --
 -- In:  classified, class_effects, used  the rows of client_classes.sql, class_effects.sql and
 --                                       client_usage.sql
--- Out: the columns of CLIENT_EFFECTS in quota_ops/model/client_effects.py
+-- Out: the columns of CLIENT_EFFECTS in quota_ops/model/plans/client_effects.py
 SELECT /*+ BROADCAST(e) */
   c.user_name, c.client_id, c.owner, e.key, e.verdict,
   e.before, e.before_level, e.before_entity,

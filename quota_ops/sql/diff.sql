@@ -1,12 +1,12 @@
 -- Compare Git, the cluster and the ledger for every quota, and classify each difference.
 --
--- In:  desired, actual, ledger, holds, clusters (see quota_ops/model/tables.py)
+-- In:  desired, actual, ledger, holds, clusters (see quota_ops/model/quotas/tables.py)
 -- Out: differences. A row that is in sync and verified in the ledger is left out.
 --
 -- A key has at most one `verified` row: the value that a run read back. Its `intended` rows are the
 -- values that runs were about to send (null = a clear) and that may still arrive. If the cluster
 -- stores the value of the current one, which no later run has replaced or verified, it has arrived
--- (as `find_current` in quota_ops/model/ledger_edits.py decides), and counts like a verified value.
+-- (as `find_current` in quota_ops/model/plans/ledger_edits.py decides), and counts like a verified value.
 -- Any other intent whose value the cluster stores is a late write. An intent whose value it does not
 -- store proves nothing: it is unknown whether it was sent.
 --

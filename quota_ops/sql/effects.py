@@ -5,10 +5,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from quota_ops.model.client_effects import OwnerEffects
-from quota_ops.model.entity import Entity
-from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.model.rows import Key, StoredQuota, Targets
+from quota_ops.model.plans.client_effects import OwnerEffects
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import Key, StoredQuota, Targets
 from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.precedence.tables import LIMITS, list_limits
 from quota_ops.sql.inventory import Inventory

@@ -9,12 +9,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from quota_ops.model.difference import HISTORY_KINDS
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history import HISTORY, OWNING, QUOTAS
+from quota_ops.model.history.history import HISTORY, OWNING, QUOTAS
 from quota_ops.model.moment import timed
-from quota_ops.model.outcome import ATTEMPTED
-from quota_ops.model.tables import OVERRIDES, Table
+from quota_ops.model.quotas.difference import HISTORY_KINDS
+from quota_ops.model.quotas.tables import OVERRIDES, Table
+from quota_ops.model.runs.outcome import ATTEMPTED
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.job import RESULTS, SIDES, ComparedRun

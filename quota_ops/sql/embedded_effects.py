@@ -11,9 +11,14 @@ from threading import Timer
 import duckdb
 import pyarrow as pa
 
-from quota_ops.model.client_effects import CLIENT_EFFECTS, INVENTORY, OWNER_EFFECTS, OwnerEffects
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import timed
+from quota_ops.model.plans.client_effects import (
+    CLIENT_EFFECTS,
+    INVENTORY,
+    OWNER_EFFECTS,
+    OwnerEffects,
+)
 from quota_ops.sql import text
 from quota_ops.sql.effects import UNLIMITED_KEYS
 from quota_ops.sql.embedded import interruptible, read_csv

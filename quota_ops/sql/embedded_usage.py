@@ -7,9 +7,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from quota_ops.model.digest import DELAYS, DIGEST, USE
 from quota_ops.model.moment import timed
-from quota_ops.model.tables import Table
+from quota_ops.model.quotas.tables import Table
+from quota_ops.model.usage.digest import DELAYS, DIGEST, USE
 from quota_ops.sql import text
 from quota_ops.sql.embedded import interruptible
 from quota_ops.store.places import parquet

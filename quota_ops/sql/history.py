@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.fleet_history import FleetHistory
-from quota_ops.model.history import (
+from quota_ops.model.history.fleet_history import FleetHistory
+from quota_ops.model.history.history import (
     DAYS,
     DRIFTS,
     HISTORY,
@@ -22,7 +22,7 @@ from quota_ops.model.history import (
     OwnerDrift,
     QuotaHistory,
 )
-from quota_ops.model.tables import Row, Table
+from quota_ops.model.quotas.tables import Row, Table
 from quota_ops.store.history.history import (
     Day,
     ReadDay,

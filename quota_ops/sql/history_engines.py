@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from io import SEEK_END
 from typing import Any
 
-from quota_ops.model.tables import Table
+from quota_ops.model.quotas.tables import Table
 from quota_ops.sql.history import HistoryEngine
 from quota_ops.store.places.place import Place
 

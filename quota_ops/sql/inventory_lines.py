@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from quota_ops.model.entity import CLIENT_ID, MAX_NAME_BYTES, USER
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quotas.entity import CLIENT_ID, MAX_NAME_BYTES, USER
 from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import ANONYMOUS, CLIENT_KEYS
 from quota_ops.sql.inventory import (

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
-from quota_ops.model.report import StageResult, StageStatus
-from quota_ops.model.tables import (
+from quota_ops.model.quotas.tables import (
     ACTUAL,
     BATCHES,
     CLUSTERS,
@@ -20,6 +19,7 @@ from quota_ops.model.tables import (
     OVERRIDES,
     Table,
 )
+from quota_ops.model.runs.report import StageResult, StageStatus
 from quota_ops.model.text import counted
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place

@@ -3,7 +3,7 @@
 --
 -- In:  classified, class_effects  the rows of client_classes.sql and class_effects.sql
 --      client_effects             the rows of client_effects.sql
--- Out: the columns of OWNER_EFFECTS in quota_ops/model/client_effects.py
+-- Out: the columns of OWNER_EFFECTS in quota_ops/model/plans/client_effects.py
 WITH concerned AS (
   SELECT
     class_user, class_id,

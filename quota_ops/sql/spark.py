@@ -15,9 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.model.errors import InvalidInput, MissingTool
-from quota_ops.model.history import HISTORY, QUOTAS
+from quota_ops.model.history.history import HISTORY, QUOTAS
 from quota_ops.model.moment import timed
-from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
+from quota_ops.model.quotas.tables import BATCHES, CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
 from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.attempt import Attempt

@@ -16,8 +16,8 @@ from pathlib import Path
 from quota_ops.jvm.class_archive import ClassArchive, record_classes
 from quota_ops.jvm.java import find_java
 from quota_ops.model.errors import ClusterTrouble, MissingTool, QuotaOpsError
-from quota_ops.model.rows import ActualRow, ClusterRow, DesiredRow, HoldRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, HOLDS, LEDGER
+from quota_ops.model.quotas.rows import ActualRow, ClusterRow, DesiredRow, HoldRow, LedgerRow
+from quota_ops.model.quotas.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.store.places import parquet
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from quota_ops.model.client_effects import CLIENT_EFFECTS, INVENTORY, OwnerEffects
 from quota_ops.model.moment import timed
+from quota_ops.model.plans.client_effects import CLIENT_EFFECTS, INVENTORY, OwnerEffects
 from quota_ops.precedence.tables import LIMITS
 from quota_ops.sql import text
 from quota_ops.sql.attempt import delete_tree

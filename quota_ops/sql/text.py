@@ -2,10 +2,10 @@
 
 from importlib.resources import files
 
-from quota_ops.model.difference import HISTORY_KINDS
-from quota_ops.model.digest import BASE
-from quota_ops.model.entity import MAX_NAME_BYTES
-from quota_ops.model.tables import DIFFERENCES
+from quota_ops.model.quotas.difference import HISTORY_KINDS
+from quota_ops.model.quotas.entity import MAX_NAME_BYTES
+from quota_ops.model.quotas.tables import DIFFERENCES
+from quota_ops.model.usage.digest import BASE
 
 MAX_KEYS = 5_000
 """Changed keys in one request: half of the number that a broker rejects (QuorumController)."""

@@ -3,7 +3,7 @@
 -- In:  rates, scrapes  as in usage_digest.sql
 --      shares          shared_by, key, user_name, client_id, rate_limit, present_limit: the series
 --                      of those who share a limit; `present_limit` is null if there is none
--- Out: the columns of DELAYS in quota_ops/model/digest.py
+-- Out: the columns of DELAYS in quota_ops/model/usage/digest.py
 --
 -- A limit delays load and does not remove it. What waits after a sample is the backlog
 -- b = max(0, b + (rate - limit) * seconds): the sum of these terms, less the lowest sum so far. In

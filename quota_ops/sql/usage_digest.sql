@@ -2,7 +2,7 @@
 --
 -- In:  rates    time, broker, key, user_name, client_id, value: at most one row of a series and time
 --      scrapes  time, broker, up: whether the broker was seen, at the times of its rates
--- Out: the columns of DIGEST in quota_ops/model/digest.py
+-- Out: the columns of DIGEST in quota_ops/model/usage/digest.py
 --
 -- A sample stands for the time until the next scrape, {step} seconds at most: the rest of a longer gap
 -- was not seen. Of a scrape that failed nothing counts.

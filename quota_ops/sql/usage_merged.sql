@@ -1,6 +1,6 @@
 -- What clients used in some days, from the digests of the days.
 --
--- In:  digests  the columns of DIGEST in quota_ops/model/digest.py
+-- In:  digests  the columns of DIGEST in quota_ops/model/usage/digest.py
 -- Out: the columns of USE there
 --
 -- The percentile q is the smallest value that the use did not exceed in q percent of the time that

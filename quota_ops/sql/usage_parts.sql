@@ -1,6 +1,6 @@
 -- The digest of a day from those of parts of its samples, each with all scrapes of their brokers.
 --
--- In:  digests  the columns of DIGEST in quota_ops/model/digest.py, of one day
+-- In:  digests  the columns of DIGEST in quota_ops/model/usage/digest.py, of one day
 -- Out: the same columns
 WITH sums AS (
   SELECT

@@ -7,12 +7,12 @@ from quota_ops.desired.clusters import refuse_duplicate_clusters
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion, find_path, read_with_commit
 from quota_ops.desired.read import Desired
-from quota_ops.model.client_effects import INVENTORY
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import Policy
-from quota_ops.model.run import Checked
-from quota_ops.model.tables import DECLARED, DESIRED
+from quota_ops.model.plans.client_effects import INVENTORY
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.tables import DECLARED, DESIRED
+from quota_ops.model.runs.run import Checked
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import CHECKED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder

@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from quota_ops.model.commit import named
 from quota_ops.model.errors import Refused
-from quota_ops.model.ledger_edits import INTENDED, VERIFIED
-from quota_ops.model.quota import same
-from quota_ops.model.rows import LedgerRow
-from quota_ops.model.run import Beginning
-from quota_ops.model.tables import DESIRED, LEDGER
+from quota_ops.model.plans.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.quotas.tables import DESIRED, LEDGER
+from quota_ops.model.runs.run import Beginning
 from quota_ops.store.ledger import claims, ledger_end
 from quota_ops.store.ledger.claims import Claim
 from quota_ops.store.ledger.ledger import Ledger, last, read, read_applied_notes

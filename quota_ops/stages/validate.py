@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.delivery import send_rows
-from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NotAuthorized, Refused
-from quota_ops.model.outcome import EntityResponse, Outcome, Status, format_lines
-from quota_ops.model.rows import Batches
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.rows import Batches
+from quota_ops.model.runs.outcome import EntityResponse, Outcome, Status, format_lines
 from quota_ops.model.text import counted
 from quota_ops.store.run.files import VALIDATED
 from quota_ops.store.run.folder import RunFolder

@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from itertools import islice, pairwise
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.report import STAGES, StageStatus
-from quota_ops.model.run import Pruned
-from quota_ops.model.tables import DIFFERENCES
+from quota_ops.model.plans.ledger_edits import VERIFIED
+from quota_ops.model.quotas.tables import DIFFERENCES
+from quota_ops.model.runs.report import STAGES, StageStatus
+from quota_ops.model.runs.run import Pruned
 from quota_ops.store.history import digests
 from quota_ops.store.ledger import claims, holds, ledger
 from quota_ops.store.ledger.ledger_end import KIND

@@ -11,7 +11,7 @@ from math import isnan
 from statistics import median
 from typing import NamedTuple
 
-from quota_ops.model.usage import Metric
+from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.prometheus import Prometheus, QueryTooLarge
 from quota_ops.usage.samples import UP, format_range, read_names

@@ -7,8 +7,8 @@ and ClientQuotaManager, which make the metrics' tags; Sanitizer, which encodes t
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from quota_ops.model.entity import CLIENT_ID, USER
-from quota_ops.model.usage import Metric, Preset, UsagePolicy
+from quota_ops.model.quotas.entity import CLIENT_ID, USER
+from quota_ops.model.usage.usage import Metric, Preset, UsagePolicy
 
 RESOURCES = {
     "producer_byte_rate": ("Produce", "byte_rate"),

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from quota_ops.model.usage import USED_KEYS, Metric
-from quota_ops.model.use import KeyProbe, UseProbe
+from quota_ops.model.usage.usage import USED_KEYS, Metric
+from quota_ops.model.usage.use import KeyProbe, UseProbe
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.overview import read_interval
 from quota_ops.usage.presets import PRESETS

@@ -12,7 +12,7 @@ from math import isnan
 
 import pyarrow as pa
 
-from quota_ops.model.usage import Metric
+from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import (
     decode_client_id,
     decode_user,

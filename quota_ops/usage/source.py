@@ -9,8 +9,8 @@ from typing import NamedTuple, Self
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import Policy
-from quota_ops.model.usage import Metric, UsagePolicy
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.usage.usage import Metric, UsagePolicy
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.presets import MetricNames, find_names

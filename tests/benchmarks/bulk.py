@@ -13,10 +13,10 @@ from kafka.protocol.admin.client_quotas import DescribeClientQuotasRequest
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
-from quota_ops.model.rows import DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import DesiredRow, LedgerRow
+from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark import SparkEngine, local_session
 from quota_ops.store.places import parquet

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from quota_ops.model.rows import Key
+from quota_ops.model.quotas.rows import Key
 from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.sql.effects import EffectsEngine, apply_targets, limits_table
 from quota_ops.sql.inventory import find_inventory

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from quota_ops.model.rows import DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, Table
+from quota_ops.model.quotas.rows import DesiredRow, LedgerRow
+from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, Table
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.folder import RunFolder

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from quota_ops.model.history import HISTORY, HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.model.moment import iso_utc
 from quota_ops.sql.spark_archive import find_spark
 from quota_ops.store.history.history import day_folder

@@ -7,8 +7,8 @@ from functools import partial
 
 from playwright.sync_api import Page, expect
 
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.report.page import as_html
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.report.page.report import as_html
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.measure import Spread
 from tests.browser.chromium import chromium

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NoResponse
-from quota_ops.model.outcome import EntityResponse
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.runs.outcome import EntityResponse
 from tests.writing import settle
 
 PROMPT, UNANSWERED, IN_FLIGHT, TWICE = "prompt", "unanswered", "in flight", "twice"

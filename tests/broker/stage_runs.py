@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.run import Outcomes
-from quota_ops.model.verification import BrokerResult
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.run import Outcomes
+from quota_ops.model.runs.verification import BrokerResult
 from quota_ops.store.run.files import APPLIED, RunFile
 from quota_ops.store.run.folder import RunFolder
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.entity import Entity
+from quota_ops.model.quotas.entity import Entity
 from tests.looking import seen_in_time
 from tests.writing import empty
 

@@ -19,8 +19,8 @@ from quota_ops.kafka import facts as facts_module
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.tables import DIFFERENCES
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.store.run.files import FACTS
 from tests.broker.conftest import USER, Listeners
 from tests.broker.rights import connection_of, rights

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from quota_ops.model.guard import Guard
+from quota_ops.model.plans.guard import Guard
 from quota_ops.store.ledger import ledger
 from quota_ops.store.run.files import PAGE, PLAN
 from quota_ops.store.run.folder import RunFolder

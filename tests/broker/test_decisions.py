@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.errors import GuardsRefused, Refused
+from quota_ops.model.plans.approval import Author, Decision, DecisionKind
 from quota_ops.model.stored import to_json
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages

@@ -1,8 +1,8 @@
 """Findings of a plan on a real cluster, which the files alone cannot give."""
 
 from quota_ops.findings.codes import CODES
-from quota_ops.model.difference import Kind
 from quota_ops.model.finding import Finding, Location
+from quota_ops.model.quotas.difference import Kind
 from tests.lab import Lab
 from tests.places import on_disk
 from tests.writing import State

@@ -7,9 +7,9 @@ import pytest
 
 from quota_ops.kafka import delivery
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration, group_alterations
-from quota_ops.model.outcome import EntityResponse, Outcome, Status
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.quotas.alteration import Alteration, group_alterations
+from quota_ops.model.quotas.rows import BatchRow
+from quota_ops.model.runs.outcome import EntityResponse, Outcome, Status
 from quota_ops.runs import alter
 from quota_ops.store.run.files import APPLIED
 from tests.broker.stage_runs import KEY

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.model.history import HISTORY, HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.store.history import history
 from quota_ops.store.places import parquet
 from tests.broker.going_back import plan_back, write

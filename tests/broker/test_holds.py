@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from quota_ops.model.hold import Hold
-from quota_ops.model.outcome import Status
-from quota_ops.model.specification import parse_exactly
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.quotas.specification import parse_exactly
+from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.store.ledger import holds
 from quota_ops.store.run.files import PLAN

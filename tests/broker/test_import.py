@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
-from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 from tests.looking import seen_in_time
 from tests.writing import empty
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from quota_ops.model.specification import parse_exactly
+from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.store.ledger.holds import holds_now
 from quota_ops.store.run.files import CHECKED, PAGE, REPORT
 from tests.lab import Lab

@@ -13,7 +13,7 @@ from quota_ops.cli import main
 from quota_ops.desired.foreign import read_foreign_files
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.entity import Entity
+from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.tool import Tool
 from tests.broker.kafka_configs import kafka_configs
 from tests.looking import seen_in_time

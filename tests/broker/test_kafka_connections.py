@@ -19,7 +19,7 @@ from quota_ops.model.errors import (
     QuotaOpsError,
     WrongCluster,
 )
-from quota_ops.model.policy import VerifyPolicy
+from quota_ops.model.plans.policy import VerifyPolicy
 from tests.broker.conftest import PASSWORD, USER, Listeners
 from tests.certificates import KEY_PASSWORD
 from tests.clock import PROMPTLY

@@ -12,12 +12,12 @@ from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
+from quota_ops.model.clusters.metadata import Metadata
 from quota_ops.model.errors import NoResponse, QuotaOpsError, Unreachable, WrongCluster
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.outcome import EntityResponse
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import StoredQuota
+from quota_ops.model.runs.outcome import EntityResponse
 from quota_ops.runs.chain import CHAINS, run_stages
 from tests.broker.conftest import Listeners
 from tests.broker.freezing import frozen

@@ -8,11 +8,11 @@ import pytest
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import NotAuthorized
-from quota_ops.model.outcome import EntityResponse
-from quota_ops.report.markdown import as_markdown
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.runs.outcome import EntityResponse
+from quota_ops.report.markdown.report import as_markdown
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.folder import RunFolder

@@ -10,9 +10,9 @@ from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.messages import build_describe_request
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import MAX_NAME_BYTES, Entity
 from quota_ops.model.errors import InvalidInput, Unreachable
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import MAX_NAME_BYTES, Entity
 from tests.broker.states import described, emptied_cluster
 from tests.writing import alterations, write
 

@@ -10,9 +10,9 @@ import yaml
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
 from tests.broker.conftest import Listeners
 from tests.broker.token_endpoint import CLIENT, SCOPE, SECRET
 from tests.clock import PROMPTLY

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.report.sentences import INCOMPLETE
+from quota_ops.report.outline.sentences import INCOMPLETE
 from tests.broker.conftest import Listeners
 from tests.broker.lacking import Lacking
 from tests.broker.pinging import Pinged, ping

@@ -10,9 +10,9 @@ from quota_ops.kafka.client.description import Broker
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.cluster_facts import BrokerFacts
-from quota_ops.model.policy import VerifyPolicy
-from quota_ops.model.verification import BOOTSTRAP
+from quota_ops.model.clusters.cluster_facts import BrokerFacts
+from quota_ops.model.plans.policy import VerifyPolicy
+from quota_ops.model.runs.verification import BOOTSTRAP
 from quota_ops.store.run.files import METADATA
 from tests.broker.pinging import Pinged, ping
 from tests.broker.stage_runs import TEN

@@ -8,7 +8,7 @@ import pytest
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from tests.broker.rights import properties_of, rights
 from tests.lab import Lab, open_lab
 from tests.repositories import commit_all, git, head

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from quota_ops.cli.init import JOBS
+from quota_ops.cli.commands.init import JOBS
 from quota_ops.report.review.comment import MARKER
 from tests.broker.test_review import MIB, RATE, begin, change
 from tests.calling import call_cli

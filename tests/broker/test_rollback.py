@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plan import Plan
+from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.plans.plan import Plan
 from quota_ops.runs.chain import run_stages
 from quota_ops.store.run.files import APPLIED, ROLLBACK, VERIFICATION
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write

@@ -25,7 +25,7 @@ from quota_ops.lab.kafka.sandbox import (
     stop_sandbox,
 )
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.quotas.rows import StoredQuota
 from tests.certificates import make_certificates
 from tests.looking import seen_in_time
 from tests.writing import write

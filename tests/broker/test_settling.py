@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.outcome import Status
+from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.stages.report import write_reports
 from quota_ops.store.run.files import APPLIED

@@ -11,10 +11,10 @@ from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.messages import get_error_name, parse_quotas
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import Match
-from quota_ops.model.specification import parse_filter
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import Match
+from quota_ops.model.quotas.specification import parse_filter
 from tests.writing import empty, write
 
 USERS, CLIENTS = ("alice", None), ("app", None)

@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.model.outcome import Status, build_outcomes
-from quota_ops.model.rows import DesiredRow
-from quota_ops.model.tables import DESIRED
+from quota_ops.model.plans.ledger_edits import INTENDED
+from quota_ops.model.quotas.rows import DesiredRow
+from quota_ops.model.quotas.tables import DESIRED
+from quota_ops.model.runs.outcome import Status, build_outcomes
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.stages import apply
 from quota_ops.store.run.files import VALIDATED

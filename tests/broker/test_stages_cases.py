@@ -13,14 +13,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.difference import Action
-from quota_ops.model.entity import Entity
-from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.hold import Hold
-from quota_ops.model.ledger_edits import INTENDED, VERIFIED
-from quota_ops.model.plan import exact
-from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.plans.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.plans.plan import exact
+from quota_ops.model.quotas.difference import Action
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.store.ledger import holds
 from quota_ops.store.run.folder import RunFolder
 from tests.engines.cases import STATES, Case, cases

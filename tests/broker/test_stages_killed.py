@@ -9,7 +9,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.store.run.files import PLAN
 from tests.broker.killing import PRELOAD, kill_after, kill_at_step

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from quota_ops.model.errors import GuardsRefused, InvalidDesiredState, InvalidInput
-from quota_ops.model.outcome import Status
-from quota_ops.model.tables import ACTUAL, LEDGER
+from quota_ops.model.quotas.tables import ACTUAL, LEDGER
+from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places import parquet

@@ -1,7 +1,7 @@
 """A ledger that was replaced by an older copy."""
 
 from quota_ops.model.errors import GuardsRefused
-from quota_ops.model.specification import parse_exactly
+from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.runs.ownership import Attribution, release_quotas
 from quota_ops.store.run.files import PLAN
 from quota_ops.store.run.folder import RunFolder

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.model.outcome import Status
+from quota_ops.model.plans.ledger_edits import INTENDED
+from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from tests.broker.going_back import plan_back
 from tests.broker.stage_runs import KEY, After, outcomes

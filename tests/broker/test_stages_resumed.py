@@ -3,7 +3,7 @@
 import pytest
 
 from quota_ops.model.errors import Refused
-from quota_ops.model.outcome import Status, build_outcomes
+from quota_ops.model.runs.outcome import Status, build_outcomes
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.store.run.files import APPLIED, BATCH

@@ -3,7 +3,7 @@
 import pytest
 
 from quota_ops.model.commit import Provenance
-from quota_ops.model.specification import parse_exactly
+from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.runs import ownership
 from quota_ops.runs.chain import run_stages
 from quota_ops.store.ledger import ledger

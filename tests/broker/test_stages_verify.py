@@ -13,12 +13,12 @@ from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
 from quota_ops.lab.kafka.node import RunningNode
-from quota_ops.model.alteration import group_alterations
 from quota_ops.model.errors import Refused, Unreachable
-from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.model.outcome import Outcome
-from quota_ops.model.policy import Policy, VerifyPolicy
-from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
+from quota_ops.model.plans.ledger_edits import INTENDED
+from quota_ops.model.plans.policy import Policy, VerifyPolicy
+from quota_ops.model.quotas.alteration import group_alterations
+from quota_ops.model.runs.outcome import Outcome
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.runs import command_record
 from quota_ops.runs.chain import run_stages
 from quota_ops.store.run.files import VERIFICATION

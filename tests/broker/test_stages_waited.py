@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from quota_ops.model.errors import Refused
-from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.sql import text
 from quota_ops.store.run.files import PLAN

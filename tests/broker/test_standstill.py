@@ -7,7 +7,7 @@ import pytest
 
 from quota_ops.desired import pauses
 from quota_ops.model.errors import Refused
-from quota_ops.model.outcome import Status
+from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.store.run.files import APPLIED, PLAN
 from quota_ops.store.run.folder import RunFolder

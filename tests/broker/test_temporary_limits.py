@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.model.errors import Refused
-from quota_ops.model.hold import Hold
-from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.model.outcome import Status
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.plans.ledger_edits import INTENDED
+from quota_ops.model.runs.outcome import Status
 from quota_ops.model.stored import to_json
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.store.ledger import holds

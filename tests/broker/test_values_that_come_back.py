@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.ledger_edits import CLEARED, INTENDED, VERIFIED
-from quota_ops.model.outcome import EntityResponse
+from quota_ops.model.plans.ledger_edits import CLEARED, INTENDED, VERIFIED
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.runs.outcome import EntityResponse
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.rollback import start_rollback
 from quota_ops.store.ledger import ledger

@@ -13,10 +13,10 @@ from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import LoginFailed, NotAuthorized
-from quota_ops.model.outcome import EntityResponse, Status
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.runs.outcome import EntityResponse, Status
 from quota_ops.store.run.files import PLAN
 from tests.broker.rights import SCRAM, connection_of, properties_of, rights, scram_logins, secured
 from tests.broker.stage_runs import outcomes

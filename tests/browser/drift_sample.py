@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from quota_ops.model.code_host import Repository
-from quota_ops.model.difference import Action, Kind
-from quota_ops.model.history import DayHistory, QuotaHistory
-from quota_ops.model.hold import Hold
-from quota_ops.model.past import Past
-from quota_ops.model.report import Report
-from quota_ops.model.rows import Key
-from quota_ops.model.specification import parse_exactly
+from quota_ops.model.history.history import DayHistory, QuotaHistory
+from quota_ops.model.history.past import Past
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.quotas.difference import Action, Kind
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.specification import parse_exactly
+from quota_ops.model.runs.report import Report
 from tests.unit.report_sample import MIB, PLAN, PLANNED, difference
 
 KEY = "producer_byte_rate"

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Browser
 
-from quota_ops.report import fleet_page
-from quota_ops.report.page import as_html
+from quota_ops.report.page import fleet as fleet_page
+from quota_ops.report.page.report import as_html
 from tests.browser.chromium import chromium
 from tests.browser.drift_sample import DRIFT
 from tests.browser.showcase import SHOWCASE

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from quota_ops.report.page import as_html
-from quota_ops.report.page_table import FIRST
+from quota_ops.report.page.report import as_html
+from quota_ops.report.page.table import FIRST
 from tests.browser.accessibility import list_violations
 from tests.browser.chromium import EXECUTABLE
 from tests.browser.drift_sample import DRIFT, KEY, drifted_report

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from playwright.sync_api import Browser, expect
 
-from quota_ops.report import fleet_page
+from quota_ops.report.page import fleet as fleet_page
 from tests.browser.accessibility import list_violations
 from tests.browser.chromium import EXECUTABLE
 from tests.browser.watching import listened

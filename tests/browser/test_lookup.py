@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from playwright.sync_api import Browser, expect
 
-from quota_ops.model.entity import Entity
-from quota_ops.model.quota import format_limit
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.precedence.addresses import normalize_address
 from quota_ops.precedence.resolution import (
     CLIENT_KEYS,
@@ -18,8 +18,8 @@ from quota_ops.precedence.resolution import (
     Limits,
     Resolution,
 )
-from quota_ops.report.page import as_html
-from quota_ops.report.resolution import notes
+from quota_ops.report.page.report import as_html
+from quota_ops.report.screens.resolve import notes
 from tests.browser.accessibility import list_violations
 from tests.browser.chromium import EXECUTABLE
 from tests.browser.watching import listened

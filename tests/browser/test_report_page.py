@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from quota_ops.report import fleet_page
-from quota_ops.report.page import as_html
+from quota_ops.report.page import fleet as fleet_page
+from quota_ops.report.page.report import as_html
 from tests.browser.accessibility import list_violations
 from tests.browser.chromium import EXECUTABLE
 from tests.browser.screenshot import HEIGHTS, PICTURES, make_pages, take

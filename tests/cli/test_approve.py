@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.approval import Decision, DecisionKind
+from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import PLAN
 from quota_ops.store.run.folder import RunFolder

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.findings.codes import CODES
-from quota_ops.report.screens import UNTIL_THEN
+from quota_ops.report.screens.plan import UNTIL_THEN
 from tests.preloaded import preloaded
 
 QUOTAS = """\

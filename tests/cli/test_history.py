@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from quota_ops.model.history import HistoryRow
+from quota_ops.model.history.history import HistoryRow
 from quota_ops.store.history import history
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.calling import call_cli

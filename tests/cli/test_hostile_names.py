@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.entity import Entity
+from quota_ops.model.quotas.entity import Entity
 from tests.cli.test_screens import on_a_terminal
 from tests.lab import Lab, open_lab
 from tests.writing import State

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.history import HistoryRow
+from quota_ops.model.history.history import HistoryRow
 from quota_ops.store.history import history
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import ABOUT

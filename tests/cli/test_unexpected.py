@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops import cli
-from quota_ops.cli import findings as findings_command
+from quota_ops.cli.commands import findings as findings_command
 from quota_ops.model.errors import InvalidInput, Unexpected
 
 FOUND = "To see what a run has written so far: quota-ops runs"

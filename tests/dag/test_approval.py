@@ -8,7 +8,7 @@ import pytest
 from fastapi import HTTPException
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.approval import Decision, DecisionKind
+from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.dag.answering import approve, lost, nobody, question, reject

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quota_ops.desired.read import read_policy
-from quota_ops.model.policy import Policy
+from quota_ops.model.plans.policy import Policy
 from tests.dag.repository import ALICE, Repository
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from airflow.timetables.trigger import MultipleCronTriggerTimetable
 from jsonschema import Draft202012Validator, ValidationError
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.guard import Guard
+from quota_ops.model.plans.guard import Guard
 from tests.dag.repository import ALICE, Repository
 
 PARSE = """

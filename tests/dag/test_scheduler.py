@@ -21,7 +21,7 @@ from quota_ops.lab.airflow.api import AirflowApi
 from quota_ops.lab.airflow.server import RunningAirflow, git_bundle, start_airflow
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import Status
+from quota_ops.model.runs.outcome import Status
 from quota_ops.sql.spark_s3 import fetch_connector
 from quota_ops.store.places.object_client import open_client
 from quota_ops.store.places.run_store import RunStore, find_run_store

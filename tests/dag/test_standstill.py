@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.hold import Hold
-from quota_ops.model.specification import parse_exactly
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.store.ledger import holds
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.dag.repository import Quotas, Repository

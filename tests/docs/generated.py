@@ -37,13 +37,13 @@ from quota_ops.desired.yaml.shapes import (
 )
 from quota_ops.findings.codes import CODES
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
-from quota_ops.model.difference import Kind
-from quota_ops.model.guard import Guard
-from quota_ops.model.outcome import Status
-from quota_ops.model.policy import GuardThresholds
-from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.model.usage import Preset
-from quota_ops.report.cells import KIND_MEANING
+from quota_ops.model.plans.guard import Guard
+from quota_ops.model.plans.policy import GuardThresholds
+from quota_ops.model.quotas.difference import Kind
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.runs.outcome import Status
+from quota_ops.model.usage.usage import Preset
+from quota_ops.report.outline.cells import KIND_MEANING
 from tests.docs.markdown import PAGES, ROOT, Page
 from tests.docs.python_api import python_api
 from tests.docs.transcript import NOT_RUN

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import SETTINGS
-from quota_ops.report.metrics import format_metrics
+from quota_ops.report.records.metrics import format_metrics
 from quota_ops.usage.connection import PrometheusConnection
 from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE

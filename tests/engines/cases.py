@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 
 FOLDER = Path(__file__).parents[1] / "cases" / "diff"
 KEY = "producer_byte_rate"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from quota_ops.model.entity import CLIENT_ID, USER
+from quota_ops.model.quotas.entity import CLIENT_ID, USER
 
 Client = tuple[str | None, str | None]
 """A user and a client id."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from quota_ops.model.client_effects import ClientEffectRow, InventoryRow, OwnerEffects
-from quota_ops.model.effect import ClassEffect, Limit, LimitChange
-from quota_ops.model.entity import CLIENT_ID, USER, Entity
-from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.model.rows import Key, StoredQuota
+from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryRow, OwnerEffects
+from quota_ops.model.plans.effect import ClassEffect, Limit, LimitChange
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.precedence.resolution import CLIENT_KEYS, Limits, Rung
 
 Stored = Mapping[Key, float]

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from quota_ops.model.history import HistoryRow
+from quota_ops.model.history.history import HistoryRow
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.history import History, summarize_history
 from quota_ops.store.history import history

@@ -5,8 +5,8 @@ from datetime import datetime
 from statistics import quantiles
 from typing import Any
 
-from quota_ops.model.difference import HISTORY_KINDS
-from quota_ops.model.history import DayHistory, HistoryRow, QuotaHistory
+from quota_ops.model.history.history import DayHistory, HistoryRow, QuotaHistory
+from quota_ops.model.quotas.difference import HISTORY_KINDS
 
 REPAIRED = {"changed", "found", "forgotten"}
 FAILED = {"failed", "interrupted", "not ended"}

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from math import isnan
 from types import MappingProxyType
 
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.quota import same
-from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 
 Key = tuple[str, str, str]
 

@@ -5,8 +5,8 @@ from itertools import product
 from random import Random
 from typing import NamedTuple
 
-from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.rows import DesiredRow, StoredQuota
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.quotas.rows import DesiredRow, StoredQuota
 from quota_ops.precedence.resolution import Limits, Resolution
 
 RATE, CONNECTIONS = "producer_byte_rate", "connection_creation_rate"

@@ -10,9 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from quota_ops.model.difference import Difference
-from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER, Table
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.tables import (
+    ACTUAL,
+    CLUSTERS,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+    Table,
+)
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import OVERRIDING, RESULTS
 from quota_ops.store.places import parquet

@@ -4,9 +4,9 @@ from itertools import product
 from math import inf, nan
 from pathlib import Path
 
-from quota_ops.model.difference import Kind
-from quota_ops.model.ledger_edits import INTENDED, VERIFIED, has_arrived
-from quota_ops.model.rows import ActualRow, LedgerRow
+from quota_ops.model.plans.ledger_edits import INTENDED, VERIFIED, has_arrived
+from quota_ops.model.quotas.difference import Kind
+from quota_ops.model.quotas.rows import ActualRow, LedgerRow
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.store.places.run_store import open_place
 from tests.engines.runs import differences, put

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
 from quota_ops.sql import text
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.sql.spark import SparkEngine

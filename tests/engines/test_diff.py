@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.rows import DesiredRow
-from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
+from quota_ops.model.quotas.rows import DesiredRow
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES
 from quota_ops.sql import text
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import Engine, diff_runs

@@ -15,14 +15,14 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.client_effects import (
+from quota_ops.model.plans.client_effects import (
     INVENTORY,
     ClientEffectRow,
     InventoryRow,
 )
-from quota_ops.model.effect import LimitChange
-from quota_ops.model.entity import CLIENT_ID, USER, Entity
-from quota_ops.model.rows import Key
+from quota_ops.model.plans.effect import LimitChange
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.rows import Key
 from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.sql.effects import EffectsEngine
 from quota_ops.sql.embedded_effects import EmbeddedEffects

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from quota_ops.model.client_effects import INVENTORY, InventoryEffects, InventoryRow, OwnerEffects
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import Policy
-from quota_ops.model.rows import ActualRow, DesiredRow, Key
+from quota_ops.model.plans.client_effects import (
+    INVENTORY,
+    InventoryEffects,
+    InventoryRow,
+    OwnerEffects,
+)
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, Key
 from quota_ops.sql import client_effects
 from quota_ops.sql.client_effects import (
     compare_large_inventories,

@@ -6,8 +6,8 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quota_ops.model.difference import Difference
-from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.store.places.run_store import open_place
 from tests.engines.oracle import decide

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.history import (
+from quota_ops.model.history.history import (
     DAYS,
     HISTORY,
     QUOTAS,
@@ -18,7 +18,7 @@ from quota_ops.model.history import (
     QuotaHistory,
 )
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.tables import Row, Table
+from quota_ops.model.quotas.tables import Row, Table
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.store.history.summaries import TABLES
 from quota_ops.store.places import parquet

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from quota_ops.model.history import HISTORY, QUOTAS, HistoryRow
+from quota_ops.model.history.history import HISTORY, QUOTAS, HistoryRow
 from quota_ops.sql.embedded import fold_history
 from quota_ops.store.places import parquet
 

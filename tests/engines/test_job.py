@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
-from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, Table
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.tables import BATCHES, CLUSTERS, DIFFERENCES, Table
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import ComparedRun, Engine, SomeDamaged, diff_runs

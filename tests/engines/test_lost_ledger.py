@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
-from quota_ops.model.difference import Action, Difference
+from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.sql.embedded import EmbeddedEngine
 from tests.engines.test_properties import Cluster, by_engine, clusters
 

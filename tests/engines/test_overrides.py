@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quota_ops.model.entity import Entity
-from quota_ops.model.rows import ActualRow, OverrideRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, OVERRIDES
-from quota_ops.report.json_report import as_json
-from quota_ops.report.metrics import read_state
-from quota_ops.report.page import as_html
-from quota_ops.report.summary import SyncStatus, summarize
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import ActualRow, OverrideRow
+from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, OVERRIDES
+from quota_ops.report.outline.summary import SyncStatus, summarize
+from quota_ops.report.page.report import as_html
+from quota_ops.report.records.json_report import as_json
+from quota_ops.report.records.metrics import read_state
 from quota_ops.sql.job import RESULTS
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.places import parquet

@@ -9,11 +9,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.entity import Entity
-from quota_ops.model.plan import exact
-from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER, Table
+from quota_ops.model.plans.plan import exact
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.tables import (
+    ACTUAL,
+    CLUSTERS,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+    Table,
+)
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place

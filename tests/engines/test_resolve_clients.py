@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.precedence.resolution import CLIENT_KEYS, Limits
 from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.embedded import EmbeddedEngine

@@ -3,8 +3,8 @@
 import csv
 from pathlib import Path
 
-from quota_ops.model.entity import USER, Entity
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.quotas.entity import USER, Entity
+from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.resolve import Resolver, resolve_clients
 from tests.engines.client_files import Client, write_csv

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from quota_ops.lab.spark_server import SparkServer, find_spark_server, start_spark_server
-from quota_ops.model.entity import USER, Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.quotas.entity import USER, Entity
+from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql import history_engines
 from quota_ops.sql.embedded import EmbeddedEngine

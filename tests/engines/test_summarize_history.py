@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quota_ops.model.history import HistoryRow
+from quota_ops.model.history.history import HistoryRow
 from quota_ops.sql import daily_summary, history_engines
 from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.sql.embedded import EmbeddedEngine

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.digest import BASE, DELAYS, USE, DelayRow, UseRow
+from quota_ops.model.usage.digest import BASE, DELAYS, USE, DelayRow, UseRow
 from quota_ops.sql import text
 from quota_ops.sql.embedded_usage import digest_day, find_delays, merge_digests
 from quota_ops.store.places import parquet

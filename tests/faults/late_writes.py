@@ -7,7 +7,7 @@ from functools import partial
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.policy import VerifyPolicy
+from quota_ops.model.plans.policy import VerifyPolicy
 from quota_ops.runs.chain import CHAINS
 from quota_ops.sql import text
 from quota_ops.stages import apply

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.outcome import EntityResponse
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.runs.outcome import EntityResponse
 from tests.faults.scene import AFTER, BEFORE, Scene
 from tests.faults.table import Seen, fault
 

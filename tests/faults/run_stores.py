@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.runs.chain import CHAINS
 from quota_ops.stages import apply
 from quota_ops.stages.apply import intent

@@ -16,8 +16,8 @@ from typing import IO, Any, NamedTuple
 import pytest
 
 from quota_ops.model.errors import Claimed
-from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.model.outcome import DONE
+from quota_ops.model.plans.ledger_edits import INTENDED
+from quota_ops.model.runs.outcome import DONE
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.store.run import claim as run_claim

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from quota_ops.kafka import delivery
-from quota_ops.model.difference import WRITES, Kind
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.model.outcome import DONE
+from quota_ops.model.plans.ledger_edits import INTENDED
+from quota_ops.model.quotas.difference import WRITES, Kind
+from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.text import counted
-from quota_ops.report.sentences import warnings
+from quota_ops.report.outline.sentences import warnings
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.sql import text

@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.lossy import IN_FLIGHT, PROMPT, TWICE, UNANSWERED, Lossy

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.outcome import Status
+from quota_ops.model.runs.outcome import Status
 from quota_ops.store.run.files import APPLIED
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.test_interrupted import signal_after

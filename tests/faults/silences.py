@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.runs.chain import CHAINS, READ_ONLY, RESUMED
 from quota_ops.store.ledger import ledger
 from quota_ops.store.run.files import APPLIED

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from quota_ops.model.outcome import Status
+from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import RESUMED
 from quota_ops.store.run.files import BROKERS, PLAN
 from tests.broker.stage_runs import outcomes

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.plans.ledger_edits import INTENDED
 from tests.broker.killing import die_in_file, die_in_request
 from tests.broker.stage_runs import After
 from tests.faults.filling import fill_at

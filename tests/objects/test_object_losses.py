@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import DONE
+from quota_ops.model.runs.outcome import DONE
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import ComparedRun
 from quota_ops.store.places.run_store import open_place

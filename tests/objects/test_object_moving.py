@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from quota_ops.model.approval import Author, Decision, DecisionKind
-from quota_ops.model.tables import DIFFERENCES, HOLDS, LEDGER
+from quota_ops.model.plans.approval import Author, Decision, DecisionKind
+from quota_ops.model.quotas.tables import DIFFERENCES, HOLDS, LEDGER
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store.run.files import PLAN

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from quota_ops.model.ledger_edits import VERIFIED
+from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import ENVIRONMENT, find_run_store
 from quota_ops.store.run.files import PAGE

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from quota_ops.model.entity import USER, Entity
-from quota_ops.model.report import StageStatus
-from quota_ops.model.rows import StoredQuota
-from quota_ops.model.tables import Table
+from quota_ops.model.quotas.entity import USER, Entity
+from quota_ops.model.quotas.rows import StoredQuota
+from quota_ops.model.quotas.tables import Table
+from quota_ops.model.runs.report import StageStatus
 from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import RESULTS, diff_runs

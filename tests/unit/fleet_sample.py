@@ -2,9 +2,9 @@
 
 from datetime import date, timedelta
 
-from quota_ops.model.fleet_history import FleetHistory
-from quota_ops.model.history import DayHistory, QuotaHistory
-from quota_ops.report.fleet import Fleet
+from quota_ops.model.history.fleet_history import FleetHistory
+from quota_ops.model.history.history import DayHistory, QuotaHistory
+from quota_ops.report.screens.fleet import Fleet
 from tests.unit.report_sample import APPLIED, FAILED, PLANNED, TROUBLED
 
 FLEET: Fleet = (

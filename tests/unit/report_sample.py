@@ -4,14 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 from quota_ops.model.commit import CommitSource, Provenance
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.entity import Entity
-from quota_ops.model.guard import GuardFinding
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.plan import Plan
-from quota_ops.model.policy import Policy
-from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
-from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.report import STAGES, Report, StageResult, StageStatus
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 MIB = 2.0**20

@@ -5,10 +5,10 @@ from dataclasses import replace
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.finding import Finding, Location, Problem
-from quota_ops.model.guard import GuardFinding
-from quota_ops.model.outcome import Status
-from quota_ops.model.review import BaseFiles, ClusterReview, Links, Review, Unjudged
-from quota_ops.report.formats import escape_text
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.review import BaseFiles, ClusterReview, Links, Review, Unjudged
+from quota_ops.report.outline.formats import escape_text
 from tests.unit.report_sample import ALICE_RAISED, PLAN, PLANNED, answered
 from tests.unit.test_report_hostile import report_of
 

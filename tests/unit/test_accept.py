@@ -14,7 +14,7 @@ from quota_ops.desired.quotas_file import quota_rows, read_quotas_file
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
-from quota_ops.model.rows import Key
+from quota_ops.model.quotas.rows import Key
 
 CASES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "accept" / "files.yaml").read_text(encoding="utf-8")

@@ -18,8 +18,8 @@ from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.scalars import is_plain
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
-from quota_ops.model.placement import Placement
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.plans.placement import Placement
+from quota_ops.model.quotas.rows import DesiredRow
 
 CASES = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")

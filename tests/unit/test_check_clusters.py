@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.exceptions import Exit
 
-from quota_ops.cli.check import check_clusters
+from quota_ops.cli.commands.check import check_clusters
 from quota_ops.desired.clusters import find_clusters, refuse_stray_files
 from quota_ops.desired.read import read_cluster
 from quota_ops.desired.yaml.checkout import Folder

@@ -9,8 +9,8 @@ import pytest
 from quota_ops.desired.clusters import find_clusters
 from quota_ops.desired.read import read_cluster
 from quota_ops.desired.schema import cluster_schema, quotas_schema
-from quota_ops.model.entity import Entity
-from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 
 DESIRED_STATE = Path(__file__).parents[2] / "desired_state"
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
 from quota_ops.desired.yaml.checkout import Entry, Folder
-from quota_ops.report.screens import UNTIL_THEN
+from quota_ops.report.screens.plan import UNTIL_THEN
 from tests.unit.hostile_links import ABOVE, IN_PLACE, LINKS, QUOTAS, write_cluster
 
 SECRET = "correct-horse-battery-staple"

@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.desired.read import read_policy
-from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.policy import (
+from quota_ops.model.plans.policy import (
     ApprovalPolicy,
     DriftPolicy,
     Freeze,
@@ -18,6 +16,8 @@ from quota_ops.model.policy import (
     RetiredBroker,
     VerifyPolicy,
 )
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 
 
 def policy_of(folder: Path, text: str) -> Policy:

@@ -14,9 +14,9 @@ from quota_ops.desired.read import read_cluster
 from quota_ops.desired.schema import quotas_schema
 from quota_ops.desired.yaml import nodes
 from quota_ops.desired.yaml.scalars import Misread, read_text
-from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.quota import QUOTA_KEYS, parse_limit
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS, parse_limit
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 ENTITIES = (

@@ -13,7 +13,7 @@ from quota_ops.kafka.connection.jaas import parse_jaas
 from quota_ops.kafka.connection.java_properties import read_java
 from quota_ops.kafka.connection.settings import ALIASES, SETTINGS
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import CONNECTION_NAME
+from quota_ops.model.plans.policy import CONNECTION_NAME
 
 JAVA = ["sasl.jaas.config", "ssl.truststore.type", "ssl.keystore.type", "ssl.keystore.location"]
 PIECES = [

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model import ledger_edits
-from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.registration import Absent
-from quota_ops.model.rows import LedgerRow
-from quota_ops.model.run import Outcomes, Verification
-from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
-from quota_ops.report.layout import line, plain
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.run import Outcomes, Verification
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
+from quota_ops.report.outline.layout import line, plain
 from quota_ops.runs.chain import run_stages
 from quota_ops.runs.run import Run
 from quota_ops.stages.apply.approved_plan import load_approved_plan

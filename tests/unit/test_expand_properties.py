@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.desired.read import read_cluster
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.quotas.rows import DesiredRow
 from tests.quotas_yaml import quota_entry, to_yaml
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")

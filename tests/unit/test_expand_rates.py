@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.placement import Placement
-from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.plans.placement import Placement
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import DesiredRow, Key
 
 KEYS = ("producer_byte_rate", "request_percentage", "connection_creation_rate")
 UNITS = {key: Decimal(1 if QUOTA_KEYS[key].whole else "0.01") for key in KEYS}

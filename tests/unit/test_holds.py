@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import Policy
+from quota_ops.model.plans.policy import Policy
 from quota_ops.model.stored import to_json
 from quota_ops.store.ledger import holds
 from quota_ops.store.places.run_store import open_place

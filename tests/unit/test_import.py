@@ -15,12 +15,12 @@ from quota_ops.cli import main
 from quota_ops.desired.export.imported import GroupBy, group_of, import_quotas, with_protected
 from quota_ops.desired.export.writable import LeftOut, split_writable
 from quota_ops.desired.read import read_cluster
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import any_accepts
-from quota_ops.model.policy import Policy
-from quota_ops.model.quota import QUOTA_KEYS, explain_unalterable
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import any_accepts
+from quota_ops.model.quotas.quota import QUOTA_KEYS, explain_unalterable
+from quota_ops.model.quotas.rows import StoredQuota
 
 FOLDER = Path(__file__).parents[1] / "cases" / "import"
 CLUSTER_YAML = "cluster_id: A\nconnection: demo\n"

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.ledger_edits import (
+from quota_ops.model.plans.ledger_edits import (
     CLEARED,
     INTENDED,
     VERIFIED,
     LedgerKey,
     ledger_key,
 )
-from quota_ops.model.policy import Policy
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.quotas.tables import ACTUAL, LEDGER
 from quota_ops.model.stored import to_json
-from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.store.ledger import ledger
 from quota_ops.store.ledger import notes as ledger_notes
 from quota_ops.store.ledger.ledger import Ledger

@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from quota_ops.model import ledger_edits
-from quota_ops.model.ledger_edits import LedgerKey, remember_cleared
-from quota_ops.model.rows import ActualRow, DesiredRow, Key, LedgerRow
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.ledger_edits import LedgerKey, remember_cleared
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, Key, LedgerRow
 from quota_ops.stages.apply.intent import is_as_planned
 from tests.engines.oracle import decide
 

@@ -7,10 +7,10 @@ run shows, are the product's. tests/faults/schedules.py plays such schedules on 
 from dataclasses import dataclass, field
 from random import Random
 
-from quota_ops.model import ledger_edits
-from quota_ops.model.ledger_edits import INTENDED, VERIFIED, LedgerKey
-from quota_ops.model.quota import same
-from quota_ops.model.rows import ActualRow, DesiredRow, Key, LedgerRow
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.ledger_edits import INTENDED, VERIFIED, LedgerKey
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, Key, LedgerRow
 from quota_ops.stages.apply.intent import is_as_planned
 from tests.engines.oracle import decide
 from tests.unit.test_ledger_kills import ACCUSING, CLUSTER, ENTITIES, KEY, Write, set_value

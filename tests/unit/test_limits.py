@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.model.quota import QUOTA_KEYS, QuotaKey, format_limit, parse_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS, QuotaKey, format_limit, parse_limit
 
 KEYS = tuple(QUOTA_KEYS.values())
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.approval import (
+from quota_ops.model.plans.approval import (
     LARGE,
     Decision,
     DecisionKind,
@@ -23,10 +23,10 @@ from quota_ops.model.approval import (
     needs_cluster_name,
     select_valid_decisions,
 )
-from quota_ops.model.difference import Action
-from quota_ops.model.guard import GuardFinding, idle_words
-from quota_ops.model.plan import Plan
-from quota_ops.model.policy import WEEK, ApprovalPolicy
+from quota_ops.model.plans.guard import GuardFinding, idle_words
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.policy import WEEK, ApprovalPolicy
+from quota_ops.model.quotas.difference import Action
 from quota_ops.model.stored import from_json, to_json
 from tests.unit.test_model_plan import POLICY, plan, row
 

@@ -3,16 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from quota_ops.model.backtest import (
+from quota_ops.model.history.backtest import (
     count_stopped_then,
     count_unknown,
     judge_plans,
     list_plans,
 )
-from quota_ops.model.history import HistoryRow
-from quota_ops.model.policy import GuardThresholds, Policy
-from quota_ops.report.backtest import backtest_screen, blocked_json
-from quota_ops.report.layout import plain
+from quota_ops.model.history.history import HistoryRow
+from quota_ops.model.plans.policy import GuardThresholds, Policy
+from quota_ops.report.outline.layout import plain
+from quota_ops.report.screens.backtest import backtest_screen, blocked_json
 
 POLICY = Policy("demo", "MkU3OEVBNTcwNTJENDM2Qg", "demo")
 NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)

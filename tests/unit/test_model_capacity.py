@@ -2,9 +2,9 @@
 
 import pytest
 
-from quota_ops.model.capacity import Capacity, DeclaredLimit, Promises, sum_promises
-from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.plans.capacity import Capacity, DeclaredLimit, Promises, sum_promises
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 
 RATE, PERCENT = "producer_byte_rate", "request_percentage"
 LIMITS = (

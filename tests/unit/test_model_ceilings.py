@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.ceilings import Ceiling, exceeds_ceiling, judge_ceilings
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.guard import Guard
-from quota_ops.model.guard_rules import is_blocked_by
-from quota_ops.model.policy import Policy
+from quota_ops.model.plans.ceilings import Ceiling, exceeds_ceiling, judge_ceilings
+from quota_ops.model.plans.guard import Guard
+from quota_ops.model.plans.guard_rules import is_blocked_by
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.plans.strict_policy import combine_strictly
+from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.model.strict_policy import combine_strictly
 
 KEY = "producer_byte_rate"
 

@@ -1,6 +1,6 @@
 """The numbers of clients that a change concerns."""
 
-from quota_ops.model.client_effects import InventoryEffects, OwnerEffects
+from quota_ops.model.plans.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.stored import to_json
 
 

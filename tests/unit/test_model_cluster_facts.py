@@ -1,6 +1,6 @@
 """What brokers report about themselves, stored as JSON and read back unchanged."""
 
-from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
 
 SILENT = ClusterFacts((BrokerFacts(3, "[::1]:9092"),), "User:ANONYMOUS", lacks_describe=True)
 TOLD = ClusterFacts(

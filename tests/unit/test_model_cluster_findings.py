@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.plan import Plan
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.plan.findings import write_findings
 from quota_ops.store.places.run_store import RunStore, open_place

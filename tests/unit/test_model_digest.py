@@ -1,6 +1,6 @@
 """The columns of digests, which outlive the version that wrote them."""
 
-from quota_ops.model.digest import DELAYS, DIGEST, USE
+from quota_ops.model.usage.digest import DELAYS, DIGEST, USE
 
 
 def test_the_columns_of_a_digest() -> None:

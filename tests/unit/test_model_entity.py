@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
+from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.text import UNSEEN
 
 names = st.text(st.characters(exclude_categories=["Cs"]))

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.entity import Entity
-from quota_ops.model.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 
 PARTS = st.builds(
     FilterPart, st.sampled_from(["user", "client-id"]), st.sampled_from(list(Match))

@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.model.entity import CLIENT_ID, USER, Entity
-from quota_ops.model.filter import EntityFilter, FilterIndex, FilterPart, Match, any_accepts
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.filter import EntityFilter, FilterIndex, FilterPart, Match, any_accepts
 
 FILTERS = st.lists(
     st.builds(

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
-from quota_ops.model.client_effects import InventoryEffects, OwnerEffects
-from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.effect import Risk
-from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
-from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge, judge_alteration
-from quota_ops.model.owners import Owner, OwnerChange, OwnerIndex
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
-from quota_ops.model.rows import Key
+from quota_ops.model.plans.client_effects import InventoryEffects, OwnerEffects
+from quota_ops.model.plans.effect import Risk
+from quota_ops.model.plans.guard import Guard, GuardFinding, format_blocking, unknown_guards
+from quota_ops.model.plans.guard_rules import EarlierRuns, is_blocked_by, judge, judge_alteration
+from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.quotas.owners import Owner, OwnerChange, OwnerIndex
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.model.throttling import CutUse, Delays, Throttling
+from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.effects import Ownership, add_up_pairs, find_write_effects
 
 KEY = "producer_byte_rate"

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.entity import Entity
-from quota_ops.model.filter import EntityFilter, EntityGroup
-from quota_ops.model.hold import Hold, find_hold, select_current_holds
-from quota_ops.model.policy import EVERYTHING
-from quota_ops.model.specification import parse_exactly
+from quota_ops.model.plans.hold import Hold, find_hold, select_current_holds
+from quota_ops.model.plans.policy import EVERYTHING
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
+from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.model.stored import from_json, to_json
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model import ledger_edits
-from quota_ops.model.difference import Kind
-from quota_ops.model.ledger_edits import (
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.ledger_edits import (
     CLEARED,
     INTENDED,
     VERIFIED,
@@ -16,8 +15,9 @@ from quota_ops.model.ledger_edits import (
     ledger_key,
     was_cleared,
 )
-from quota_ops.model.policy import Memory
-from quota_ops.model.rows import DesiredRow, Key, LedgerRow
+from quota_ops.model.plans.policy import Memory
+from quota_ops.model.quotas.difference import Kind
+from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
 from tests.unit.report_sample import ALICE_RAISED
 
 KEY = "producer_byte_rate"

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.model.quota import (
+from quota_ops.model.quotas.quota import (
     BYTE_UNITS,
     QUOTA_KEYS,
     explain_unalterable,

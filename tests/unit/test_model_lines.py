@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.alteration import read_changes
-from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quota import same
-from quota_ops.model.rows import StoredQuota
-from quota_ops.model.snapshot import read_snapshot
+from quota_ops.model.quotas.alteration import read_changes
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import StoredQuota
+from quota_ops.model.quotas.snapshot import read_snapshot
 from quota_ops.precedence.resolution import Limits
 from quota_ops.precedence.tables import list_limits
 

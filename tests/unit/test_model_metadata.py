@@ -1,7 +1,7 @@
 """How current the brokers' metadata is, stored as JSON and read back unchanged."""
 
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.registration import Absent
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.registration import Absent
 
 TOLD = Metadata(
     led=True,

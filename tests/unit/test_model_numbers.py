@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.model.difference import Action, Kind
-from quota_ops.model.plan import change_share, is_cut
-from quota_ops.model.quota import QUOTA_KEYS, format_limit, parse_limit
+from quota_ops.model.plans.plan import change_share, is_cut
+from quota_ops.model.quotas.difference import Action, Kind
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, parse_limit
 from quota_ops.model.text import counted, format_percent, plural
 from tests.unit.report_sample import difference
 

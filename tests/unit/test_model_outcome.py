@@ -2,9 +2,10 @@
 
 import pytest
 
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import Refused
-from quota_ops.model.outcome import (
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import BatchRow, Key
+from quota_ops.model.runs.outcome import (
     MOST_LINES,
     EntityResponse,
     Outcome,
@@ -15,8 +16,7 @@ from quota_ops.model.outcome import (
     format_lines,
     match_outcomes,
 )
-from quota_ops.model.report import StageResult, StageStatus, explain_failure, has_not_ended
-from quota_ops.model.rows import BatchRow, Key
+from quota_ops.model.runs.report import StageResult, StageStatus, explain_failure, has_not_ended
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The lines of an error about rows that did not end as planned."""
 
-from quota_ops.model.outcome import Outcome, Status, format_outcomes
+from quota_ops.model.runs.outcome import Outcome, Status, format_outcomes
 
 KEYS = ("producer_byte_rate",)
 

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.owners import Owner, OwnerChange, OwnerIndex, list_owner_changes
-from quota_ops.model.policy import Policy
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.quotas.owners import Owner, OwnerChange, OwnerIndex, list_owner_changes
 from quota_ops.model.stored import from_json, to_json
 
 NAMES = st.text("ab-", max_size=4)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from quota_ops.model.entity import Entity
-from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.ownership import find_adoptions
-from quota_ops.model.policy import EVERYTHING, Policy
-from quota_ops.model.rows import DesiredRow, StoredQuota
+from quota_ops.model.plans.policy import EVERYTHING, Policy
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.quotas.rows import DesiredRow, StoredQuota
+from quota_ops.model.runs.ownership import find_adoptions
 
 KEY = "producer_byte_rate"
 USERS, OPERATOR = EVERYTHING[0], EntityFilter((FilterPart("user", Match.EXACT, "operator"),))

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.difference import Action, Kind
-from quota_ops.model.history import DayHistory, QuotaHistory
-from quota_ops.model.past import Past, select_past
-from quota_ops.model.rows import Key
+from quota_ops.model.history.history import DayHistory, QuotaHistory
+from quota_ops.model.history.past import Past, select_past
+from quota_ops.model.quotas.difference import Action, Kind
+from quota_ops.model.quotas.rows import Key
 from tests.unit.report_sample import MIB, difference
 
 RATE = "producer_byte_rate"

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
-from quota_ops.model.registration import Absent
-from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP
-from quota_ops.report.layout import plain
-from quota_ops.report.ping import ping_screen
-from quota_ops.report.sentences import INCOMPLETE
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Right
+from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.runs.verification import BACK_OR_GONE, BOOTSTRAP
+from quota_ops.report.outline.layout import plain
+from quota_ops.report.outline.sentences import INCOMPLETE
+from quota_ops.report.screens.ping import ping_screen
 
 FIRST, SECOND = BrokerFacts(1, "kafka-1:9092", "4.3", "", 3, 8), BrokerFacts(2, "kafka-2:9092")
 FIRST_UNKNOWN = BrokerFacts(1, "kafka-1:9092")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from quota_ops.model.placement import Placement, UnknownBrokersError, list_topics
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.plans.placement import Placement, UnknownBrokersError, list_topics
+from quota_ops.model.quotas.rows import DesiredRow
 
 LEADS = {1: ["orders"], 2: ["pay-1", "users"], 3: []}
 ROW = DesiredRow("c", "user=a", "producer_byte_rate", 9.0, None, None, "a.yaml", 1)

@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.effect import ClassEffect, Effect, Limit
-from quota_ops.model.guard import GuardFinding
-from quota_ops.model.plan import Plan, change_share, digest, is_cut, matches_digest, rank_by_risk
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.plans.effect import ClassEffect, Effect, Limit
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.plan import (
+    Plan,
+    change_share,
+    digest,
+    is_cut,
+    matches_digest,
+    rank_by_risk,
+)
+from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 
 POLICY = Policy("demo", "MkU3OEVBNTcwNTJENDM2Qg", "demo")
 NOTHING = (None,) * 10

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.filter import EntityFilter, FilterPart, Match, any_accepts
-from quota_ops.model.plan import digest
-from quota_ops.model.policy import (
+from quota_ops.model.plans.plan import digest
+from quota_ops.model.plans.policy import (
     EVERYTHING,
     ApprovalPolicy,
     DriftPolicy,
@@ -22,6 +20,8 @@ from quota_ops.model.policy import (
     RetiredBroker,
     VerifyPolicy,
 )
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match, any_accepts
 from quota_ops.model.stored import from_json, to_json
 
 ALICE = FilterPart(USER, Match.EXACT, "alice")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.model.registration import (
+from quota_ops.model.clusters.registration import (
     Absent,
     KnownBrokers,
     Registered,

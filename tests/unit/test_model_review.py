@@ -5,9 +5,9 @@ from dataclasses import replace
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import Unreachable
 from quota_ops.model.finding import Finding, Location, Problem
-from quota_ops.model.guard import GuardFinding
-from quota_ops.model.review import BaseFiles, ClusterReview, Links, Review, Unjudged
-from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.quotas.rows import DesiredRow, Key
+from quota_ops.model.runs.review import BaseFiles, ClusterReview, Links, Review, Unjudged
 from tests.unit.report_sample import PLAN, PLANNED
 
 FILE = "desired_state/demo"

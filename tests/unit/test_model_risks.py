@@ -8,12 +8,12 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.effect import NO_RISK, ClassEffect, Limit, LimitChange, Risk, number_of
-from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity, text_of
-from quota_ops.model.owners import OwnerIndex
-from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.model.rows import Key, StoredQuota
+from quota_ops.model.plans.effect import NO_RISK, ClassEffect, Limit, LimitChange, Risk, number_of
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity, text_of
+from quota_ops.model.quotas.owners import OwnerIndex
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.precedence import effects
 from quota_ops.precedence.changed_limits import Change
 from quota_ops.precedence.effects import Ownership, find_effects, find_write_effects

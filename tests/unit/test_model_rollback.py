@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from quota_ops.model.commit import Provenance, named, rollback_of, short
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.rollback import NOT_OURS, ONLY_REPORTED, Rollback, Undone
-from quota_ops.model.rows import Key, LedgerRow
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.rows import Key, LedgerRow
+from quota_ops.model.runs.rollback import NOT_OURS, ONLY_REPORTED, Rollback, Undone
 
 CASES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "rollback" / "rows.yaml").read_text("utf-8")

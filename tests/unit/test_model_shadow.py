@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quota_ops.findings.shadowing import Hiding
-from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
 from tests.unit.resolve_oracle import ABSENT, DEFAULT, limit, tags
 
 USERS, CLIENTS = ("alice", "bob"), ("app", "etl")

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from quota_ops.findings.codes import ABOVE_CEILING, OVERCOMMITTED, STARVING
 from quota_ops.findings.shares import check_shares
-from quota_ops.model.capacity import Capacity
-from quota_ops.model.ceilings import Ceiling
 from quota_ops.model.finding import Finding, Location
-from quota_ops.model.policy import Policy
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.plans.capacity import Capacity
+from quota_ops.model.plans.ceilings import Ceiling
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.rows import DesiredRow
 
 RATE, OTHER = "producer_byte_rate", "consumer_byte_rate"
 POLICY = Policy(

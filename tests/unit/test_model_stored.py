@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.client_effects import InventoryEffects, OwnerEffects
-from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.registration import Absent, KnownBrokers
 from quota_ops.model.commit import CommitSource, Provenance
-from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.finding import Finding, InvalidFile, Location, Silence
-from quota_ops.model.guard import GuardFinding
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.past import Past
-from quota_ops.model.plan import Plan
-from quota_ops.model.policy import EVERYTHING, Policy
-from quota_ops.model.registration import Absent, KnownBrokers
-from quota_ops.model.rollback import Rollback, Undone
-from quota_ops.model.rows import Key
-from quota_ops.model.run import (
+from quota_ops.model.history.past import Past
+from quota_ops.model.plans.client_effects import InventoryEffects, OwnerEffects
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.policy import EVERYTHING, Policy
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.rollback import Rollback, Undone
+from quota_ops.model.runs.run import (
     About,
     Checked,
     Findings,
@@ -35,8 +35,8 @@ from quota_ops.model.run import (
     StoredPlan,
     Verification,
 )
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Settlement, Verdict
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.model.verification import BrokerResult, RowVerdict, Settlement, Verdict
 from tests.unit.test_model_past import LOOKED, past
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quota_ops.model.entity import USER, Entity
-from quota_ops.model.suggestion import Suggestion, suggest_limits
-from quota_ops.model.use import QuotaUse, SeriesShare, UseOverview, Verdict
+from quota_ops.model.quotas.entity import USER, Entity
+from quota_ops.model.usage.suggestion import Suggestion, suggest_limits
+from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, Verdict
 
 AT = datetime(2026, 11, 26, tzinfo=UTC)
 ALICE = Entity.of({USER: "alice"})

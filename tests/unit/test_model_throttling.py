@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from quota_ops.model.throttling import CutUse, Delays, Throttling
+from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 
 SOME = Delays("user=a", "1", 60.0, 120.0, 3.0, 0.0, 2e6, 1.0)
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quota_ops.model.entity import Entity
-from quota_ops.model.usage import Metric
-from quota_ops.model.use import QuotaUse, SeriesShare, UseOverview, Verdict
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.usage.usage import Metric
+from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, Verdict
 from quota_ops.precedence.series import find_quota
 
 

@@ -9,16 +9,12 @@ from typing import Any
 import pytest
 
 from quota_ops.model import errors
-from quota_ops.model.alteration import Alteration, group_alterations
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError, Refused
 from quota_ops.model.finding import Problem
-from quota_ops.model.ownership import Adoption
-from quota_ops.model.progress import SILENT
-from quota_ops.model.report import STAGES
-from quota_ops.model.rollback import Undone
-from quota_ops.model.rows import (
+from quota_ops.model.quotas.alteration import Alteration, group_alterations
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import (
     ActualRow,
     BatchRow,
     DesiredRow,
@@ -28,7 +24,7 @@ from quota_ops.model.rows import (
     find_unequal,
     group_by_batch,
 )
-from quota_ops.model.tables import (
+from quota_ops.model.quotas.tables import (
     ACTUAL,
     BATCHES,
     CLUSTERS,
@@ -39,7 +35,11 @@ from quota_ops.model.tables import (
     TEXT,
     Column,
 )
-from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
+from quota_ops.model.runs.ownership import Adoption
+from quota_ops.model.runs.progress import SILENT
+from quota_ops.model.runs.report import STAGES
+from quota_ops.model.runs.rollback import Undone
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED
 from tests.unit.report_sample import PLANNED
 

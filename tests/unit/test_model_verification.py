@@ -1,7 +1,7 @@
 """The description of the brokers that verify queried."""
 
-from quota_ops.model.registration import Absent
-from quota_ops.model.verification import BOOTSTRAP, BrokerResult
+from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult
 
 
 def test_who_was_asked() -> None:

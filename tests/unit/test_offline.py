@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
 from quota_ops.desired.read import read_policy
-from quota_ops.model import ledger_edits
-from quota_ops.model.entity import Entity
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.places import on_disk

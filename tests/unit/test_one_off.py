@@ -10,16 +10,16 @@ import yaml
 
 from quota_ops.desired.export.one_off import OneOff
 from quota_ops.desired.read import Desired
-from quota_ops.model.alteration import (
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.plans.policy import DriftPolicy, Policy
+from quota_ops.model.quotas.alteration import (
     Alteration,
     parse_changes,
     read_changes,
 )
-from quota_ops.model.entity import Entity
-from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import DriftPolicy, Policy
-from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow
-from quota_ops.model.run import Alter, Change
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow
+from quota_ops.model.runs.run import Alter, Change
 from quota_ops.model.stored import from_json, to_json
 
 CASES = Path(__file__).parents[1] / "cases" / "alter"

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.policy import Policy
-from quota_ops.model.report import UNKNOWN
-from quota_ops.model.rows import ActualRow, LedgerRow
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.rows import ActualRow, LedgerRow
+from quota_ops.model.quotas.tables import ACTUAL
+from quota_ops.model.runs.report import UNKNOWN
 from quota_ops.model.stored import to_json
-from quota_ops.model.tables import ACTUAL
 from quota_ops.stages.plan.origins import find_origins, leave_origins
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import POLICY

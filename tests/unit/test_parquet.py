@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.tables import ACTUAL, COUNT, DESIRED, FLAG, LEDGER, NUMBER, TEXT, Table
+from quota_ops.model.quotas.tables import ACTUAL, COUNT, DESIRED, FLAG, LEDGER, NUMBER, TEXT, Table
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place
 

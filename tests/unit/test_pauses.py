@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from quota_ops.desired.pauses import find_pause
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.plan import digest
-from quota_ops.model.policy import Freeze, Policy
+from quota_ops.model.plans.plan import digest
+from quota_ops.model.plans.policy import Freeze, Policy
 from quota_ops.model.stored import from_json, to_json
 
 HOUR = 3600

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from quota_ops.cli import COMMANDS
-from quota_ops.cli.init import JOBS
+from quota_ops.cli.commands.init import JOBS
 from tests.calling import call_cli
 from tests.platforms import schema
 from tests.repositories import write_cluster

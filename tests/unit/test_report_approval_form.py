@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from quota_ops.model.commit import CommitSource, Provenance, rollback_of
-from quota_ops.model.difference import Kind
-from quota_ops.report.approval_form import format_body
+from quota_ops.model.quotas.difference import Kind
+from quota_ops.report.markdown.approval_form import format_body
 from tests.unit.report_sample import PLAN, TROUBLED, many_changes
 
 UNTIL = datetime(2026, 11, 21, tzinfo=UTC)

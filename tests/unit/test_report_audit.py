@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from quota_ops.model.report import Report
-from quota_ops.model.rollback import Rollback
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.rollback import Rollback
 from quota_ops.stages.report.audit import PART_BYTES, audit_record, audit_schema, messages
 from tests.unit.report_sample import ALICE_RAISED, APPLIED, FAILED, PLAN, PLANNED, TROUBLED
 

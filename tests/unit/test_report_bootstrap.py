@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from quota_ops.model.verification import BOOTSTRAP, BrokerResult, RowVerdict, Verdict
-from quota_ops.report.brokers import broker_words, brokers_words
-from quota_ops.report.cells import result
-from quota_ops.report.layout import plain
-from quota_ops.report.page import as_html
-from quota_ops.report.row_status import report_rows
-from quota_ops.report.screens import finished_line, verified_line
-from quota_ops.report.summary import summarize
+from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult, RowVerdict, Verdict
+from quota_ops.report.outline.brokers import broker_words, brokers_words
+from quota_ops.report.outline.cells import result
+from quota_ops.report.outline.layout import plain
+from quota_ops.report.outline.row_status import report_rows
+from quota_ops.report.outline.summary import summarize
+from quota_ops.report.page.report import as_html
+from quota_ops.report.screens.plan import finished_line, verified_line
 from tests.unit.report_sample import APPLIED
 
 AGREES = BrokerResult(2, "link:9092", 3, 0, bootstrap=True)

@@ -4,13 +4,13 @@ from math import inf, nan
 
 import pytest
 
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.entity import Entity
-from quota_ops.model.ledger_edits import CLEARED
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.verification import RowVerdict, Verdict
-from quota_ops.report import cells
-from quota_ops.report.row_status import ReportRow, RowStatus
+from quota_ops.model.plans.ledger_edits import CLEARED
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.verification import RowVerdict, Verdict
+from quota_ops.report.outline import cells
+from quota_ops.report.outline.row_status import ReportRow, RowStatus
 from tests.unit.report_sample import (
     AGREED,
     ALICE_OTHERS,

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from markupsafe import Markup
 
-from quota_ops.report.chart import DailyNumber, draw_chart, draw_sparkline
+from quota_ops.report.page.chart import DailyNumber, draw_chart, draw_sparkline
 
 SHARES = DailyNumber(
     "In sync",

@@ -8,20 +8,20 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.guard_rules import EarlierRuns, judge
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.report import Report
-from quota_ops.model.verification import RowVerdict, Verdict
-from quota_ops.report.json_report import as_json
-from quota_ops.report.layout import plain
-from quota_ops.report.page import as_html
-from quota_ops.report.page_parts import bar
-from quota_ops.report.row_status import RowStatus, Section, count_statuses, report_rows
-from quota_ops.report.screens import plan_screen
-from quota_ops.report.sentences import verified_words
-from quota_ops.report.summary import summarize
-from quota_ops.report.text_report import as_text
+from quota_ops.model.plans.guard_rules import EarlierRuns, judge
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.verification import RowVerdict, Verdict
+from quota_ops.report.outline.layout import plain
+from quota_ops.report.outline.row_status import RowStatus, Section, count_statuses, report_rows
+from quota_ops.report.outline.sentences import verified_words
+from quota_ops.report.outline.summary import summarize
+from quota_ops.report.page.parts import bar
+from quota_ops.report.page.report import as_html
+from quota_ops.report.records.json_report import as_json
+from quota_ops.report.screens.plan import plan_screen
+from quota_ops.report.text.report import as_text
 from tests.unit.report_sample import APPLIED, BROKERS, PLAN, PLANNED, difference
 
 _IN_GIT = (Kind.PENDING, Kind.DRIFTED, Kind.TAKEOVER, Kind.CONFLICT)

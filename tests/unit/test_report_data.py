@@ -5,9 +5,9 @@ import re
 from dataclasses import replace
 from math import inf, nan
 
-from quota_ops.model.rollback import Rollback, Undone
+from quota_ops.model.runs.rollback import Rollback, Undone
 from quota_ops.model.stored import to_json
-from quota_ops.report.json_report import as_json
+from quota_ops.report.records.json_report import as_json
 from tests.unit.report_sample import ALICE_RAISED, DIFFERENCES, FAILED, PLAN, TROUBLED
 
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 
 from quota_ops.model.finding import Finding, Location
-from quota_ops.model.report import Report
-from quota_ops.report.findings import FEW, MOST
-from quota_ops.report.json_report import as_json
-from quota_ops.report.layout import plain
-from quota_ops.report.markdown import LIMIT, as_markdown
-from quota_ops.report.page import as_html
-from quota_ops.report.screens import plan_screen
-from quota_ops.report.text_report import as_text
+from quota_ops.model.runs.report import Report
+from quota_ops.report.markdown.report import LIMIT, as_markdown
+from quota_ops.report.outline.findings import FEW, MOST
+from quota_ops.report.outline.layout import plain
+from quota_ops.report.page.report import as_html
+from quota_ops.report.records.json_report import as_json
+from quota_ops.report.screens.plan import plan_screen
+from quota_ops.report.text.report import as_text
 from tests.unit.report_sample import PLANNED
 
 SHADOWED = Finding(

@@ -3,9 +3,10 @@
 import re
 from dataclasses import replace
 
-from quota_ops.model.difference import Action, Kind
-from quota_ops.model.fleet_history import FleetHistory
-from quota_ops.report import fleet, fleet_page
+from quota_ops.model.history.fleet_history import FleetHistory
+from quota_ops.model.quotas.difference import Action, Kind
+from quota_ops.report.page import fleet as fleet_page
+from quota_ops.report.screens import fleet
 from tests.unit.fleet_sample import FLEET, HISTORY
 from tests.unit.report_reader import Page
 from tests.unit.report_sample import PLAN, PLANNED, difference

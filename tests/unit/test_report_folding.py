@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from quota_ops.report.layout import plain
+from quota_ops.report.outline.layout import plain
 from quota_ops.report.review.comment import as_comment
-from quota_ops.report.screens import plan_screen
+from quota_ops.report.screens.plan import plan_screen
 from tests.unit.report_sample import ALICE_RAISED, PLAN, PLANNED
 from tests.unit.review_sample import large_review
 

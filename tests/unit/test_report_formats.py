@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, rollback_of
-from quota_ops.report.formats import (
+from quota_ops.report.outline.formats import (
     at_commit,
     duration,
     escape_text,

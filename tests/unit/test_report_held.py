@@ -3,17 +3,17 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from quota_ops.model.difference import Action, Kind
-from quota_ops.model.hold import Hold
-from quota_ops.model.outcome import Status
-from quota_ops.model.specification import parse_exactly
-from quota_ops.report import fleet_page
-from quota_ops.report.ending import list_holds
-from quota_ops.report.markdown import as_markdown
-from quota_ops.report.page import as_html
-from quota_ops.report.row_status import RowStatus, count_statuses
-from quota_ops.report.summary import summarize
-from quota_ops.report.text_report import as_text
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.quotas.difference import Action, Kind
+from quota_ops.model.quotas.specification import parse_exactly
+from quota_ops.model.runs.outcome import Status
+from quota_ops.report.markdown.report import as_markdown
+from quota_ops.report.outline.ending import list_holds
+from quota_ops.report.outline.row_status import RowStatus, count_statuses
+from quota_ops.report.outline.summary import summarize
+from quota_ops.report.page import fleet as fleet_page
+from quota_ops.report.page.report import as_html
+from quota_ops.report.text.report import as_text
 from tests.unit.report_sample import (
     ALICE_RAISED,
     DEFAULT_RAISED,

@@ -12,26 +12,27 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.commit import CommitSource, Provenance
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
-from quota_ops.model.guard import GuardFinding
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.report import Report
-from quota_ops.model.rollback import Rollback, Undone
-from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
-from quota_ops.report import approval_form, fleet_page
-from quota_ops.report.formats import escape_text
-from quota_ops.report.json_report import as_json
-from quota_ops.report.layout import Screen, plain
-from quota_ops.report.markdown import as_markdown
-from quota_ops.report.page import as_html
-from quota_ops.report.progress import ProgressText
-from quota_ops.report.screens import plan_screen, problems_screen, verify_screen
-from quota_ops.report.terminal import show
-from quota_ops.report.text_report import as_text, report_screen
+from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.rollback import Rollback, Undone
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
+from quota_ops.report.markdown import approval_form
+from quota_ops.report.markdown.report import as_markdown
+from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.outline.layout import Screen, plain
+from quota_ops.report.page import fleet as fleet_page
+from quota_ops.report.page.report import as_html
+from quota_ops.report.records.json_report import as_json
+from quota_ops.report.screens.plan import plan_screen, problems_screen, verify_screen
+from quota_ops.report.text.progress import ProgressText
+from quota_ops.report.text.report import as_text, report_screen
+from quota_ops.report.text.terminal import show
 from tests.unit.report_reader import Page
 from tests.unit.report_sample import (
     ALICE_RAISED,

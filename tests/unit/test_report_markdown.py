@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from quota_ops.model.outcome import Status
-from quota_ops.report.formats import escape_text
-from quota_ops.report.markdown import LIMIT, as_markdown, cell, code
+from quota_ops.model.runs.outcome import Status
+from quota_ops.report.markdown.report import LIMIT, as_markdown, cell, code
+from quota_ops.report.outline.formats import escape_text
 from tests.unit.report_sample import (
     ALICE_RAISED,
     APPLIED,

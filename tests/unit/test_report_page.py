@@ -10,9 +10,9 @@ import pytest
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.commit import Provenance
-from quota_ops.model.report import Report
-from quota_ops.report.page import as_html
-from quota_ops.report.page_table import FIRST
+from quota_ops.model.runs.report import Report
+from quota_ops.report.page.report import as_html
+from quota_ops.report.page.table import FIRST
 from tests.unit.report_reader import Page
 from tests.unit.report_sample import APPLIED, FAILED, PLANNED, REFUSED, TROUBLED, many_changes
 

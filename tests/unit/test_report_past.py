@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.difference import Action, Kind
-from quota_ops.model.history import DayHistory, QuotaHistory
-from quota_ops.model.past import Past
-from quota_ops.model.report import Origin, Report
-from quota_ops.model.rows import Key
-from quota_ops.report.cells import change
-from quota_ops.report.page_past import add_run
-from quota_ops.report.past import find_since, past_words
-from quota_ops.report.row_status import report_rows
-from quota_ops.report.summary import summarize
+from quota_ops.model.history.history import DayHistory, QuotaHistory
+from quota_ops.model.history.past import Past
+from quota_ops.model.quotas.difference import Action, Kind
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.runs.report import Origin, Report
+from quota_ops.report.outline.cells import change
+from quota_ops.report.outline.past import find_since, past_words
+from quota_ops.report.outline.row_status import report_rows
+from quota_ops.report.outline.summary import summarize
+from quota_ops.report.page.past import add_run
 from tests.unit.report_sample import CLUSTER_ID, MIB, PLAN, PLANNED, difference
 
 DAY = DayHistory("demo", "2026-11-20", 24, 24, *(0,) * 5, *(None,) * 10)

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.hold import Hold
-from quota_ops.model.ownership import Adoption
-from quota_ops.model.policy import DriftPolicy, Policy
-from quota_ops.model.rows import DesiredRow, LedgerRow
-from quota_ops.report.holds import hold_screen, released_words
-from quota_ops.report.layout import plain
-from quota_ops.report.ownership import format_adopted, format_released, released_screen
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.plans.policy import DriftPolicy, Policy
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.quotas.rows import DesiredRow, LedgerRow
+from quota_ops.model.runs.ownership import Adoption
+from quota_ops.report.outline.layout import plain
+from quota_ops.report.screens.holds import hold_screen, released_words
+from quota_ops.report.screens.ownership import format_adopted, format_released, released_screen
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ALICE = EntityFilter((FilterPart("user", Match.EXACT, "alice"),))

@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 
 from quota_ops.model.commit import rollback_of
-from quota_ops.model.entity import Entity
-from quota_ops.model.rollback import Rollback, Undone
-from quota_ops.model.specification import parse_entity
-from quota_ops.report.rollback import list_next_steps
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.specification import parse_entity
+from quota_ops.model.runs.rollback import Rollback, Undone
+from quota_ops.report.outline.rollback import list_next_steps
 
 AGAIN = "sets it again once a person overrides guard takeover for 1 quota."
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.outcome import Status
-from quota_ops.model.report import Report
-from quota_ops.model.verification import RowVerdict, Verdict
-from quota_ops.report.row_status import RowStatus, Section, count_statuses, report_rows
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.verification import RowVerdict, Verdict
+from quota_ops.report.outline.row_status import RowStatus, Section, count_statuses, report_rows
 from tests.unit.report_sample import (
     APPLIED,
     BROKERS,

@@ -6,9 +6,9 @@ import pytest
 
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
-from quota_ops.model.report import Report
-from quota_ops.report.layout import Row, Span, Table, plain
-from quota_ops.report.screens import (
+from quota_ops.model.runs.report import Report
+from quota_ops.report.outline.layout import Row, Span, Table, plain
+from quota_ops.report.screens.plan import (
     UNTIL_THEN,
     apply_screen,
     finished_line,
@@ -17,7 +17,7 @@ from quota_ops.report.screens import (
     verdicts_screen,
     verify_screen,
 )
-from quota_ops.report.text_report import as_text
+from quota_ops.report.text.report import as_text
 from tests.unit.report_sample import APPLIED, FAILED, PLAN, PLANNED, TROUBLED
 
 SOME_AGREE = "2 of 4 brokers agree; report: report.html"

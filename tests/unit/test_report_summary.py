@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.commit import Provenance
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.outcome import Status
-from quota_ops.model.registration import Absent
-from quota_ops.model.report import Report, StageStatus
-from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
-from quota_ops.report.summary import summarize
+from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.report import Report, StageStatus
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
+from quota_ops.report.outline.summary import summarize
 from tests.unit.report_sample import (
     ALICE_RAISED,
     APPLIED,

@@ -6,11 +6,11 @@ from io import StringIO
 
 import pytest
 
-from quota_ops.model.outcome import Status
-from quota_ops.report.layout import Span, Tone, plain
-from quota_ops.report.progress import ProgressText
-from quota_ops.report.screens import plan_screen
-from quota_ops.report.terminal import fitted, progress, show
+from quota_ops.model.runs.outcome import Status
+from quota_ops.report.outline.layout import Span, Tone, plain
+from quota_ops.report.screens.plan import plan_screen
+from quota_ops.report.text.progress import ProgressText
+from quota_ops.report.text.terminal import fitted, progress, show
 from tests.unit.report_sample import APPLIED, DIFFERENCES, PLANNED, TROUBLED, answered
 
 

@@ -3,14 +3,14 @@
 import json
 from dataclasses import replace
 
-from quota_ops.model.outcome import Status
-from quota_ops.model.verification import BrokerResult, RowVerdict, Verdict
-from quota_ops.report.json_report import as_json
-from quota_ops.report.markdown import as_markdown
-from quota_ops.report.page import as_html
-from quota_ops.report.row_status import RowStatus, report_rows
-from quota_ops.report.summary import summarize
-from quota_ops.report.text_report import as_text
+from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
+from quota_ops.report.markdown.report import as_markdown
+from quota_ops.report.outline.row_status import RowStatus, report_rows
+from quota_ops.report.outline.summary import summarize
+from quota_ops.report.page.report import as_html
+from quota_ops.report.records.json_report import as_json
+from quota_ops.report.text.report import as_text
 from tests.unit.report_sample import ALICE_RAISED, BROKERS, PLAN, PLANNED, answered, stages
 
 NOBODY_ANSWERED = replace(

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.entity import Entity
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.precedence.resolution import LEVELS, Limits, Resolution, find_level
 from tests.unit.resolve_oracle import ABSENT, DEFAULT, limit, tags
 

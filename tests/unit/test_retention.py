@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from quota_ops import cli
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.hold import Hold
-from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.store.ledger import claims, holds, ledger
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore, open_place

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.difference import Kind
-from quota_ops.model.effect import ClassEffect, Effect, Limit
 from quota_ops.model.finding import Finding, Location
-from quota_ops.model.guard import GuardFinding
-from quota_ops.model.review import BaseFiles, ClusterReview, Review
-from quota_ops.model.rows import DesiredRow
-from quota_ops.report.approval_form import format_body
-from quota_ops.report.formats import escape_text
+from quota_ops.model.plans.effect import ClassEffect, Effect, Limit
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.quotas.difference import Kind
+from quota_ops.model.quotas.rows import DesiredRow
+from quota_ops.model.runs.review import BaseFiles, ClusterReview, Review
+from quota_ops.report.markdown.approval_form import format_body
+from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.review.annotations import (
     Annotation,
     Level,

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
-from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.policy import Policy
-from quota_ops.model.report import StageResult, StageStatus
-from quota_ops.model.rows import BatchRow
-from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.rows import BatchRow
+from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
+from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.report import StageResult, StageStatus
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import ABOUT, APPLIED, POLICY
 from quota_ops.store.run.folder import RunFolder

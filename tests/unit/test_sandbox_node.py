@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from quota_ops.cli.sandbox import sandbox
+from quota_ops.cli.commands.sandbox import sandbox
 from quota_ops.lab.kafka.node import RunningNode, build_mark, read_node, save_node
 
 SLEEP = "import time; time.sleep(60)"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import InvalidInput, Refused
-from quota_ops.model.rows import LedgerRow
-from quota_ops.model.tables import LEDGER
+from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.stages.succession import note_beginning, take_number_above
 from quota_ops.store.ledger import claims
 from quota_ops.store.places import parquet

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
-from quota_ops.model.alteration import read_changes
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.snapshot import SnapshotHeader, read_header, read_snapshot
+from quota_ops.model.quotas.alteration import read_changes
+from quota_ops.model.quotas.snapshot import SnapshotHeader, read_header, read_snapshot
 
 OURS, OTHER = "MkU3OEVBNTcwNTJENDM2Qg", "b3RoZXItY2x1c3Rlci1pZA"
 ROWS = (

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.specification import (
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.quotas.specification import (
     format_flags,
     parse_entity,
     parse_exactly,

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import UseUnknown
-from quota_ops.model.rows import Key
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.model.throttling import CutUse, Delays, Throttling
+from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.effects import find_write_effects
-from quota_ops.report.throttling import throttling_words
+from quota_ops.report.outline.throttling import throttling_words
 from quota_ops.sql.effects import apply_targets
 from quota_ops.stages.plan.throttling import DAYS, PastUse, SeriesName, find_throttling
 

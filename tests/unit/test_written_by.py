@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history import HISTORY, HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow
+from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.store.history import history
 from quota_ops.store.ledger import claims, decisions, ledger
 from quota_ops.store.places import parquet, written_by

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.model.usage import UsagePolicy
+from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.usage.connection import PrometheusConnection
 from quota_ops.usage.source import UsageSource
 from tests.usage.lab import start_prometheus

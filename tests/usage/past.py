@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.entity import Entity
-from quota_ops.model.history import HistoryRow
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.history.history import HistoryRow
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.rows import ActualRow, DesiredRow
-from quota_ops.model.run import About, Described
-from quota_ops.model.tables import ACTUAL, DESIRED
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED
+from quota_ops.model.runs.run import About, Described
 from quota_ops.store.history import history
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ABOUT, DESCRIBED, FACTS

@@ -30,7 +30,7 @@ from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.lab.kafka.config import BrokerConfig
-from quota_ops.model.entity import Entity
+from quota_ops.model.quotas.entity import Entity
 from tests.usage.lab import start_exported, start_prometheus
 from tests.writing import State, write
 

@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from quota_ops.lab.kafka.config import BrokerConfig
-from quota_ops.model.usage import Preset, UsagePolicy
-from quota_ops.model.use import UseProbe
+from quota_ops.model.usage.usage import Preset, UsagePolicy
+from quota_ops.model.usage.use import UseProbe
 from quota_ops.usage.probe import probe_usage
 from quota_ops.usage.samples import read_samples, read_throttle_times
 from quota_ops.usage.source import UsageSource

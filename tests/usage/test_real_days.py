@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.model.digest import DELAYS, DelayRow
-from quota_ops.model.entity import USER, Entity
-from quota_ops.model.usage import UsagePolicy
+from quota_ops.model.quotas.entity import USER, Entity
+from quota_ops.model.usage.digest import DELAYS, DelayRow
+from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.runs.digests import digest_days
 from quota_ops.sql.embedded_usage import find_delays
 from quota_ops.stages.plan.throttling import Group, SeriesName, make_shares

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops import cli
-from quota_ops.model.digest import USE
+from quota_ops.model.usage.digest import USE
 from quota_ops.sql.embedded_usage import merge_digests
 from quota_ops.store.history.digests import list_days, read_digests
 from quota_ops.store.places import parquet

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from quota_ops.model.entity import Entity
-from quota_ops.model.usage import Preset, UsagePolicy
-from quota_ops.report.metrics import format_metrics, label_limits
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.usage.usage import Preset, UsagePolicy
+from quota_ops.report.records.metrics import format_metrics, label_limits
 from tests.usage.recording import read_recorded
 from tests.usage.scenario import ENCODED, QUOTED
 

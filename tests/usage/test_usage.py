@@ -10,9 +10,9 @@ import pytest
 import time_machine
 
 from quota_ops.desired.read import read_policy
-from quota_ops.model import suggestion
-from quota_ops.model.entity import Entity
-from quota_ops.model.use import UseOverview, Verdict
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.usage import suggestion
+from quota_ops.model.usage.use import UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.runs.usage import read_overview
 from quota_ops.store.places.run_store import RunStore, open_place

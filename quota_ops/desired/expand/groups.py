@@ -9,7 +9,7 @@ from quota_ops.desired.groups import Group
 from quota_ops.desired.limits import Derivation, Limit
 from quota_ops.desired.quotas_file import Quota, QuotasFile
 from quota_ops.desired.yaml.source import Source
-from quota_ops.model.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
 
 _HUNDREDTHS = 100
 """Shares of keys that need not be whole have two decimals."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from quota_ops.desired.limits import Derivation, Limit
 from quota_ops.desired.terms import Override, Terms
-from quota_ops.model.quota import format_limit
+from quota_ops.model.quotas.quota import format_limit
 
 
 def apply_terms(

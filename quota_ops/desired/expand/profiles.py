@@ -9,7 +9,7 @@ from quota_ops.desired.quotas_file import Quota
 from quota_ops.desired.terms import Reference
 from quota_ops.desired.yaml.scalars import show
 from quota_ops.desired.yaml.source import Source
-from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 
 
 def refuse_invalid_profiles(profiles: Profiles) -> None:

@@ -7,9 +7,9 @@ from quota_ops.desired.limits import Limit
 from quota_ops.desired.quotas_file import Quota
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
-from quota_ops.model.placement import Placement, UnknownBrokersError
-from quota_ops.model.quota import QUOTA_KEYS, format_limit
-from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.plans.placement import Placement, UnknownBrokersError
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.text import counted, plural
 
 _HUNDREDTH = Decimal("0.01")

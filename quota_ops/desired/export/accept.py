@@ -13,10 +13,10 @@ from quota_ops.desired.git.commit import find_path
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
-from quota_ops.model.difference import Difference, Kind
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quota import same
-from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.quotas.difference import Difference, Kind
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import DesiredRow, Key
 
 _FEW = 5
 _BOM = b"\xef\xbb\xbf"

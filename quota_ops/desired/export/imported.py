@@ -20,11 +20,11 @@ from quota_ops.desired.export.writable import LeftOut, Writable, split_writable
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
-from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import FilterIndex
-from quota_ops.model.policy import Policy
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.quotas.filter import FilterIndex
+from quota_ops.model.quotas.rows import StoredQuota
 
 _DEFAULTS = "defaults"
 _OF_TYPES = {

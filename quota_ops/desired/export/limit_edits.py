@@ -19,9 +19,9 @@ from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas_
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
-from quota_ops.model.entity import Entity
-from quota_ops.model.quota import QUOTA_KEYS, format_limit
-from quota_ops.model.rows import Key
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.rows import Key
 
 _MARGIN = re.compile(r"[ ]*(?:-[ ]+)?")
 _REST = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r|\Z)")

@@ -6,15 +6,15 @@ from itertools import groupby
 from quota_ops.desired.export.quotas_text import left_out_comments, quota_entry
 from quota_ops.desired.export.writable import split_writable
 from quota_ops.desired.read import Desired
-from quota_ops.model.effect import Effect
-from quota_ops.model.entity import Entity
-from quota_ops.model.filter import any_accepts
-from quota_ops.model.guard import Guard
-from quota_ops.model.hold import Hold, find_hold
-from quota_ops.model.ledger_edits import VERIFIED, find_current, has_arrived
-from quota_ops.model.policy import DriftPolicy
-from quota_ops.model.quota import format_limit, same
-from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
+from quota_ops.model.plans.effect import Effect
+from quota_ops.model.plans.guard import Guard
+from quota_ops.model.plans.hold import Hold, find_hold
+from quota_ops.model.plans.ledger_edits import VERIFIED, find_current, has_arrived
+from quota_ops.model.plans.policy import DriftPolicy
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import any_accepts
+from quota_ops.model.quotas.quota import format_limit, same
+from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
 
 _UNLESS = ", unless a guard blocks it or it needs approval"
 _SET_BACK = {

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from quota_ops.desired.export.spelling import spell_limit
 from quota_ops.desired.export.writable import Writable
-from quota_ops.model.entity import IP, Entity
-from quota_ops.model.quota import QUOTA_KEYS, parse_limit
+from quota_ops.model.quotas.entity import IP, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS, parse_limit
 
 Limits = tuple[tuple[str, str], ...]
 """Keys, and their limits as YAML."""

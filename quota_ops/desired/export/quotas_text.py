@@ -6,7 +6,7 @@ from types import MappingProxyType
 from quota_ops.desired.export.proposals import Profiles, ProposedGroup
 from quota_ops.desired.export.spelling import spell_comment, spell_filter, spell_name, spell_text
 from quota_ops.desired.export.writable import LeftOut, Writable
-from quota_ops.model.entity import Entity
+from quota_ops.model.quotas.entity import Entity
 
 UNASSIGNED = "unassigned"
 """The owner until a team takes over the quotas."""

@@ -4,8 +4,8 @@ import re
 from decimal import Decimal
 
 from quota_ops.desired.yaml.scalars import is_text
-from quota_ops.model.entity import Entity
-from quota_ops.model.quota import UNLIMITED, QuotaKey, in_byte_unit, parse_limit
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import UNLIMITED, QuotaKey, in_byte_unit, parse_limit
 from quota_ops.model.text import is_visible
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./@+-]*")

@@ -8,9 +8,9 @@ from quota_ops.desired.export.spelling import spell_limit
 from quota_ops.desired.names import require_canonical
 from quota_ops.desired.yaml.scalars import Misread, show
 from quota_ops.desired.yaml.shapes import ANY
-from quota_ops.model.entity import IP, Entity
-from quota_ops.model.quota import QUOTA_KEYS, explain_unalterable, format_limit
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.quotas.entity import IP, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS, explain_unalterable, format_limit
+from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.precedence.addresses import normalize_address
 
 

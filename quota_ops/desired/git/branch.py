@@ -15,11 +15,11 @@ from quota_ops.desired.files import SHARED, cluster_folders, is_read
 from quota_ops.desired.git.merge import Merge, list_read
 from quota_ops.desired.git.repository import Repository
 from quota_ops.desired.read import find_policy, read_cluster
-from quota_ops.model.entity import USER, Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Problem
-from quota_ops.model.review import BaseFiles
-from quota_ops.model.rows import Key
+from quota_ops.model.quotas.entity import USER, Entity
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.runs.review import BaseFiles
 
 USUAL_TARGETS = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 """The branches that a branch is compared with if no target is named, the first that exists."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.files import SHARED, is_read
-from quota_ops.model.review import BaseFiles, Unjudged
-from quota_ops.model.rows import Key
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.runs.review import BaseFiles, Unjudged
 
 _REMEDY = "Merge the target branch into this one, and run the review again."
 _FEW = 3

@@ -18,12 +18,12 @@ from quota_ops.desired.yaml.scalars import (
     read_text,
     read_time,
 )
-from quota_ops.model.entity import CLIENT_ID, IP, USER
-from quota_ops.model.guard_rules import SHARE_COUNTS_FROM
-from quota_ops.model.policy import CONNECTION_NAME
-from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.model.plans.guard_rules import SHARE_COUNTS_FROM
+from quota_ops.model.plans.policy import CONNECTION_NAME
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.text import counted
-from quota_ops.model.usage import LABEL, USED_KEYS, Preset
+from quota_ops.model.usage.usage import LABEL, USED_KEYS, Preset
 
 DEFAULT = "default"
 ANY = "any"

@@ -33,7 +33,7 @@ from quota_ops.model.errors import (
     Unreachable,
     WrongCluster,
 )
-from quota_ops.model.verification import BOOTSTRAP, ONLY_BOOTSTRAP
+from quota_ops.model.runs.verification import BOOTSTRAP, ONLY_BOOTSTRAP
 
 _NODE = "bootstrap-0"
 """kafka-python's name for the first bootstrap address."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from quota_ops.model.verification import BOOTSTRAP
+from quota_ops.model.runs.verification import BOOTSTRAP
 
 _PORT = "9092"
 """The default port of an address in bootstrap.servers."""

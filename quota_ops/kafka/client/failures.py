@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import ClusterTrouble, LoginFailed, Unreachable
-from quota_ops.model.verification import ONLY_BOOTSTRAP
+from quota_ops.model.runs.verification import ONLY_BOOTSTRAP
 
 _FAIL = re.compile(
     r"(?:\w+://)?(?P<address>\S+?)/(?P<broker>bootstrap|\d+): "

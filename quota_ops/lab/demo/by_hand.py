@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import Refused
-from quota_ops.model.quota import format_limit
-from quota_ops.report.layout import Line, Span, Tone
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.report.outline.layout import Line, Span, Tone
 
 MiB = 1024.0 * 1024
 

@@ -10,7 +10,7 @@ from quota_ops.lab.airflow.api import AirflowApi
 from quota_ops.lab.demo.narration import Update
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.text import counted
-from quota_ops.report.layout import Line, Span, Tone
+from quota_ops.report.outline.layout import Line, Span, Tone
 
 _ENDED = {"success", "failed"}
 _POLL_SECONDS = 1.0

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.guard import Guard
-from quota_ops.report.cells import KIND_MEANING
-from quota_ops.report.layout import Line, Span, Tone
+from quota_ops.model.plans.guard import Guard
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.report.outline.cells import KIND_MEANING
+from quota_ops.report.outline.layout import Line, Span, Tone
 
 SHOWN = (
     Kind.PENDING,

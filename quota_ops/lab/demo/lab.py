@@ -16,9 +16,9 @@ from quota_ops.lab.demo.dag_run import TASKS, run_dag
 from quota_ops.lab.demo.home import Home
 from quota_ops.lab.demo.narration import Narration
 from quota_ops.model.errors import Refused
-from quota_ops.model.report import Report
-from quota_ops.report.formats import duration
-from quota_ops.report.layout import Tone, line
+from quota_ops.model.runs.report import Report
+from quota_ops.report.outline.formats import duration
+from quota_ops.report.outline.layout import Tone, line
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.names import LAST, find_run

@@ -7,8 +7,8 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from time import monotonic
 
-from quota_ops.report.formats import duration
-from quota_ops.report.layout import GAP, Line, Row, Span, Table, Tone, line, plain
+from quota_ops.report.outline.formats import duration
+from quota_ops.report.outline.layout import GAP, Line, Row, Span, Table, Tone, line, plain
 
 MARGIN = "     "
 WIDEST = 100
@@ -45,7 +45,7 @@ class Narration:
     def show_screen(self, *screen: Line | Table) -> None:
         """Show lines and tables."""
         if sys.stdout.isatty():
-            from quota_ops.report.terminal import show  # noqa: PLC0415 - rich, not for a pipe
+            from quota_ops.report.text.terminal import show  # noqa: PLC0415 - rich, not for a pipe
 
             show(screen)
         else:
@@ -67,7 +67,7 @@ class Narration:
             return
         from rich import progress  # noqa: PLC0415 - not for a pipe
 
-        from quota_ops.report.terminal import console  # noqa: PLC0415 - rich
+        from quota_ops.report.text.terminal import console  # noqa: PLC0415 - rich
 
         columns = (
             progress.TextColumn(MARGIN[:-1]),

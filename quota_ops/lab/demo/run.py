@@ -15,7 +15,7 @@ from quota_ops.lab.demo.narration import Narration
 from quota_ops.lab.demo.story import STEPS
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
-from quota_ops.report.layout import Span, Tone, line
+from quota_ops.report.outline.layout import Span, Tone, line
 from quota_ops.store.run.files import PAGE
 
 INTRODUCTION = (

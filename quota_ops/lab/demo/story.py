@@ -11,11 +11,11 @@ from quota_ops.lab.demo.by_hand import AT_NIGHT, BEFORE_GIT, BY_HAND, LAST_MINUT
 from quota_ops.lab.demo.home import WINDOW
 from quota_ops.lab.demo.kinds import KINDS, kinds_cells, missing_kinds
 from quota_ops.lab.demo.lab import Lab, expect
-from quota_ops.report.layout import Line, Span, Tone
-from quota_ops.report.row_status import Section, report_rows
-from quota_ops.report.row_table import plan_table
-from quota_ops.report.summary import SyncStatus, summarize
-from quota_ops.report.text_report import as_text
+from quota_ops.report.outline.layout import Line, Span, Tone
+from quota_ops.report.outline.row_status import Section, report_rows
+from quota_ops.report.outline.row_table import plan_table
+from quota_ops.report.outline.summary import SyncStatus, summarize
+from quota_ops.report.text.report import as_text
 
 GUARDS = ("takeover", "conflict", "changed_since")
 REASON = "agreed with payments and platform"

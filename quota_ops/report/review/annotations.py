@@ -7,14 +7,14 @@ from typing import NamedTuple
 from quota_ops.findings.code import Severity
 from quota_ops.findings.codes import CODES
 from quota_ops.model.finding import Finding, Problem
-from quota_ops.model.guard import MEANINGS, GuardFinding, format_override
-from quota_ops.model.guard_rules import is_blocked_by
-from quota_ops.model.outcome import DONE
-from quota_ops.model.review import ClusterReview, Review
-from quota_ops.report import cells
-from quota_ops.report.formats import escape_text
+from quota_ops.model.plans.guard import MEANINGS, GuardFinding, format_override
+from quota_ops.model.plans.guard_rules import is_blocked_by
+from quota_ops.model.runs.outcome import DONE
+from quota_ops.model.runs.review import ClusterReview, Review
+from quota_ops.report.outline import cells
+from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.review.rows import find_place, split_rows
-from quota_ops.report.row_status import ReportRow
 
 MOST_OF_A_LEVEL = 10
 """GitHub shows ten errors, ten warnings and ten notices of a step."""

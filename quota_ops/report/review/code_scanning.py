@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 from quota_ops.findings.codes import CODES
-from quota_ops.model.guard import MEANINGS
-from quota_ops.report.formats import escape_text
+from quota_ops.model.plans.guard import MEANINGS
+from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.review.annotations import INVALID, NOT_JUDGED, REJECTED, Annotation, Level
 
 _SARIF = (

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from quota_ops.model.commit import short
-from quota_ops.model.review import ClusterReview, Links, Review
+from quota_ops.model.runs.review import ClusterReview, Links, Review
 from quota_ops.model.text import counted, plural
-from quota_ops.report import cells
-from quota_ops.report.folding import Fold, fold_profiles
-from quota_ops.report.formats import uncommitted_words
-from quota_ops.report.markdown import cell, code
+from quota_ops.report.markdown.report import cell, code
+from quota_ops.report.outline import cells
+from quota_ops.report.outline.folding import Fold, fold_profiles
+from quota_ops.report.outline.formats import uncommitted_words
+from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.review.paragraphs import CUT, list_paragraphs, list_problems
 from quota_ops.report.review.rows import split_rows
 from quota_ops.report.review.table import (
@@ -20,7 +21,6 @@ from quota_ops.report.review.table import (
     table_head,
 )
 from quota_ops.report.review.verdict import describe_verdict, is_shown, summarize_review
-from quota_ops.report.row_status import ReportRow
 
 MARKER = "<!-- quota-ops review -->"
 """The first line of the comment, invisible, by which a later review finds it."""

@@ -5,13 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from quota_ops.model.finding import Problem
-from quota_ops.model.review import ClusterReview, Review
-from quota_ops.report.findings import findings_json
-from quota_ops.report.json_report import row_json
+from quota_ops.model.runs.review import ClusterReview, Review
+from quota_ops.report.outline.findings import findings_json
+from quota_ops.report.outline.row_status import ReportRow
+from quota_ops.report.records.json_report import row_json
 from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import split_rows
 from quota_ops.report.review.verdict import describe_verdict, summarize_review
-from quota_ops.report.row_status import ReportRow
 from quota_ops.store.places.json_text import in_ascii, json_text
 
 SCHEMA = 1

@@ -2,28 +2,28 @@
 
 from collections.abc import Iterator, Sequence
 
-from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Problem
-from quota_ops.model.guard import format_override
-from quota_ops.model.plan import SHORT
-from quota_ops.model.policy import ApprovalPolicy
-from quota_ops.model.review import ClusterReview, Links
-from quota_ops.model.rows import Key
+from quota_ops.model.plans.guard import format_override
+from quota_ops.model.plans.plan import SHORT
+from quota_ops.model.plans.policy import ApprovalPolicy
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.runs.review import ClusterReview, Links
 from quota_ops.model.text import counted, plural
-from quota_ops.report import cells
-from quota_ops.report.client_effects import inventory_words
-from quota_ops.report.findings import FEW
-from quota_ops.report.markdown import code, findings_heading
-from quota_ops.report.review.policy_changes import list_policy_changes
-from quota_ops.report.review.rows import ReviewRows, count_rejected, list_overriding, split_rows
-from quota_ops.report.review.verdict import UNJUDGED
-from quota_ops.report.sentences import (
+from quota_ops.report.markdown.report import code, findings_heading
+from quota_ops.report.outline import cells
+from quota_ops.report.outline.client_effects import inventory_words
+from quota_ops.report.outline.findings import FEW
+from quota_ops.report.outline.sentences import (
     callback_words,
     holds_words,
     standstill_words,
     validated_words,
 )
-from quota_ops.report.throttling import throttling_words
+from quota_ops.report.outline.throttling import throttling_words
+from quota_ops.report.review.policy_changes import list_policy_changes
+from quota_ops.report.review.rows import ReviewRows, count_rejected, list_overriding, split_rows
+from quota_ops.report.review.verdict import UNJUDGED
 
 CUT = "… and {}; the report in the artifacts of this job lists all of them."
 _MOST_PROBLEMS, _MOST_LINES = 20, 6

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from quota_ops.model.policy import Policy
-from quota_ops.model.review import ClusterReview
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.runs.review import ClusterReview
 
 
 class PolicyChange(NamedTuple):

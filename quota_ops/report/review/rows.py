@@ -3,11 +3,11 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.difference import WRITES, Action, Kind
-from quota_ops.model.outcome import DONE
-from quota_ops.model.review import ClusterReview
-from quota_ops.model.rows import Key
-from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
+from quota_ops.model.quotas.difference import WRITES, Action, Kind
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.runs.outcome import DONE
+from quota_ops.model.runs.review import ClusterReview
+from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 
 _DONE = frozenset({Action.RECORD, Action.FORGET})
 """Actions on rows that the cluster has as the branch declares them."""

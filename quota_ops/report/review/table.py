@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from quota_ops.model.difference import Action, Kind
-from quota_ops.model.entity import Entity
-from quota_ops.model.plan import cuts_a_client
-from quota_ops.model.quota import QUOTA_KEYS, format_limit
-from quota_ops.model.review import ClusterReview, Links
+from quota_ops.model.plans.plan import cuts_a_client
+from quota_ops.model.quotas.difference import Action, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.runs.review import ClusterReview, Links
 from quota_ops.model.text import counted
-from quota_ops.report import cells
-from quota_ops.report.effects import effect_parts
-from quota_ops.report.formats import escape_text, shortened
-from quota_ops.report.markdown import LONGEST, cell
+from quota_ops.report.markdown.report import LONGEST, cell
+from quota_ops.report.outline import cells
+from quota_ops.report.outline.effects import effect_parts
+from quota_ops.report.outline.formats import escape_text, shortened
+from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.review.rows import find_place
-from quota_ops.report.row_status import ReportRow
 
 _PLAIN = frozenset({Kind.PENDING, Kind.REMOVED})
 """Kinds that the values show."""

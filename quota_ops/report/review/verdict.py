@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from quota_ops.findings.code import Severity
 from quota_ops.findings.codes import CODES
-from quota_ops.model.review import ClusterReview, Review
+from quota_ops.model.runs.review import ClusterReview, Review
 from quota_ops.model.text import counted, plural
+from quota_ops.report.outline.row_status import Section
 from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import count_rejected, list_overriding, split_rows
-from quota_ops.report.row_status import Section
 
 UNJUDGED = "❔"
 """The mark of a verdict that lacks a comparison."""

@@ -7,12 +7,16 @@ from typing import NamedTuple
 
 from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.approval import resume_command
-from quota_ops.model.difference import Difference
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import (
+from quota_ops.model.plans.approval import resume_command
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Keys, Stored
+from quota_ops.model.runs.outcome import (
     AS_INTENDED,
     DONE,
     EntityResponse,
@@ -21,11 +25,7 @@ from quota_ops.model.outcome import (
     build_outcomes,
     format_outcomes,
 )
-from quota_ops.model.plan import Plan
-from quota_ops.model.policy import Policy
-from quota_ops.model.progress import SILENT, Progress
-from quota_ops.model.quota import format_limit
-from quota_ops.model.rows import Batches, BatchRow, Key, Keys, Stored
+from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.text import counted
 from quota_ops.stages.apply.approved_plan import load_approved_plan, load_repairs
 from quota_ops.stages.apply.intent import (

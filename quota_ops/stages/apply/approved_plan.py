@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from quota_ops.model.approval import (
+from quota_ops.model.errors import Refused
+from quota_ops.model.plans.approval import (
     Decision,
     DecisionKind,
     approval_source,
@@ -11,12 +12,11 @@ from quota_ops.model.approval import (
     mark_overridden,
     needs_approval,
 )
-from quota_ops.model.difference import Difference
-from quota_ops.model.errors import Refused
-from quota_ops.model.outcome import Status, group_keys
-from quota_ops.model.plan import NAMED, SHORT, Plan, exact, matches_digest
-from quota_ops.model.quota import same
-from quota_ops.model.rows import Batches, BatchRow, Key
+from quota_ops.model.plans.plan import NAMED, SHORT, Plan, exact, matches_digest
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import Batches, BatchRow, Key
+from quota_ops.model.runs.outcome import Status, group_keys
 from quota_ops.model.text import counted
 from quota_ops.stages.plan import judge_plan, refuse_unless_guards_pass
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterable
 
-from quota_ops.model import ledger_edits
-from quota_ops.model.difference import UNKNOWN_KINDS
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.ledger_edits import LedgerKey
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Outcome, find_open, find_unwritten
-from quota_ops.model.plan import Plan
-from quota_ops.model.quota import same
-from quota_ops.model.rows import Keys, LedgerRow, Stored
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.ledger_edits import LedgerKey
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.difference import UNKNOWN_KINDS
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import Keys, LedgerRow, Stored
+from quota_ops.model.runs.outcome import Outcome, find_open, find_unwritten
 from quota_ops.stages.succession import refuse_if_overtaken
 from quota_ops.store.ledger import claims, ledger, ledger_end
 from quota_ops.store.places.numbered_files import file_name

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.placement import Placement, UnknownBrokersError, list_topics
-from quota_ops.model.plan import Plan
-from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.plans.placement import Placement, UnknownBrokersError, list_topics
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.text import counted
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
 from quota_ops.stages.describe.rates import list_rates, read_placement

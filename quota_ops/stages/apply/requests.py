@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.delivery import Send, write_rows
 from quota_ops.model.errors import Claimed, InvalidInput, NoResponse, QuotaOpsError
-from quota_ops.model.outcome import Outcome, Status, build_outcomes
-from quota_ops.model.progress import SILENT, Progress
-from quota_ops.model.rows import Batches, BatchRow, Stored
+from quota_ops.model.quotas.rows import Batches, BatchRow, Stored
+from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
+from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.store.run.attempt import Attempt
 
 

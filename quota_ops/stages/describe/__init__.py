@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model import ledger_edits
-from quota_ops.model.entity import Entity
-from quota_ops.model.filter import FilterIndex
+from quota_ops.model.clusters.metadata import Metadata
 from quota_ops.model.finding import InvalidFile
-from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.policy import Policy
-from quota_ops.model.quota import PROTECTED, explain_unalterable
-from quota_ops.model.rows import ActualRow, ClusterRow, Stored, StoredQuota
-from quota_ops.model.run import Described
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import FilterIndex
+from quota_ops.model.quotas.quota import PROTECTED, explain_unalterable
+from quota_ops.model.quotas.rows import ActualRow, ClusterRow, Stored, StoredQuota
+from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
+from quota_ops.model.runs.run import Described
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.confirmation import confirm_stored
 from quota_ops.stages.describe.rates import divide_declared

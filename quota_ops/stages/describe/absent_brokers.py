@@ -4,16 +4,16 @@ from contextlib import suppress
 from dataclasses import replace
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.errors import InvalidInput
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.policy import Policy
-from quota_ops.model.registration import (
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.registration import (
     NO_BROKERS,
     KnownBrokers,
     Registered,
     find_absent,
     find_needless,
 )
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.plans.policy import Policy
 from quota_ops.store.ledger import ledger
 from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.run_store import ClusterStore

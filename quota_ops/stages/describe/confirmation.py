@@ -8,10 +8,10 @@ from time import monotonic, sleep
 import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
-from quota_ops.model.ledger_edits import VERIFIED
-from quota_ops.model.rows import Key, Stored, Targets, find_unequal
+from quota_ops.model.plans.ledger_edits import VERIFIED
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import Key, Stored, Targets, find_unequal
 from quota_ops.store.ledger.ledger import LedgerFile, damaged
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.snapshot import Snapshot

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.ledger_edits import VERIFIED
-from quota_ops.model.placement import Placement, list_topics
-from quota_ops.model.policy import Policy
-from quota_ops.model.registration import KnownBrokers, Registered
-from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.tables import DECLARED, DESIRED
+from quota_ops.model.clusters.registration import KnownBrokers, Registered
+from quota_ops.model.plans.ledger_edits import VERIFIED
+from quota_ops.model.plans.placement import Placement, list_topics
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.rows import DesiredRow, Key
+from quota_ops.model.quotas.tables import DECLARED, DESIRED
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.parquet import to_values

@@ -6,18 +6,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.desired.pauses import find_pause
-from quota_ops.model.approval import Author, DecisionKind, find_login, mark_overridden
-from quota_ops.model.ceilings import Totals, judge_ceilings
-from quota_ops.model.client_effects import INVENTORY
-from quota_ops.model.effect import Effect
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
-from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
-from quota_ops.model.guard_rules import EarlierRuns, judge, name_rows
-from quota_ops.model.plan import Plan, rank_by_risk
-from quota_ops.model.policy import ApprovalPolicy
-from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.strict_policy import combine_strictly
-from quota_ops.model.tables import ACTUAL, DESIRED
+from quota_ops.model.plans.approval import Author, DecisionKind, find_login, mark_overridden
+from quota_ops.model.plans.ceilings import Totals, judge_ceilings
+from quota_ops.model.plans.client_effects import INVENTORY
+from quota_ops.model.plans.effect import Effect
+from quota_ops.model.plans.guard import Guard, GuardFinding, format_blocking, unknown_guards
+from quota_ops.model.plans.guard_rules import EarlierRuns, judge, name_rows
+from quota_ops.model.plans.plan import Plan, rank_by_risk
+from quota_ops.model.plans.policy import ApprovalPolicy
+from quota_ops.model.plans.strict_policy import combine_strictly
+from quota_ops.model.quotas.rows import DesiredRow, Key
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.sql.client_effects import (
     write_client_effects,
     write_unknown_effects,

@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.guard_rules import EarlierRuns
-from quota_ops.model.ledger_edits import VERIFIED, find_managed
-from quota_ops.model.owners import OwnerChange, list_owner_changes
-from quota_ops.model.policy import Policy
+from quota_ops.model.plans.guard_rules import EarlierRuns
+from quota_ops.model.plans.ledger_edits import VERIFIED, find_managed
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.model.stored import from_json
-from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.stages.succession import find_overtaking_commit
 from quota_ops.store.ledger.ledger import read_applied_notes
 from quota_ops.store.places.parquet import read_rows, to_values

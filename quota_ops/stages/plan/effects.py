@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from quota_ops.model.effect import ClassEffect, Effect, Risk
-from quota_ops.model.entity import Entity
-from quota_ops.model.ledger_edits import VERIFIED
-from quota_ops.model.owners import OwnerIndex
-from quota_ops.model.plan import Plan
-from quota_ops.model.rows import Key
+from quota_ops.model.plans.effect import ClassEffect, Effect, Risk
+from quota_ops.model.plans.ledger_edits import VERIFIED
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.owners import OwnerIndex
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.model.stored import complete_type
-from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.precedence.effects import Ownership, add_up_pairs, find_write_effects
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import EFFECTS

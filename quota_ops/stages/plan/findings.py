@@ -5,12 +5,12 @@ import pyarrow as pa
 from quota_ops.findings.cluster_rules import Rows, check_cluster, list_decidable_codes
 from quota_ops.findings.shares import check_shares
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
-from quota_ops.model.difference import Action
 from quota_ops.model.finding import Finding, Location
-from quota_ops.model.plan import Plan
-from quota_ops.model.rows import Key
-from quota_ops.model.run import Findings
-from quota_ops.model.tables import DECLARED, DESIRED
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.difference import Action
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.tables import DECLARED, DESIRED
+from quota_ops.model.runs.run import Findings
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import CHECKED, FACTS, FINDINGS
 from quota_ops.store.run.folder import RunFolder

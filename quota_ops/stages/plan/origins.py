@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from quota_ops.model.difference import UNKNOWN_KINDS, Difference
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import Policy
-from quota_ops.model.quota import format_limit, same
-from quota_ops.model.report import UNKNOWN, Origin
-from quota_ops.model.rows import Key, Targets
-from quota_ops.model.run import LedgerEdit, OriginOfRows, Origins
-from quota_ops.model.tables import ACTUAL
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import UNKNOWN_KINDS, Difference
+from quota_ops.model.quotas.quota import format_limit, same
+from quota_ops.model.quotas.rows import Key, Targets
+from quota_ops.model.quotas.tables import ACTUAL
+from quota_ops.model.runs.report import UNKNOWN, Origin
+from quota_ops.model.runs.run import LedgerEdit, OriginOfRows, Origins
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ADOPTED, DESCRIBED, ORIGINS, POLICY, RELEASED

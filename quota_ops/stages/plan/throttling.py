@@ -11,14 +11,14 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from quota_ops.model.difference import Difference
-from quota_ops.model.digest import DELAYS, DelayRow
-from quota_ops.model.effect import ClassEffect, Effect, LimitChange, number_of
-from quota_ops.model.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.rows import Key, StoredQuota
-from quota_ops.model.throttling import CutUse, Delays, Throttling
+from quota_ops.model.plans.effect import ClassEffect, Effect, LimitChange, number_of
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.rows import Key, StoredQuota
+from quota_ops.model.usage.digest import DELAYS, DelayRow
+from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.resolution import Limits
 from quota_ops.store.places import parquet
 

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from quota_ops.model.digest import USE
-from quota_ops.model.effect import Effect
 from quota_ops.model.errors import QuotaOpsError, UseUnknown
-from quota_ops.model.guard_rules import EarlierRuns
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plan import Plan
-from quota_ops.model.rows import Key
-from quota_ops.model.tables import ACTUAL
-from quota_ops.model.throttling import CutUse, Throttling
-from quota_ops.model.usage import UsagePolicy
+from quota_ops.model.plans.effect import Effect
+from quota_ops.model.plans.guard_rules import EarlierRuns
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.tables import ACTUAL
+from quota_ops.model.usage.digest import USE
+from quota_ops.model.usage.throttling import CutUse, Throttling
+from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.sql.effects import apply_targets
 from quota_ops.stages.plan.throttling import (
     DAYS,

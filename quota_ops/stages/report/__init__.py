@@ -7,12 +7,12 @@ from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.report import Report
-from quota_ops.model.tables import ACTUAL
-from quota_ops.report.json_report import as_json
-from quota_ops.report.page import as_html
-from quota_ops.report.row_status import RowStatus, report_rows
-from quota_ops.report.text_report import as_text
+from quota_ops.model.quotas.tables import ACTUAL
+from quota_ops.model.runs.report import Report
+from quota_ops.report.outline.row_status import RowStatus, report_rows
+from quota_ops.report.page.report import as_html
+from quota_ops.report.records.json_report import as_json
+from quota_ops.report.text.report import as_text
 from quota_ops.stages.report.audit import audit_record
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_run_history

@@ -6,13 +6,13 @@ from dataclasses import asdict
 from typing import Any
 
 from quota_ops.model.commit import CommitSource
-from quota_ops.model.difference import WRITES
-from quota_ops.model.outcome import DONE, Status
-from quota_ops.model.quota import json_number
-from quota_ops.model.report import STAGES, Report, StageStatus
-from quota_ops.model.verification import Verdict
-from quota_ops.report.row_status import ReportRow, report_rows
-from quota_ops.report.summary import SyncStatus, summarize
+from quota_ops.model.quotas.difference import WRITES
+from quota_ops.model.quotas.quota import json_number
+from quota_ops.model.runs.outcome import DONE, Status
+from quota_ops.model.runs.report import STAGES, Report, StageStatus
+from quota_ops.model.runs.verification import Verdict
+from quota_ops.report.outline.row_status import ReportRow, report_rows
+from quota_ops.report.outline.summary import SyncStatus, summarize
 from quota_ops.store.places.json_text import without_nulls
 
 Json = dict[str, Any]

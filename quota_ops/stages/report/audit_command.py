@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from quota_ops.model.approval import Decision
-from quota_ops.model.outcome import Outcome
-from quota_ops.model.quota import json_number
-from quota_ops.model.report import StageResult
-from quota_ops.model.rows import Key
-from quota_ops.model.run import About, Alter, LedgerEdit, Verification
-from quota_ops.model.verification import Verdict
+from quota_ops.model.plans.approval import Decision
+from quota_ops.model.quotas.quota import json_number
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.runs.outcome import Outcome
+from quota_ops.model.runs.report import StageResult
+from quota_ops.model.runs.run import About, Alter, LedgerEdit, Verification
+from quota_ops.model.runs.verification import Verdict
 from quota_ops.stages.report.audit import SCHEMA, Json
 from quota_ops.store.places.json_text import without_nulls
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from quota_ops.model.guard import GuardFinding
-from quota_ops.model.outcome import Status
-from quota_ops.model.report import Record, StageStatus
-from quota_ops.model.run import Alter
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.report import Record, StageStatus
+from quota_ops.model.runs.run import Alter
 from quota_ops.model.text import counted, plural
-from quota_ops.report.ownership import released_words
+from quota_ops.report.screens.ownership import released_words
 from quota_ops.store.run.files import ADOPTED, ALTER, RELEASED, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState

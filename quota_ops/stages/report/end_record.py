@@ -7,8 +7,8 @@ from pathlib import Path
 
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import Status
-from quota_ops.model.run import Audited
+from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.run import Audited
 from quota_ops.stages.report.audit import Json, messages
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.numbered_files import create_next

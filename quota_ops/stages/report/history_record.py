@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from quota_ops.model.history import HistoryRow
-from quota_ops.model.report import Report
-from quota_ops.model.tables import LEDGER
+from quota_ops.model.history.history import HistoryRow
+from quota_ops.model.quotas.tables import LEDGER
+from quota_ops.model.runs.report import Report
 from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.stages.plan.earlier_runs import count_managed_rows
 from quota_ops.stages.report.audit import Json

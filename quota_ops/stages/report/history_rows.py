@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from quota_ops.model.approval import Decision, DecisionKind
-from quota_ops.model.client_effects import InventoryEffects
-from quota_ops.model.difference import WRITES, Difference, Kind
-from quota_ops.model.effect import NO_RISK
-from quota_ops.model.guard import GuardFinding
-from quota_ops.model.history import HistoryRow, Mode
-from quota_ops.model.outcome import DONE, Status
-from quota_ops.model.quota import same
-from quota_ops.model.report import STOPPED, Report, StageStatus
-from quota_ops.model.rows import Key
-from quota_ops.model.verification import Settlement
-from quota_ops.report.json_report import COUNTED, count_rows
-from quota_ops.report.row_status import ReportRow, RowStatus, report_rows
-from quota_ops.report.summary import summarize
+from quota_ops.model.history.history import HistoryRow, Mode
+from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.plans.client_effects import InventoryEffects
+from quota_ops.model.plans.effect import NO_RISK
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.quotas.difference import WRITES, Difference, Kind
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.runs.outcome import DONE, Status
+from quota_ops.model.runs.report import STOPPED, Report, StageStatus
+from quota_ops.model.runs.verification import Settlement
+from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
+from quota_ops.report.outline.summary import summarize
+from quota_ops.report.records.json_report import COUNTED, count_rows
 from quota_ops.stages.report.audit import Json
 
 _LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.UNMANAGED})

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history import DAYS
-from quota_ops.model.past import Past, select_past
-from quota_ops.model.report import Report
-from quota_ops.report.formats import escape_text
-from quota_ops.report.history import change_cells, list_changes
+from quota_ops.model.history.history import DAYS
+from quota_ops.model.history.past import Past, select_past
+from quota_ops.model.runs.report import Report
+from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.screens.history import change_cells, list_changes
 from quota_ops.sql.history import read_history, read_newest_changes
 from quota_ops.store.history.history import list_days
 from quota_ops.store.history.summaries import Summary, read_summaries, read_table

@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from quota_ops.model.capacity import DeclaredLimit, Promises, sum_promises
 from quota_ops.model.code_host import Repository
-from quota_ops.model.difference import Difference
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.policy import Policy
-from quota_ops.model.quota import PROTECTED
-from quota_ops.model.report import (
+from quota_ops.model.plans.capacity import DeclaredLimit, Promises, sum_promises
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.quota import PROTECTED
+from quota_ops.model.quotas.rows import DesiredRow, Key
+from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
+from quota_ops.model.runs.report import (
     STAGES,
     Life,
     Record,
@@ -21,9 +23,7 @@ from quota_ops.model.report import (
     StageResult,
     StageStatus,
 )
-from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
-from quota_ops.model.verification import RowVerdict
+from quota_ops.model.runs.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.earlier_runs import read_owner_changes
 from quota_ops.stages.plan.effects import read_effects

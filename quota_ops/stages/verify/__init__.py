@@ -4,11 +4,11 @@ from shlex import quote
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import Refused
-from quota_ops.model.outcome import find_unwritten
-from quota_ops.model.progress import SILENT, Progress
-from quota_ops.model.rows import Key
-from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS
-from quota_ops.model.verification import RowVerdict
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
+from quota_ops.model.runs.outcome import find_unwritten
+from quota_ops.model.runs.progress import SILENT, Progress
+from quota_ops.model.runs.verification import RowVerdict
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
 from quota_ops.stages.succession import why_lost, why_overtaken
 from quota_ops.stages.verify.brokers import raise_unless_agreed, read_back

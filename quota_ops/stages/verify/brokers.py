@@ -8,16 +8,15 @@ from uuid import uuid4
 
 from quota_ops.kafka.brokers import explain_read_failure
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.entity import Entity
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.registration import KnownBrokers, Registered
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.policy import Policy
-from quota_ops.model.progress import SILENT, Progress
-from quota_ops.model.registration import KnownBrokers, Registered
-from quota_ops.model.rows import Key, Stored, Targets, find_unequal
-from quota_ops.model.run import Verification
-from quota_ops.model.text import counted, plural
-from quota_ops.model.verification import (
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.rows import Key, Stored, Targets, find_unequal
+from quota_ops.model.runs.progress import SILENT, Progress
+from quota_ops.model.runs.run import Verification
+from quota_ops.model.runs.verification import (
     BACK_OR_GONE,
     BOOTSTRAP,
     ONLY_BOOTSTRAP,
@@ -25,6 +24,7 @@ from quota_ops.model.verification import (
     RowVerdict,
     Verdict,
 )
+from quota_ops.model.text import counted, plural
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.store.run.files import METADATA, VERIFICATION
 from quota_ops.store.run.folder import RunFolder

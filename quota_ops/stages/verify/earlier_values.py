@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import Refused
-from quota_ops.model.ledger_edits import CLEARED
+from quota_ops.model.plans.ledger_edits import CLEARED
+from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.text import plural
 
 FEW = 5

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from quota_ops.model import ledger_edits
-from quota_ops.model.difference import Action, Difference
-from quota_ops.model.ledger_edits import LedgerKey
+from quota_ops.model.clusters.registration import KnownBrokers
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Outcome, Status, find_open
-from quota_ops.model.policy import Policy
-from quota_ops.model.registration import KnownBrokers
-from quota_ops.model.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targets
-from quota_ops.model.run import About
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.ledger_edits import LedgerKey
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import Action, Difference
+from quota_ops.model.quotas.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targets
+from quota_ops.model.runs.outcome import Outcome, Status, find_open
+from quota_ops.model.runs.run import About
 from quota_ops.stages.succession import why_overtaken
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import ClusterStore

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from quota_ops.model.difference import WRITES
-from quota_ops.model.ledger_edits import CLEARED
-from quota_ops.model.outcome import find_open
-from quota_ops.model.quota import same
-from quota_ops.model.rows import Key, LedgerRow, Stored
+from quota_ops.model.plans.ledger_edits import CLEARED
+from quota_ops.model.quotas.difference import WRITES
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import Key, LedgerRow, Stored
+from quota_ops.model.runs.outcome import find_open
 from quota_ops.stages.verify.ledger_update import AppliedRun
 
 FEW = 5

@@ -2,8 +2,8 @@
 
 from collections.abc import Container, Iterable, Mapping
 
-from quota_ops.model.difference import WRITES, Action, Difference
-from quota_ops.model.rows import DesiredRow, Key, Targets
+from quota_ops.model.quotas.difference import WRITES, Action, Difference
+from quota_ops.model.quotas.rows import DesiredRow, Key, Targets
 
 _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
 

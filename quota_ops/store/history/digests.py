@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
 
-from quota_ops.model.digest import DIGEST
+from quota_ops.model.usage.digest import DIGEST
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore

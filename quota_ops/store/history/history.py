@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history import HISTORY, HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.model.moment import iso_utc
 from quota_ops.store.places import parquet
 from quota_ops.store.places.numbered_files import MOST_ATTEMPTS, refused_create

@@ -13,8 +13,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history import DAYS, OWNERS, QUOTAS
-from quota_ops.model.tables import Table
+from quota_ops.model.history.history import DAYS, OWNERS, QUOTAS
+from quota_ops.model.quotas.tables import Table
 from quota_ops.store.history.history import Day, ReadDay, discard, read_day
 from quota_ops.store.places import parquet
 from quota_ops.store.places.json_text import json_text

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from quota_ops.model.errors import InvalidInput, Refused, describe_damage
-from quota_ops.model.plan import exact
+from quota_ops.model.plans.plan import exact
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places.numbered_files import file_name, numbers, read_file
 from quota_ops.store.places.run_store import ClusterStore

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Any
 
-from quota_ops.model.approval import Author, Decision, DecisionKind, select_valid_decisions
 from quota_ops.model.errors import InvalidInput, describe_damage
-from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plan import Plan
-from quota_ops.model.run import Decisions
+from quota_ops.model.plans.approval import Author, Decision, DecisionKind, select_valid_decisions
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.runs.run import Decisions
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places.numbered_files import create_next, read_file
 from quota_ops.store.places.place import Place

@@ -6,16 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-from quota_ops.model.approval import find_login
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import EntityFilter, EntityGroup
-from quota_ops.model.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Outcome, Status, build_outcomes
-from quota_ops.model.rows import BatchRow, HoldRow, Stored
+from quota_ops.model.plans.approval import find_login
+from quota_ops.model.plans.hold import Hold, find_hold, select_current_holds
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
+from quota_ops.model.quotas.rows import BatchRow, HoldRow, Stored
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
+from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.store.places.numbered_files import create_next, file_name, numbers, read_file
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore

@@ -13,13 +13,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from quota_ops.model.clusters.registration import NO_BROKERS, KnownBrokers
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.ledger_edits import STATES, VERIFIED, LedgerKey, drop_absences, ledger_key
-from quota_ops.model.policy import Policy
-from quota_ops.model.registration import NO_BROKERS, KnownBrokers
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.plans.ledger_edits import (
+    STATES,
+    VERIFIED,
+    LedgerKey,
+    drop_absences,
+    ledger_key,
+)
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.stored import to_json
-from quota_ops.model.tables import LEDGER
 from quota_ops.store.ledger import ledger_end
 from quota_ops.store.ledger.ledger_end import KIND, LedgerEnd
 from quota_ops.store.ledger.notes import (

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.tables import COUNT, FLAG, NUMBER, TEXT, Row, Table
+from quota_ops.model.quotas.tables import COUNT, FLAG, NUMBER, TEXT, Row, Table
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.written_by import WRITTEN_BY, explain_newer, find_newer, stamp
 

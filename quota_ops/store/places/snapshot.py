@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Self
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.rows import StoredQuota
-from quota_ops.model.snapshot import SnapshotHeader, read_header, read_snapshot
+from quota_ops.model.quotas.rows import StoredQuota
+from quota_ops.model.quotas.snapshot import SnapshotHeader, read_header, read_snapshot
 from quota_ops.store.places.run_store import open_place
 
 

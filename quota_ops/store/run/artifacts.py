@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput, describe_damage
-from quota_ops.model.tables import Row, Table
+from quota_ops.model.quotas.tables import Row, Table
 from quota_ops.store.places import parquet
 from quota_ops.store.places.json_text import head, json_text
 from quota_ops.store.places.place import Place

@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.outcome import SETTLED, Outcome, Status, build_outcomes
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.quotas.rows import BatchRow
+from quota_ops.model.runs.outcome import SETTLED, Outcome, Status, build_outcomes
 from quota_ops.model.text import counted
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.files import ABOUT, APPLIED, BATCH

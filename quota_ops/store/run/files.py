@@ -4,15 +4,26 @@ import re
 from enum import Enum
 from typing import Any, Generic, Self, TypeVar
 
-from quota_ops.model.client_effects import INVENTORY, InventoryEffects
-from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
+from quota_ops.model.clusters.metadata import Metadata
 from quota_ops.model.commit import Changes
-from quota_ops.model.metadata import Metadata
-from quota_ops.model.past import Past
-from quota_ops.model.policy import Policy
-from quota_ops.model.report import STAGES
-from quota_ops.model.rollback import Rollback
-from quota_ops.model.run import (
+from quota_ops.model.history.past import Past
+from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.tables import (
+    ACTUAL,
+    BATCHES,
+    CLUSTERS,
+    DECLARED,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+    OVERRIDES,
+)
+from quota_ops.model.runs.report import STAGES
+from quota_ops.model.runs.rollback import Rollback
+from quota_ops.model.runs.run import (
     About,
     Alter,
     Audited,
@@ -29,19 +40,8 @@ from quota_ops.model.run import (
     StoredPlan,
     Verification,
 )
-from quota_ops.model.tables import (
-    ACTUAL,
-    BATCHES,
-    CLUSTERS,
-    DECLARED,
-    DESIRED,
-    DIFFERENCES,
-    HOLDS,
-    LEDGER,
-    OVERRIDES,
-)
-from quota_ops.model.throttling import Throttling
-from quota_ops.model.verification import Settlement
+from quota_ops.model.runs.verification import Settlement
+from quota_ops.model.usage.throttling import Throttling
 
 Content = TypeVar("Content")
 _BEFORE, _AFTER = "begin", "always"

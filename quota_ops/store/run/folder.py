@@ -10,21 +10,21 @@ from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 from quota_ops.findings.codes import CODES
-from quota_ops.model.approval import Decision
 from quota_ops.model.commit import Provenance
-from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import Claimed, InvalidInput, describe_damage
 from quota_ops.model.finding import Finding
 from quota_ops.model.moment import iso_utc, timed
-from quota_ops.model.outcome import Outcome
-from quota_ops.model.plan import Plan
-from quota_ops.model.policy import Policy
-from quota_ops.model.report import StageResult, StageStatus, explain_failure
-from quota_ops.model.rows import BatchRow, OverrideRow, group_by_batch
-from quota_ops.model.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
+from quota_ops.model.plans.approval import Decision
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.rows import BatchRow, OverrideRow, group_by_batch
+from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES, OVERRIDES, Table
+from quota_ops.model.runs.outcome import Outcome
+from quota_ops.model.runs.report import StageResult, StageStatus, explain_failure
+from quota_ops.model.runs.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
+from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.model.tables import BATCHES, DIFFERENCES, OVERRIDES, Table
-from quota_ops.model.verification import Settlement
 from quota_ops.store.places import parquet
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.place import Place

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.report import STAGES, STOPPED, Life, RunSummary
-from quota_ops.model.run import About
+from quota_ops.model.runs.report import STAGES, STOPPED, Life, RunSummary
+from quota_ops.model.runs.run import About
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import (

@@ -3,7 +3,7 @@
 from itertools import count
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.tables import DIFFERENCES
+from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.store.run.files import stays_on_restart
 from quota_ops.store.run.folder import RunFolder
 

@@ -13,11 +13,11 @@ from itertools import count, takewhile
 from typing import TypeVar
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import Outcome, Status, build_outcomes
-from quota_ops.model.report import Life, StageResult, StageStatus
-from quota_ops.model.rows import Key, Keys
-from quota_ops.model.run import Alter, Outcomes, Verification
-from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.model.quotas.rows import Key, Keys
+from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
+from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
+from quota_ops.model.runs.report import Life, StageResult, StageStatus
+from quota_ops.model.runs.run import Alter, Outcomes, Verification
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.files import (
     ALTER,

@@ -1,0 +1,168 @@
+"""The command `accept`: write what a cluster stores into the YAML that declares otherwise."""
+
+import json
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.text import counted
+
+if TYPE_CHECKING:
+    from quota_ops.model.quotas.difference import Difference
+    from quota_ops.model.quotas.filter import EntityFilter
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops accept demo --names user=alice --dry-run      prints the patch
+  quota-ops accept demo --names user=alice --key producer_byte_rate
+  quota-ops accept demo --all --run 2026-11-21T10-15-00Z-7f3a
+  quota-ops accept demo --names user=newjob --file payments.yaml      an alter of a new user
+
+\b
+Then:
+  git commit -a, and open a pull request   the plan of it shows no change for these quotas"""
+)
+@options.cluster_argument
+@options.names
+@options.defaults
+@options.anyone
+@click.option("--all", "everything", is_flag=True, help="Every quota that drifted.")
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="KEY",
+    type=click.Choice([*QUOTA_KEYS]),
+    help="Only this key; repeatable.",
+)
+@click.option(
+    "--run",
+    default="last",
+    metavar="RUN",
+    help="The run that found the drift, or an alter.  [default: last]",
+)
+@click.option(
+    "--file",
+    "receiver",
+    metavar="FILE",
+    help="The file below the cluster's folder for an entity that Git does not declare.  [default: "
+    "the only one]",
+)
+@click.option("--dry-run", is_flag=True, help="Print the patch, and write nothing.")
+@options.desired_state
+@options.run_store
+@options.output_format
+def accept(
+    *,
+    cluster: str,
+    names: tuple[str, ...],
+    defaults: tuple[str, ...],
+    anyone: tuple[str, ...],
+    everything: bool,
+    keys: tuple[str, ...],
+    run: str,
+    receiver: str | None,
+    dry_run: bool,
+    desired_state: Path,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """Accept drift: write what the cluster stores into the YAML files.
+
+    Takes the values that a run found or that `alter` wrote, sends nothing to the cluster, and
+    changes only the characters of these limits; a quota that was deleted on the cluster is removed,
+    an unmanaged or overriding one that you name is added. Lists what it cannot change safely, for
+    example an entry that shares its line with others, or a limit that changed in Git since that
+    run. --all leaves out limits that changed both in Git and on the cluster, and unmanaged ones.
+    Nothing is committed.
+    """
+    from quota_ops.cli.ownership import parse_wanted
+    from quota_ops.cli.session import Session
+    from quota_ops.desired.export.accept import accept_rows
+    from quota_ops.model.quotas.tables import DIFFERENCES
+    from quota_ops.report.outline.layout import Tone, line
+    from quota_ops.runs.alter import list_altered
+    from quota_ops.store.run.files import ALTER
+    from quota_ops.store.run.names import find_run
+
+    if not (names or defaults or anyone or everything):
+        raise InvalidInput(
+            "no quota is specified",
+            "Add --names user=alice, --defaults user for the default, or --all for every drift.",
+        )
+    who = parse_wanted(names, defaults, anyone, everything=everything)
+    session = Session.start(cluster, desired_state, run_store)
+    folder = find_run(session.store, run if "/" in run else f"{session.policy.cluster}/{run}")
+    is_alter = folder.has(ALTER)
+    if not (is_alter or folder.has(DIFFERENCES.file)):
+        raise InvalidInput(
+            f"run {folder.place.name} has not compared Git with the cluster",
+            f"Compare again: quota-ops report {quote(session.policy.cluster)}. Or name an earlier "
+            "run with --run.",
+        )
+    if folder.policy().cluster_id != session.policy.cluster_id:
+        raise InvalidInput(
+            f"run {folder.place.name} belongs to a different cluster than {session.heading}",
+            f"List the runs of this one: quota-ops runs {quote(session.policy.cluster)}",
+        )
+    found_rows = list_altered(folder) if is_alter else folder.differences()
+    rows = [row for row in found_rows if _is_wanted(row, who, keys)]
+    drifted = [row for row in rows if is_alter or row.is_drift or _is_named_and_unmanaged(row, who)]
+    if not drifted:
+        others = f"; {counted(len(rows), 'difference')} of another kind" if rows else ""
+        raise InvalidInput(
+            f"run {folder.place.name} found no drift among these quotas{others}",
+            f"What it found: quota-ops show {quote(session.policy.cluster)}/{folder.place.name}",
+        )
+    reason = folder.read(ALTER).reason if is_alter else None
+    found = accept_rows(
+        session.folder,
+        drifted,
+        conflicts=not everything,
+        dry_run=dry_run,
+        receiver=receiver,
+        is_alter=is_alter,
+        reason=reason,
+    )
+    if output == TEXT:
+        click.echo(found.patch, nl=False)
+        for key, why in found.left_out:
+            show_screen((line(f"left out: {key.entity} {key.key}: {why}", Tone.REFUSAL),))
+        did = "would be accepted" if dry_run else "accepted"
+        of = f"{len(found.accepted):,} of {counted(len(drifted), 'quota')} {did}"
+        if found.already:
+            of += f", {len(found.already):,} already as on the cluster"
+        show_screen((line(f"{of}; the values are those of run {folder.place.name}", Tone.OK),))
+    else:
+        values = {
+            "run": folder.place.name,
+            "written": not dry_run,
+            "accepted": [key._asdict() for key in found.accepted],
+            "already": [key._asdict() for key in found.already],
+            "left_out": [{**key._asdict(), "why": why} for key, why in found.left_out],
+            "patch": found.patch,
+        }
+        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+    if not found.accepted and found.left_out:
+        raise InvalidInput("nothing was accepted", "The reasons are above.")
+
+
+def _is_named_and_unmanaged(row: "Difference", who: "EntityFilter | None") -> bool:
+    from quota_ops.model.quotas.difference import Kind
+
+    return who is not None and row.kind in {Kind.UNMANAGED, Kind.OVERRIDING}
+
+
+def _is_wanted(row: "Difference", who: "EntityFilter | None", keys: tuple[str, ...]) -> bool:
+    from quota_ops.model.quotas.entity import Entity
+
+    is_named = who is None or who.accepts(Entity.parse(row.entity))
+    return is_named and (not keys or row.key in keys)

@@ -1,0 +1,102 @@
+"""The command `adopt`: take over existing quotas."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import warn_of_writes
+
+if TYPE_CHECKING:
+    from quota_ops.model.runs.ownership import Adoption
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops adopt demo --all --reason 'the ledger was lost'
+  quota-ops adopt demo --names user=alice --reason 'managed by us since OPS-7'
+  quota-ops adopt demo --names user=alice --any client-id --reason 'managed by us since OPS-7'"""
+)
+@options.cluster_argument
+@options.names
+@options.defaults
+@options.anyone
+@click.option("--all", "everything", is_flag=True, help="Every quota that Git declares.")
+@options.reason("Why; it is recorded.", required=True)
+@options.by
+@options.desired_state
+@options.commit
+@options.connection
+@options.run_store
+@options.output_format
+def adopt(
+    *,
+    cluster: str,
+    names: tuple[str, ...],
+    defaults: tuple[str, ...],
+    anyone: tuple[str, ...],
+    everything: bool,
+    reason: str,
+    by: str,
+    desired_state: Path,
+    commit: str | None,
+    connection_file: Path | None,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """Take over quotas that already exist on the cluster.
+
+    Adds them to the ledger with the values that the cluster stores, as if a run had written
+    them. Nothing is sent to the cluster, and guard takeover no longer blocks their change. The
+    next reconcile clears a quota that Git does not declare, so you have to name it; --all takes
+    only what Git declares.
+    """
+    from quota_ops.cli.ownership import OwnershipRun, parse_wanted
+    from quota_ops.cli.run_end import record_command_if_stopped
+    from quota_ops.cli.session import Session
+    from quota_ops.model.plans.approval import find_login
+    from quota_ops.report.screens.ownership import adopted_screen, format_adopted
+    from quota_ops.runs.command_record import open_run_cluster
+    from quota_ops.runs.ownership import Attribution, adopt_quotas
+    from quota_ops.stages.report.audit_command import Verb
+    from quota_ops.store.ledger.holds import holds_now
+    from quota_ops.store.run.files import ADOPTED
+
+    who = parse_wanted(names, defaults, anyone, everything=everything)
+    session = Session.start(cluster, desired_state, run_store, connection_file)
+    connection = session.find_connection()
+    run = OwnershipRun.start(session, Attribution(by, reason, find_login()), commit)
+    writes = run.find_writes(who)
+    stoppable = record_command_if_stopped(run.folder, Verb.ADOPT, ADOPTED, connection_file)
+    opening = open_run_cluster(run.folder, "adopt", session.policy, connection)
+    holds, stopped = holds_now(session.records.holds), run.standstill
+    with stoppable, opening as opened:
+        rows = adopt_quotas(
+            run.folder,
+            opened,
+            session.records,
+            run.desired,
+            wanted=who,
+            attribution=run.attribution,
+        )
+    screen = adopted_screen(session.heading, rows, stopped, holds)
+    fates = (format_adopted(row, stopped, holds) for row in rows)
+    run.show_rows(Verb.ADOPT, screen, list(map(_row, rows, fates)), output)
+    warn_of_writes(writes)
+
+
+def _row(adoption: "Adoption", fate: str) -> dict[str, Any]:
+    from quota_ops.model.quotas.quota import json_number
+
+    return {
+        "entity": adoption.entity,
+        "key": adoption.key,
+        "value": json_number(adoption.value),
+        "adopted": adoption.adopted,
+        "ours": adoption.adopted or adoption.was_managed,
+        "git": adoption.declared and adoption.declared.value,
+        "owner": adoption.declared and adoption.declared.owner,
+        "next": fate,
+    }

@@ -1,0 +1,78 @@
+"""The command `backtest`: try guards on past plans."""
+
+from pathlib import Path
+
+import click
+
+from quota_ops.cli import options, period
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops backtest demo --policy desired_state/demo/cluster.yaml
+  quota-ops backtest all --since 90d --policy /tmp/stricter/cluster.yaml"""
+)
+@options.cluster_argument
+@period.since
+@click.option(
+    "--policy",
+    "policy_file",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The cluster.yaml whose guards are tried.",
+)
+@options.run_store
+@options.output_format
+def backtest(
+    *, cluster: str, since: str, policy_file: Path, run_store: str | None, output: str
+) -> None:
+    """Show which past plans the guards of a policy would have blocked.
+
+    Reads the history in the run store, of one cluster or of all. Plans of the same writes, one
+    after the other, count once. The guards use only what the history has; the last lines name those
+    that are not tried.
+    """
+    import json
+
+    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
+    from quota_ops.desired.read import read_policy
+    from quota_ops.model.errors import InvalidInput
+    from quota_ops.model.history.backtest import NOT_TRIED, count_unknown, judge_plans, list_plans
+    from quota_ops.report.screens.backtest import backtest_screen, blocked_json
+    from quota_ops.sql.history import read_events
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.store.run.names import find_cluster
+
+    if policy_file.name != "cluster.yaml":
+        raise InvalidInput(
+            f"--policy {policy_file} is not named cluster.yaml",
+            "Copy a cluster.yaml into an empty folder, change its guards, and name the copy.",
+        )
+    policy, first = read_policy(policy_file.parent), period.parse_since(since)
+    store = find_run_store(run_store)
+    name, cluster_id = (None, None) if cluster == "all" else find_cluster(store, cluster)
+    found = read_events(store, name, first, cluster_id=cluster_id)
+    if not found.rows:
+        raise InvalidInput(
+            f"the run store {store.root} has no history of {cluster} since {first}",
+            "Look further back with --since; quota-ops runs lists the runs and their clusters.",
+        )
+    plans = list_plans(found.rows)
+    blocked = judge_plans(plans, policy)
+    if output == TEXT:
+        show_screen(backtest_screen(plans, blocked, first, str(policy_file)))
+    else:
+        without_clients, without_effects = count_unknown(plans)
+        shown = {
+            "since": first,
+            "plans": len(plans),
+            "plans_without_clients": without_clients,
+            "plans_without_effects": without_effects,
+            "not_tried": list(NOT_TRIED),
+            "blocked": list(map(blocked_json, blocked)),
+            "not_counted": list(found.troubles),
+        }
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+    refuse_incomplete(found.troubles, output)

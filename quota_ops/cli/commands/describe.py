@@ -1,0 +1,160 @@
+"""The command `describe`: show the quotas that a cluster stores."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.idle_options import refuse_idle
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quotas.filter import EntityFilter
+from quota_ops.model.quotas.rows import StoredQuota
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops describe demo
+  quota-ops describe demo --names user=alice --any client-id
+  quota-ops describe demo --defaults user --strict --format text
+  quota-ops describe demo --format jsonl > snapshot.jsonl
+  quota-ops describe --actual snapshot.jsonl --names client-id=app
+  quota-ops describe demo --connection ./staging.properties
+  quota-ops describe --run RUN"""
+)
+@click.argument("cluster", required=False)
+@refuse_idle(
+    "--strict",
+    "Add one of them, or leave out --strict: without a filter every quota is shown.",
+    without=("--names", "--defaults", "--any"),
+)
+@refuse_idle(
+    "--connection",
+    "Leave it out: quota-ops reads the snapshot, not the cluster.",
+    beside=("--actual",),
+)
+@refuse_idle(
+    "--desired-state",
+    "Leave it out, or name the CLUSTER that the snapshot must be of.",
+    beside=("--actual",),
+    unless=("CLUSTER",),
+)
+@refuse_idle(
+    "--desired-state", "Leave it out: the run already names its cluster.", beside=("--run",)
+)
+@refuse_idle("--run-store", "Leave it out: only --run uses a run store.", without=("--run",))
+@options.names
+@options.defaults
+@options.anyone
+@options.strict
+@options.actual
+@options.desired_state
+@options.connection
+@options.run_store
+@options.run
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "text", "json", "jsonl", "yaml"]),
+    default="table",
+    show_default=True,
+    help="table: with units; text: as in KIP-546; json: one array; jsonl: a snapshot for --actual, "
+    "one row per line; yaml: desired state.",
+)
+def describe(
+    *,
+    cluster: str | None,
+    actual: Path | None,
+    desired_state: Path,
+    connection_file: Path | None,
+    run_store: str | None,
+    run_folder: str | None,
+    output: str,
+    **flags: Any,
+) -> None:
+    """Show the quotas that a cluster stores.
+
+    Only reads from the cluster. Also shows types and keys that Kafka does not document.
+
+    Without --names, --defaults and --any it lists every quota; with them, the entities that
+    match all of them; --strict leaves out entities that have further types. It reads only
+    cluster.yaml, for the connection and the cluster id. With --run it also stores the quotas in
+    the run's folder for `diff --run`.
+    """
+    from quota_ops.cli.session import open_source
+    from quota_ops.model.quotas.snapshot import SnapshotHeader
+    from quota_ops.model.quotas.specification import parse_filter
+    from quota_ops.report.screens.describe import snapshot_lines
+    from quota_ops.store.places.snapshot import Snapshot
+
+    left_out: str | None = None
+    if actual is None:
+        parse_filter(**flags)  # before a cluster is queried
+    if run_folder is None:
+        with open_source(cluster, actual, desired_state, connection_file) as (source, place):
+            stored, cluster_id = source.describe(), source.cluster_id
+            left_out = source.header.filter if isinstance(source, Snapshot) else None
+    elif cluster or actual:
+        raise InvalidInput("--run names the cluster already", "Leave out CLUSTER and --actual.")
+    else:
+        stored, place, cluster_id = describe_run(run_folder, run_store, connection_file)
+    others = {kind for row in stored for kind in row.entity.types} if actual else ()
+    wanted = parse_filter(**flags, others=others)
+    rows = [row for row in stored if wanted.accepts(row.entity)]
+    rows.sort(key=lambda row: (row.entity.text, row.key))
+    if wanted.parts:
+        left_out = f"{left_out} and {wanted.text}" if left_out else wanted.text
+    if output == "jsonl":
+        for text in snapshot_lines(rows, SnapshotHeader(cluster_id, left_out, len(rows))):
+            click.echo(text)
+    else:
+        _show(rows, output, place, wanted)
+
+
+def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter) -> None:
+    from quota_ops.cli.console import show_screen
+    from quota_ops.model.text import counted, plural
+    from quota_ops.report.outline.layout import Tone, line
+    from quota_ops.report.screens import describe as quota_screens
+
+    match output:
+        case "table":
+            fit = plural(len(rows), "fits", "fit")
+            fitting = f" that {fit} {wanted.text}" if wanted.parts else ""
+            total = line(f"{counted(len(rows), 'quota')}{fitting} on {place}", Tone.CONTEXT)
+            show_screen((*quota_screens.table_screen(rows), total))
+        case "text":
+            show_screen(quota_screens.kip546_screen(rows))
+        case "json":
+            click.echo(json.dumps(quota_screens.stored_objects(rows), ensure_ascii=False, indent=1))
+        case _:
+            from quota_ops.desired.export.quotas_text import left_out_comments, quotas_file
+            from quota_ops.desired.export.writable import split_writable
+
+            writable, left_out = split_writable(rows)
+            click.echo(quotas_file(writable) + left_out_comments(left_out), nl=False)
+
+
+def describe_run(
+    named: str, run_store: str | None, connection_file: Path | None
+) -> tuple[tuple[StoredQuota, ...], str, str]:
+    """Describe a cluster into an earlier run's folder; return the rows, its folder and the id."""
+    from quota_ops.cli.earlier_run import open_unwritten_run
+    from quota_ops.kafka.connection import find_connection
+    from quota_ops.model.quotas.entity import Entity
+    from quota_ops.model.quotas.tables import ACTUAL
+    from quota_ops.runs.chain import run_stages
+    from quota_ops.runs.run import Run, connect_once
+    from quota_ops.store.places.parquet import to_rows
+    from quota_ops.store.places.run_store import store_of
+
+    folder = open_unwritten_run(named, run_store, "describe")
+    store = store_of(folder.place, run_store)
+    with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
+        run_stages(Run(folder, Path(), store, connect), ("describe",))
+    rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
+    stored = tuple(StoredQuota(Entity.parse(row), key, value) for row, key, value in rows)
+    return stored, str(folder.place), folder.policy().cluster_id

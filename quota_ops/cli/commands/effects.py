@@ -1,0 +1,119 @@
+"""The command `effects`: show whom a plan concerns, among the clients of an inventory."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from heapq import nsmallest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, OUTSIDE, stage_command
+
+if TYPE_CHECKING:
+    from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryEffects
+    from quota_ops.sql.inventory import Inventory
+    from quota_ops.store.run.folder import RunFolder
+
+MOST = 200
+"""Rows that a screen lists, those that lose first; JSON has them all."""
+
+
+@stage_command(
+    COMPARING,
+    OFFLINE,
+    EXIT_CODE,
+    OUTSIDE,
+    (
+        click.option(
+            "--inventory",
+            type=click.Path(path_type=Path, exists=True),
+            help="The clients: a .csv, .jsonl or .parquet file, or a folder of them.  "
+            "[default: that of cluster.yaml]",
+        ),
+    ),
+    run=options.on_run("Show the effects of its plan"),
+    examples="""\
+  quota-ops effects demo
+  quota-ops effects demo --inventory clients.csv
+  quota-ops effects --run RUN --format json
+  quota-ops effects demo --actual snapshot.jsonl    without the cluster""",
+)
+def effects(**typed: Any) -> None:
+    """Show which clients a plan would limit, cut or raise.
+
+    The clients are those of an inventory. A line is one client and one quota key whose limit
+    changes: the limit before and after, the quota that decides, and with observed rates what the
+    clients that share the limit use. Writes nothing to the cluster, and to the run store neither;
+    --out keeps the run.
+    """
+    from quota_ops.cli.stage_run import DIFFERENCES_EXIST, StageOptions, run_to_plan
+    from quota_ops.sql.inventory import find_inventory
+    from quota_ops.store.places.run_store import open_place
+
+    given: Path | None = typed.pop("inventory")
+    inventory = None if given is None else find_inventory(open_place(given))
+    chosen = StageOptions(**typed)
+    is_kept = chosen.run_folder is not None or chosen.out is not None
+    with TemporaryDirectory(prefix="quota-ops-") as scratch:
+        if not is_kept:
+            chosen = replace(chosen, out=str(Path(scratch) / "run"))
+        folder = run_to_plan("effects", chosen)
+        found, rows = _find(folder, inventory, Path(scratch))
+        if not is_kept:
+            found = replace(found, attempt=None, computed_from=None)
+        _show(folder, found, rows, chosen.output, is_kept=is_kept)
+    if chosen.detailed_exitcode and found.total.keys:
+        raise click.exceptions.Exit(DIFFERENCES_EXIST)
+
+
+def _find(
+    folder: "RunFolder", inventory: "Inventory | None", scratch: Path
+) -> "tuple[InventoryEffects, Iterator[ClientEffectRow]]":
+    """Return the effects that the run has, or else compute them; the rows are read on demand."""
+    from quota_ops.sql import client_effects as stored
+    from quota_ops.sql.embedded_effects import EmbeddedEffects
+    from quota_ops.store.places.run_store import open_place
+    from quota_ops.store.run.files import CLIENT_COUNTS
+
+    if inventory is None and (kept := folder.find(CLIENT_COUNTS)):
+        return kept, stored.read_effect_rows(folder, kept)
+    to = open_place(scratch) / "client_effects"
+    found = stored.find_client_effects(EmbeddedEffects(), folder, to, inventory)
+    return found, stored.read_rows_below(to)
+
+
+def _show(
+    folder: "RunFolder",
+    found: "InventoryEffects",
+    rows: "Iterator[ClientEffectRow]",
+    output: str,
+    *,
+    is_kept: bool,
+) -> None:
+    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.model.plans.client_effects import CLIENT_EFFECTS, InventoryEffects
+    from quota_ops.model.plans.plan import SHORT
+    from quota_ops.model.stored import to_json
+    from quota_ops.report.outline.client_effects import client_effects_screen, rank_by_loss
+
+    plan, digest = folder.plan()
+    if output != TEXT:
+        head = {
+            "run": str(folder.place) if is_kept else None,
+            "plan": digest,
+            **to_json(InventoryEffects, found),
+            "total": found.total._asdict(),
+        }
+        click.echo(f'{json.dumps(head)[:-1]}, "clients": [')
+        for number, row in enumerate(rows):
+            text = json.dumps(dict(zip(CLIENT_EFFECTS.names, row, strict=True)))
+            click.echo(text if number == 0 else f",{text}")
+        click.echo("]}")
+        return
+    heading = f"{plan.policy.cluster} ({plan.policy.cluster_id})      plan {digest[:SHORT]}"
+    listed = nsmallest(MOST, rows, key=rank_by_loss)
+    show_screen(client_effects_screen(heading, listed, found))

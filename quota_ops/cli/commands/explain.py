@@ -1,0 +1,124 @@
+"""The command `explain`: show what a line of a file, or an entity, becomes."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quota_ops.desired.file_cache import FileCache
+    from quota_ops.desired.read import Desired
+    from quota_ops.model.plans.placement import Placement
+    from quota_ops.model.quotas.rows import DesiredRow, Key
+    from quota_ops.report.screens.expanded import Changes
+
+MOST_CHANGES = 20
+"""How many times in the future are looked at."""
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops explain demo payments.yaml:12    the entry on this line
+  quota-ops explain demo user=alice          an entity"""
+)
+@click.argument("cluster")
+@click.argument("what", metavar="FILE:LINE|ENTITY")
+@options.desired_state
+@options.as_of
+@options.brokers
+@options.no_cache
+@options.output_format
+def explain(
+    *,
+    cluster: str,
+    what: str,
+    desired_state: Path,
+    as_of: str | None,
+    brokers: "Placement | None",
+    output: str,
+    file_cache: "FileCache | None",
+) -> None:
+    """Show what a line of a file, or an entity, becomes.
+
+    Lists each limit with the line that declares it, the list, profile or override that it comes
+    from, and when it changes. Needs no broker.
+    """
+    from quota_ops.desired.read import find_cluster, read_cluster
+    from quota_ops.model.moment import iso_utc
+    from quota_ops.report.screens.expanded import expanded_objects, explanation_screen
+
+    folder, at = find_cluster(cluster, desired_state), as_of or iso_utc()
+
+    def read(time: str) -> "Desired":
+        return read_cluster(folder, file_cache, at=time).divide(brokers, folder)
+
+    desired = read(at)
+    changes = _find_changes(desired, read)
+    entities = _find_entities(desired, folder, what)
+    rows = [row for row in desired.rows if row.entity in entities]
+    if output == TEXT:
+        show_screen(explanation_screen(rows, changes))
+        return
+    objects = expanded_objects(rows, desired.policy.cluster)
+    for row, found in zip(rows, objects, strict=True):
+        found["changes"] = [
+            {"at": time, "value": later and later.value} for time, later in changes.get(row.id, ())
+        ]
+    click.echo(json.dumps({"limits": objects}, indent=1))
+
+
+def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str]:
+    """Return the entities that a person means. Raises InvalidInput if there are none."""
+    from quota_ops.desired.entry_lines import find_entities
+    from quota_ops.desired.files import SHARED
+    from quota_ops.desired.shared import shared_folder, shared_name
+    from quota_ops.model.quotas.entity import Entity
+
+    file, _, number = what.rpartition(":")
+    if file and number.isdecimal():
+        name = file.removeprefix(f"{folder}/")
+        beside = f"{shared_folder(folder)}/"
+        if name.startswith((beside, f"{SHARED}/")):
+            name = shared_name(name.removeprefix(beside).removeprefix(f"{SHARED}/"))
+        found = find_entities(desired, name, int(number))
+        if not found:
+            files = ", ".join(sorted(desired.contents))
+            raise InvalidInput(
+                f"no quota of {desired.policy.cluster} comes from {what} at this time",
+                f"Name a line of an entry. The files are {files}.",
+            )
+        return found
+    entities = {row.entity for row in desired.rows}
+    if what not in entities:
+        named = sorted(text for text in entities if what in Entity.parse(text).as_dict().values())
+        raise InvalidInput(
+            f"{desired.policy.cluster} declares no quota of {what} at this time",
+            f"Did you mean {named[0]}?"
+            if named
+            else "Write an entity as plans show it, for example user=alice, or FILE:LINE.",
+        )
+    return frozenset({what})
+
+
+def _find_changes(desired: "Desired", read: "Callable[[str], Desired]") -> "Changes":
+    """Return what becomes of the rows that change at a known time."""
+    rows = {row.id: row for row in desired.rows}
+    changes: dict[Key, list[tuple[str, DesiredRow | None]]] = {}
+    for _ in range(MOST_CHANGES):
+        at = min((row.until for row in rows.values() if row.until is not None), default=None)
+        if at is None:
+            break
+        later = {row.id: row for row in read(at).rows}
+        for key, row in rows.items():
+            if row.until == at:
+                changes.setdefault(key, []).append((at, later.get(key)))
+        rows = later
+    return changes

@@ -1,0 +1,178 @@
+"""The command `history`: what happened to the quotas of a cluster."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options, period
+
+if TYPE_CHECKING:
+    from quota_ops.report.outline.layout import Screen
+    from quota_ops.store.places.run_store import RunStore
+
+    _View = tuple[Screen, dict[str, list[dict[str, object]]], tuple[str, ...]]
+    """A screen, its values for JSON, and why a part could not be read."""
+
+JSON_LINES = "jsonl"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops history demo                           each day, and the quotas that drift most
+  quota-ops history demo --since 90d
+  quota-ops history demo --entity user=alice       what happened to it, when, by whom
+  quota-ops history demo --changes --since 7d      who changed what last week
+  quota-ops history demo --changes --format jsonl  one JSON object a line, for an auditor
+  quota-ops history demo --format json | jq '.quotas[] | select(.drifted_since)'"""
+)
+@options.cluster_argument
+@click.option(
+    "--entity", metavar="ENTITY", help="One entity, as plans show it: user=alice, user=<default>."
+)
+@click.option(
+    "--changes",
+    "only_changes",
+    is_flag=True,
+    help="List every change, also by alter and rollback, and every adoption, release and hold.",
+)
+@period.since
+@options.run_store
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="text for people, json for scripts; jsonl, with --changes, is one JSON object a line.",
+)
+def history(
+    *,
+    cluster: str,
+    entity: str | None,
+    only_changes: bool,
+    since: str,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """Show what happened to quotas over time, when and by whom.
+
+    CLUSTER is its name or its cluster id. Reads only the run store. Days are in UTC. A quota has
+    drifted from the first run that finds it changed outside Git until a run finds it in sync; a
+    drift that ends before any run sees it is unknown. stderr names each run that has not recorded
+    its end. If a file of the history cannot be read, the result does not count it, stderr names it,
+    and the exit code is 2.
+    """
+    import json
+
+    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.store.run.listing import summarize_run
+    from quota_ops.store.run.marks import find_unrecorded_runs
+    from quota_ops.store.run.names import find_cluster
+
+    if output == JSON_LINES and not only_changes:
+        raise click.UsageError("--format jsonl needs --changes: it lists one change a line.")
+    store, named = find_run_store(run_store), entity and _find_name(entity)
+    cluster, cluster_id = find_cluster(store, cluster)
+    unrecorded = [
+        run
+        for run in find_unrecorded_runs(store.runs_of(cluster))
+        if cluster_id in {None, summarize_run(run).cluster_id}
+    ]
+    for run in unrecorded if output != "json" else ():
+        click.echo(
+            f"run {run.name} ({summarize_run(run).came_to}) has not recorded its end, so the "
+            f"history may lack what it wrote. See quota-ops show {cluster}/{run.name}",
+            err=True,
+        )
+    first = period.parse_since(since)
+    read = _read_changes if only_changes else _read_past
+    screen, values, troubles = read(store, (cluster, cluster_id), first, named)
+    if output == TEXT:
+        show_screen(screen)
+    elif output == JSON_LINES:
+        for change in values["changes"]:
+            click.echo(json.dumps({"cluster": cluster, **change}, ensure_ascii=False))
+    else:
+        head = {"cluster": cluster, "since": first, "unrecorded": [run.name for run in unrecorded]}
+        shown = {**head, **values, "not_counted": list(troubles)}
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+    refuse_incomplete(troubles, "json" if output == "json" else TEXT)
+
+
+def _read_changes(
+    store: "RunStore", wanted: tuple[str, str | None], since: str, entity: str | None
+) -> "_View":
+    """Return every change since a day, of one entity or all."""
+    from quota_ops.report.screens.history import changes_screen, list_changes, list_json
+    from quota_ops.sql.history import read_events
+    from quota_ops.store.ledger.holds import list_since
+    from quota_ops.store.run.names import find_newest_id
+
+    cluster, cluster_id = wanted
+    happened = read_events(store, cluster, since, entity, cluster_id=cluster_id)
+    ids = {row.cluster_id for row in happened.rows if row.cluster_id}
+    newest = cluster_id or (None if ids else find_newest_id(store, cluster))
+    holds = list_since(store, ids | {newest} if newest else ids, since)
+    concerned = [hold for hold in holds if entity in {None, hold.who.text}]
+    changes = list_changes(happened.rows, concerned)
+    return changes_screen(since, changes), {"changes": list_json(changes)}, happened.troubles
+
+
+def _read_past(
+    store: "RunStore", wanted: tuple[str, str | None], since: str, entity: str | None
+) -> "_View":
+    """Return the days of a cluster and its quotas that drifted, or what happened to an entity."""
+    from functools import cache
+
+    from quota_ops.model.errors import InvalidInput
+    from quota_ops.report.screens.history import (
+        cluster_screen,
+        entity_screen,
+        list_events,
+        list_json,
+    )
+    from quota_ops.sql.history import read_events, read_history
+    from quota_ops.store.history.history import read_day
+
+    read = cache(read_day)  # the events of an entity are in the same days
+    cluster, cluster_id = wanted
+    found = read_history(store, cluster, [entity] if entity else [], read, cluster_id=cluster_id)
+    if not found.days:
+        raise InvalidInput(
+            f"the run store {store.root} has no history of a cluster {cluster!r}",
+            "quota-ops runs lists the runs and their clusters. Runs before the first version with "
+            "a history are not in it.",
+        )
+    quotas = [quota for quota in found.quotas if entity in {None, quota.entity}]
+    if entity is None:
+        days = [day for day in found.days if day.date >= since]
+        quotas = [
+            quota for quota in quotas if (quota.last_seen or "") >= since or quota.drifted_since
+        ]
+        quotas = [quota for quota in quotas if quota.drifts]
+        owners = [owner for owner in found.owners if owner.date >= since]
+        values = {"quotas": list_json(quotas), "days": list_json(days), "owners": list_json(owners)}
+        return cluster_screen(days, quotas), values, found.troubles
+    happened = read_events(store, cluster, since, entity, read, cluster_id=cluster_id)
+    events = list_events(happened.drifts, happened.rows)
+    values = {"quotas": list_json(quotas), "events": list_json(events)}
+    troubles = tuple(dict.fromkeys((*found.troubles, *happened.troubles)))
+    return entity_screen(entity, since, quotas, events), values, troubles
+
+
+def _find_name(text: str) -> str:
+    """Return the text of an entity, whose parts may be in any order."""
+    from quota_ops.model.errors import InvalidInput
+    from quota_ops.model.quotas.entity import Entity
+
+    for spelling in (text, ",".join(sorted(text.split(",")))):
+        try:
+            return Entity.parse(spelling).text
+        except ValueError:
+            continue
+    raise InvalidInput(
+        f"--entity {text} is not an entity",
+        "Write it as plans show it, for example user=alice or 'client-id=app,user=<default>'.",
+    )

@@ -1,0 +1,102 @@
+"""The command `hold`: pause changes to some entities."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
+from quota_ops.model.errors import InvalidInput, Refused
+
+if TYPE_CHECKING:
+    from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops hold demo --names user=alice --until 2h --reason 'a load test'
+  quota-ops hold demo --defaults user --until 2026-11-21T07:00+01:00 --reason INC-31
+  quota-ops hold demo --run 866f --until 12h --reason 'INC-31, rolled back'
+  quota-ops hold demo --any client-id --until '2026-11-23 08:00 Europe/Berlin' --reason INC-31"""
+)
+@options.cluster_argument
+@options.names
+@options.defaults
+@options.anyone
+@options.group
+@click.option(
+    "--until",
+    required=True,
+    metavar="TIME",
+    help="A duration (30m, 2h, 1d12h), or a time with its zone.",
+)
+@options.reason("Why; every report shows it.", required=True)
+@options.by
+@options.desired_state
+@options.run_store
+@options.output_format
+def hold(
+    *,
+    cluster: str,
+    names: tuple[str, ...],
+    defaults: tuple[str, ...],
+    anyone: tuple[str, ...],
+    owner: str | None,
+    file: str | None,
+    run: str | None,
+    until: str,
+    reason: str,
+    by: str,
+    desired_state: Path,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """Pause changes to some entities until a given time.
+
+    Changes neither Git nor the cluster: the hold is kept in the run store. Plans and reports
+    show what is held, and until when. Names select exactly one entity with all its keys. --owner,
+    --file and --run select the entities that belong to it now. To change the time, hold the same
+    again.
+    """
+    from quota_ops.cli.session import Session
+    from quota_ops.model.moment import parse_until
+    from quota_ops.model.plans.approval import find_login
+    from quota_ops.model.plans.hold import Hold
+    from quota_ops.model.quotas.specification import parse_exactly
+    from quota_ops.report.outline.sentences import clock_words
+    from quota_ops.report.screens.holds import hold_screen
+    from quota_ops.store.ledger.holds import add, holds_now
+    from quota_ops.store.places.clock import measure_lead
+
+    session = Session.start(cluster, desired_state, run_store)
+    group = {"owner": owner, "file": file, "run": run}
+    if options.selects_group(names, defaults, anyone, group):
+        who: EntityFilter | EntityGroup = session.find_group(group, is_release=False)
+    else:
+        who = parse_exactly(names, defaults, anyone)
+    now = datetime.now(UTC).replace(microsecond=0)
+    try:
+        made = Hold(who, parse_until(until, now), by, reason, now, find_login())
+    except ValueError as error:
+        raise InvalidInput(f"--until {error}") from None
+    session.store.prepare()
+    lead = measure_lead(add(session.records.holds, made))
+    if output == TEXT:
+        is_known = session.is_declared(who) or session.is_managed(who) or session.was_stored(who)
+        try:
+            lasting = holds_now(session.records.holds)
+        except InvalidInput as error:
+            raise Refused(
+                f"the hold was recorded, but the current holds cannot be listed: {error.message}",
+                error.remedy,
+            ) from None
+        show_screen(hold_screen(session.policy, made, lasting, is_known=is_known))
+    else:
+        click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
+    if lead:
+        click.echo(clock_words(lead), err=True)
+    warn_of_writes(session.find_writes(who.accepts))

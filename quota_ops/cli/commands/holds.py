@@ -1,0 +1,43 @@
+"""The command `holds`: list the holds."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen, warn_empty
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops holds demo
+  quota-ops holds demo --all --format json"""
+)
+@options.cluster_argument
+@click.option("--all", "everything", is_flag=True, help="Include ended holds and releases.")
+@options.desired_state
+@options.run_store
+@options.output_format
+def holds(
+    *, cluster: str, everything: bool, desired_state: Path, run_store: str | None, output: str
+) -> None:
+    """List the holds: until when, by whom and why."""
+    from quota_ops.cli.session import Session
+    from quota_ops.model.plans.hold import select_current_holds
+    from quota_ops.report.screens.holds import holds_screen
+    from quota_ops.store.ledger.holds import read
+
+    session = Session.start(cluster, desired_state, run_store)
+    now = datetime.now(UTC).replace(microsecond=0)
+    kept = read(session.records.holds)
+    if not kept:
+        warn_empty(session.store)
+    listed = kept if everything else select_current_holds(kept, now)
+    if output == TEXT:
+        show_screen(holds_screen(listed, now))
+    else:
+        found = [hold.as_json() for hold in listed]
+        click.echo(json.dumps({"holds": found}, ensure_ascii=False, indent=1))

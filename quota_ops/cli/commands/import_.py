@@ -1,0 +1,290 @@
+"""The command `import`: write YAML files from the quotas that a cluster stores."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import show_screen, warn_unnamed
+from quota_ops.cli.idle_options import refuse_idle
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.text import counted
+from quota_ops.model.tool import Tool
+
+if TYPE_CHECKING:
+    from quota_ops.model.plans.policy import Policy
+    from quota_ops.model.quotas.rows import StoredQuota
+
+
+@click.command(
+    "import",
+    epilog="""\b
+Examples:
+  quota-ops import demo
+  quota-ops import demo --group-by prefix --into ./imported/demo
+  quota-ops import demo --actual snapshot.jsonl --owner platform
+  quota-ops import demo --from strimzi users.yaml --from terraform terraform.tfstate
+  quota-ops import demo --unmanaged
+
+\b
+Then:
+  quota-ops plan demo        shows that nothing would be written
+  quota-ops reconcile demo   verifies the quotas; from then on they are managed""",
+)
+@options.cluster_argument
+@refuse_idle(
+    "--connection",
+    "Leave it out: quota-ops reads the snapshot, not the cluster.",
+    beside=("--actual",),
+)
+@refuse_idle(
+    "--connection",
+    "Leave it out: quota-ops reads the files, not the cluster.",
+    beside=("--from",),
+)
+@refuse_idle("--actual", "Leave out one of them.", beside=("--from",))
+@refuse_idle("--into", "Leave it out: the files go beside the others.", beside=("--unmanaged",))
+@click.option(
+    "--from",
+    "foreign",
+    nargs=2,
+    type=(click.Choice([tool.value for tool in Tool]), click.Path(path_type=Path)),
+    metavar="TOOL FILE",
+    multiple=True,
+    help="Read the quotas from a file of another tool instead of the cluster: strimzi (KafkaUser), "
+    "jikkou (KafkaClientQuota), terraform (the state of the provider Mongey/kafka) or "
+    "kafka-configs (the output of --describe). Can be repeated; needs a cluster.yaml.",
+)
+@click.option(
+    "--unmanaged",
+    is_flag=True,
+    help="Only the quotas that no file of the cluster declares, into new files beside those.",
+)
+@click.option(
+    "--group-by",
+    type=click.Choice(["type", "user", "prefix", "one"]),
+    default="type",
+    show_default=True,
+    help="One file per entity type, per user, per first word of a name, or one for all.",
+)
+@click.option(
+    "--profiles",
+    is_flag=True,
+    help="Propose profiles: limits that three entities or more have in common.",
+)
+@click.option(
+    "--groups",
+    is_flag=True,
+    help="Propose groups: three names or more in a file with equal limits share the sum of them.",
+)
+@click.option(
+    "--owner", help="The owner in every file.  [default: the user or word, else unassigned]"
+)
+@click.option(
+    "--into",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder to write.  [default: the cluster's own, under --desired-state]",
+)
+@options.actual
+@options.desired_state
+@options.connection
+def import_(
+    *,
+    cluster: str,
+    group_by: str,
+    owner: str | None,
+    into: Path | None,
+    actual: Path | None,
+    desired_state: Path,
+    connection_file: Path | None,
+    profiles: bool,
+    groups: bool,
+    foreign: tuple[tuple[str, Path], ...],
+    unmanaged: bool,
+) -> None:
+    """Write YAML files from the quotas of a cluster or another tool.
+
+    Needs no cluster.yaml: without one, it writes one, and CLUSTER is the name of the
+    connection. What YAML cannot declare (a stored NaN, a host name as an address) is listed
+    under `protect` with the reason. Writes nothing to the cluster, and overwrites no file.
+    """
+    from quota_ops.desired.files import is_folder_or_link
+
+    source = Source(
+        cluster=cluster,
+        folder=desired_state / cluster if is_folder_or_link(desired_state / cluster) else None,
+        actual=actual,
+        connection_file=connection_file,
+        foreign=tuple((Tool(tool), file) for tool, file in foreign),
+        unmanaged=unmanaged,
+    )
+    if source.folder is None and is_folder_or_link(Path(cluster)):
+        source = source.at(Path(cluster))
+    into = into or source.folder or desired_state / cluster
+    write_desired_state(source, into, group_by, owner, with_profiles=profiles, with_groups=groups)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the quotas come from; `folder` is the cluster's, None if it does not exist yet."""
+
+    cluster: str
+    folder: Path | None
+    actual: Path | None
+    connection_file: Path | None
+    foreign: tuple[tuple[Tool, Path], ...] = ()
+    """Files of other tools, which are read instead of the cluster."""
+    unmanaged: bool = False
+    """Whether to leave out what the files of the folder declare."""
+
+    def at(self, folder: Path) -> Self:
+        """Return the same source with the cluster's folder set."""
+        return replace(self, folder=folder)
+
+
+def write_desired_state(
+    source: Source,
+    into: Path,
+    group_by: str,
+    owner: str | None,
+    *,
+    with_profiles: bool = False,
+    with_groups: bool = False,
+) -> None:
+    """Write the files, read them back as check does, and list what was left out."""
+    from quota_ops.desired.cluster_file import CLUSTER_YAML
+    from quota_ops.desired.export.disk import read_text, write_files
+    from quota_ops.desired.export.imported import GroupBy, import_quotas, new_cluster_file
+    from quota_ops.desired.read import read_cluster, read_policy
+    from quota_ops.model.plans.policy import Policy
+    from quota_ops.report.outline.layout import Tone, line
+
+    text = None if source.folder is None else read_text(source.folder, CLUSTER_YAML)
+    policy = None if source.folder is None or text is None else read_policy(source.folder)
+    known = into == source.folder
+    replaced = (CLUSTER_YAML,) if known and text is not None else ()
+    if policy is None and (source.foreign or source.unmanaged):
+        raise InvalidInput(
+            f"{source.cluster} has no {CLUSTER_YAML}",
+            "Write it first, with cluster_id and connection; quota-ops init creates an example.",
+        )
+    if not source.unmanaged:
+        _refuse_full(into, known=known)
+    stored, cluster_id = _read(source, policy)
+    if source.unmanaged:
+        stored = _list_unmanaged(stored, into)
+    if text is None or policy is None:
+        name = Path(source.cluster).name
+        text = new_cluster_file(cluster_id, name)
+        policy = Policy(name, cluster_id, name)
+    imported = import_quotas(
+        stored,
+        cluster_file=text,
+        policy=policy,
+        by=GroupBy(group_by),
+        owner=owner,
+        with_profiles=with_profiles,
+        with_groups=with_groups,
+    )
+    files = {name: text.encode() for name, text in imported.files.items()}
+    if source.unmanaged:
+        files = {
+            name if name == CLUSTER_YAML else f"unmanaged-{name}": text
+            for name, text in files.items()
+        }
+    if source.unmanaged and imported.files == {CLUSTER_YAML: text}:
+        click.echo(f"{into}: no quota that a file can declare is unmanaged")
+        return
+    write_files(into, files, replaced=replaced)
+    desired = read_cluster(into)
+    for quota in imported.left_out:
+        words = "protected" if quota.protect else "left alone"
+        show_screen((line(f"{words}: {quota.entity.text}  {quota.reason}", Tone.CHANGE),))
+    if imported.elsewhere:
+        click.echo(
+            f"{imported.elsewhere:,} more are already protected or out of scope in {CLUSTER_YAML}"
+        )
+    written = [row for row in desired.rows if row.file in files]
+    found = f"{len(stored):,} found" if source.foreign else counted(len(stored), "stored one")
+    total = f"{counted(len(written), 'quota')} of {found}"
+    number = counted(len(files) - source.unmanaged, "file")
+    show_screen((line(f"{into}: {total} in {number}", Tone.OK),))
+
+
+def _list_unmanaged(stored: "tuple[StoredQuota, ...]", folder: Path) -> "tuple[StoredQuota, ...]":
+    """Return the stored quotas that no file declares; list those whose entity a file has."""
+    from quota_ops.desired.read import read_cluster
+    from quota_ops.report.outline.layout import Tone, line
+
+    places: dict[str, str] = {}
+    declared = set()
+    for row in read_cluster(folder).rows:
+        places.setdefault(row.entity, f"{row.file}:{row.line}")
+        declared.add((row.entity, row.key))
+    found = [quota for quota in stored if (quota.entity.text, quota.key) not in declared]
+    for quota in found:
+        if place := places.get(quota.entity.text):
+            words = f"not written: {quota.entity.text} {quota.key}: add it to {place}"
+            show_screen((line(words, Tone.CHANGE),))
+    return tuple(quota for quota in found if quota.entity.text not in places)
+
+
+def _read(source: Source, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":
+    """Read the stored quotas and the cluster's id."""
+    if source.foreign and policy is not None:
+        from quota_ops.desired.foreign import read_foreign_files
+
+        return read_foreign_files(source.foreign), policy.cluster_id
+    if source.actual is not None:
+        return _read_snapshot(source.actual, policy)
+    from quota_ops.kafka.cluster import open_cluster
+    from quota_ops.kafka.connection import find_connection
+    from quota_ops.model.plans.policy import VerifyPolicy
+
+    name = policy.connection if policy else Path(source.cluster).name
+    found = find_connection(name, file=source.connection_file)
+    expected = policy.cluster_id if policy else None
+    verify = policy.verify if policy else VerifyPolicy.EVERY_BROKER
+    with open_cluster(found, cluster_id=expected, verify=verify) as cluster:
+        return cluster.describe(), cluster.cluster_id
+
+
+def _read_snapshot(actual: Path, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":
+    from quota_ops.desired.cluster_file import CLUSTER_YAML
+    from quota_ops.report.outline.layout import Tone, line
+    from quota_ops.store.places.snapshot import Snapshot
+
+    snapshot = Snapshot.read(actual)
+    if snapshot.header.filter is not None:
+        left_out = f"{actual} has only the quotas that match {snapshot.header.filter}."
+        show_screen((line(left_out, Tone.CHANGE),))
+    if policy is not None:
+        warn_unnamed(actual, snapshot.cluster_id, policy)
+        return snapshot.require_cluster(policy.cluster_id).rows, policy.cluster_id
+    if snapshot.cluster_id is None:
+        raise InvalidInput(
+            f"{actual} contains no cluster id",
+            f"Write {CLUSTER_YAML} first, with cluster_id and connection; "
+            "quota-ops init creates an example.",
+        )
+    return snapshot.rows, snapshot.cluster_id
+
+
+def _refuse_full(into: Path, *, known: bool) -> None:
+    from quota_ops.desired.cluster_file import CLUSTER_YAML
+    from quota_ops.desired.export.disk import list_names
+
+    there = list_names(into)
+    files = [name for name in there if name != CLUSTER_YAML and not name.endswith(".md")]
+    if files:
+        raise InvalidInput(
+            f"{into} already has desired state: {', '.join(files[:5])}",
+            "Choose a folder without quotas with --into.",
+        )
+    if CLUSTER_YAML in there and not known:
+        raise InvalidInput(
+            f"{into / CLUSTER_YAML} already exists", "Choose another folder with --into."
+        )

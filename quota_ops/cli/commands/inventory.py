@@ -1,0 +1,103 @@
+"""The command `inventory`: write the clients that a cluster knows, as a first inventory."""
+
+import csv
+import json
+from collections.abc import Iterable
+from io import StringIO
+from pathlib import Path
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.model.quotas.entity import CLIENT_ID, USER
+
+_COLUMNS = (USER, CLIENT_ID)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How cells begin that a spreadsheet runs as formulas."""
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops inventory demo
+  quota-ops inventory demo --out desired_state/demo/clients.csv"""
+)
+@options.cluster_argument
+@options.desired_state
+@options.connection
+@click.option(
+    "--out",
+    "destination",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the clients to this new .csv or .jsonl file.",
+)
+def inventory(
+    cluster: str, desired_state: Path, connection_file: Path | None, destination: Path | None
+) -> None:
+    """Write the clients that a cluster knows, as a first inventory.
+
+    They are its SCRAM users, the principals of its ACLs, and the members of its consumer groups.
+    The cluster shows users without client ids, and members without users: what it does not show is
+    <unknown>. A source that you may not read is skipped, and named on stderr. Read-only.
+    """
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.kafka.connection import find_connection
+    from quota_ops.kafka.inventory import NO_AUTHORIZER, read_clients
+    from quota_ops.kafka.preflight import preflight
+    from quota_ops.model.errors import InvalidInput, NotAuthorized
+    from quota_ops.model.text import counted
+    from quota_ops.report.outline.formats import escape_text
+
+    if destination is not None and destination.suffix not in _WRITERS:
+        raise InvalidInput(
+            f"--out {destination} is neither a .csv nor a .jsonl file", "Name one of these."
+        )
+    if destination is not None and destination.exists():
+        raise InvalidInput(f"{destination} exists already", "Name a new file with --out.")
+    policy = read_policy(find_cluster(cluster, desired_state))
+    connection = find_connection(policy.connection, file=connection_file)
+    sources = read_clients(connection, preflight(connection, policy.cluster_id, policy.verify))
+    for source in sources:
+        if source.skipped is not None:
+            click.echo(escape_text(f"skipped the {source.name}: {source.skipped}"), err=True)
+    clients = sorted(set[tuple[str, str]]().union(*(source.clients for source in sources)))
+    if not clients:
+        empty = " and no ".join(source.name for source in sources if source.skipped is None)
+        is_refused = any(source.skipped not in {None, NO_AUTHORIZER} for source in sources)
+        raise (NotAuthorized if is_refused else InvalidInput)(
+            f"cluster {policy.cluster} shows no client" + (f": it has no {empty}" if empty else ""),
+            "Nothing was written. Write the inventory by hand, or export the clients from where "
+            "they are registered.",
+        )
+    suffix = ".csv" if destination is None else destination.suffix
+    text = _WRITERS[suffix](clients)
+    if destination is None:
+        click.echo(text, nl=False)
+    else:
+        try:
+            with destination.open("x", encoding="utf-8", newline="") as file:
+                file.write(text)
+        except OSError as error:
+            raise InvalidInput(f"{destination} cannot be written: {error.strerror}") from error
+        click.echo(f"{destination}: {len(clients):,} clients", err=True)
+    formulas = [name for client in clients for name in client if name.startswith(_FORMULA)]
+    if formulas and suffix == ".csv":
+        warning = (
+            f"{counted(len(formulas), 'name')} would be a formula in a spreadsheet, such as "
+            f"{formulas[0]}: import the file with all columns as text, or write a .jsonl file"
+        )
+        click.echo(escape_text(warning), err=True)
+
+
+def _as_csv(clients: Iterable[tuple[str, str]]) -> str:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_COLUMNS, *clients])
+    return text.getvalue()
+
+
+def _as_json_lines(clients: Iterable[tuple[str, str]]) -> str:
+    rows = (dict(zip(_COLUMNS, client, strict=True)) for client in clients)
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+_WRITERS = {".csv": _as_csv, ".jsonl": _as_json_lines}

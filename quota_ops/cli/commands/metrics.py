@@ -1,0 +1,98 @@
+"""The command `metrics`: the state of clusters for Prometheus."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quota_ops.report.records.metrics import LimitSample
+    from quota_ops.store.places.run_store import RunStore
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops metrics                                every cluster that has runs
+  quota-ops metrics --limits                       also each stored limit
+  quota-ops metrics demo payments --out /var/lib/node_exporter/textfile/quota_ops.prom"""
+)
+@click.argument("clusters", metavar="[CLUSTER]...", nargs=-1)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Replace this file atomically, instead of printing. Its name must end in .prom.",
+)
+@click.option(
+    "--limits",
+    "with_limits",
+    is_flag=True,
+    help="Add quota_ops_limit: each stored limit, with the labels of the metrics of use.",
+)
+@options.run_store
+def metrics(
+    *, clusters: tuple[str, ...], out: Path | None, with_limits: bool, run_store: str | None
+) -> None:
+    """Write the state of clusters as metrics for Prometheus.
+
+    The file is for the textfile collector of the node exporter. Reads only the run store: the
+    newest run of each cluster that compared it with Git, or tried to. If that run failed, if a
+    later one died while it wrote, or if there is none, quota_ops_cluster_compared is 0, and no
+    counts and no limits are written for the cluster.
+    """
+    from prometheus_client import write_to_textfile
+
+    from quota_ops.model.errors import InvalidInput
+    from quota_ops.report.records.metrics import build_registry, format_metrics
+    from quota_ops.runs.cluster_states import read_cluster_states
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.store.run.newest_reports import list_clusters
+
+    if out is not None and out.suffix != ".prom":
+        raise InvalidInput(
+            f"--out {out} does not end in .prom",
+            "The textfile collector ignores other files: name it, for example, quota_ops.prom.",
+        )
+    store = find_run_store(run_store)
+    named = clusters or list_clusters(store)
+    if not named:  # a file without clusters would silence every alert
+        raise InvalidInput(
+            f"the run store {store.root} has no runs",
+            "Set --run-store or QUOTA_OPS_RUN_STORE to the run store that all runs use.",
+        )
+    states = read_cluster_states(store, named)
+    compared = [state.cluster for state in states if with_limits and state.counts is not None]
+    limits = [limit for name in compared for limit in _read_limits(store, name)]
+    if out is None:
+        click.echo(format_metrics(states, limits), nl=False)
+        return
+    try:
+        write_to_textfile(str(out), build_registry(states, limits))
+    except OSError as error:
+        raise InvalidInput(
+            f"--out {out} cannot be written: {error.strerror}",
+            "Name a file in a folder that you may write; its old content is unchanged.",
+        ) from error
+
+
+def _read_limits(store: "RunStore", cluster: str) -> "Iterator[LimitSample]":
+    """Yield the limits of a cluster that the last look or a write since then found."""
+    from datetime import UTC, datetime
+
+    from quota_ops.report.records.metrics import label_limits
+    from quota_ops.runs.past_quotas import read_past_quotas
+    from quota_ops.store.run.names import find_newest_id
+
+    cluster_id = find_newest_id(store, cluster)
+    if cluster_id is None:
+        return
+    past = read_past_quotas(store, cluster, cluster_id, datetime.now(UTC))
+    if past.looks:
+        stored = past.looks[-1].stored.items()
+        rows = ((entity, key, value) for key, limits in stored for entity, value in limits.items())
+        yield from label_limits(cluster, past.usage, rows, past.owners)

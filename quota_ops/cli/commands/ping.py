@@ -1,0 +1,104 @@
+"""The command `ping`: test a connection, or the run store."""
+
+import json
+from pathlib import Path
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.idle_options import refuse_idle
+from quota_ops.model.errors import InvalidInput
+
+_OF_CLUSTER = "Leave it out: only a test of a cluster uses it."
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops ping demo
+  quota-ops ping demo --connection ./admin.properties
+  quota-ops ping demo --format json
+  quota-ops ping --run-store s3://runs/quota-ops
+  quota-ops ping --run-store                        the one in QUOTA_OPS_RUN_STORE
+
+\b
+Exit codes for a cluster: 0 all is well, 1 a permission is missing, 3 a broker does not respond or
+is fenced. For a run store: 0 all is well, 1 a permission is missing, 2 it cannot be used."""
+)
+@click.argument("cluster", required=False)
+@options.desired_state
+@options.connection
+@click.option(
+    "--run-store",
+    metavar="[FOLDER]",
+    is_flag=False,
+    flag_value="",
+    help="Where runs and ledgers are kept; without a CLUSTER, this store is tested.  "
+    "[env: QUOTA_OPS_RUN_STORE; default: in your home]",
+)
+@options.output_format
+@refuse_idle("--desired-state", _OF_CLUSTER, without=("CLUSTER",))
+@refuse_idle("--connection", _OF_CLUSTER, without=("CLUSTER",))
+def ping(
+    cluster: str | None,
+    desired_state: Path,
+    connection_file: Path | None,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """Test a connection or the run store, and list your permissions.
+
+    For a CLUSTER, shows each broker, its version and its response time; the principal that you
+    authenticate as, which quota operations it is authorized to run, and the command that grants
+    what is missing. Changes nothing. Reads cluster.yaml for the connection and the cluster id, and
+    the brokers of the last verified run.
+
+    For a run store, shows which operations you are authorized to run, how long they take, and
+    whether only one of several writers can create the same file. Deletes what it writes.
+    """
+    if cluster is None:
+        _ping_store(run_store, output)
+    else:
+        _ping_cluster(cluster, desired_state, connection_file, run_store, output)
+
+
+def _ping_store(run_store: str | None, output: str) -> None:
+    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.report.screens.store_ping import store_ping_json, store_ping_screen
+    from quota_ops.store.places.ping import ping_store
+    from quota_ops.store.places.run_store import find_run_store
+
+    if run_store is None:
+        raise InvalidInput("ping needs a CLUSTER or --run-store", "See quota-ops ping --help.")
+    pinged = ping_store(find_run_store(run_store))
+    if output == TEXT:
+        show_screen(store_ping_screen(pinged))
+    else:
+        click.echo(json.dumps(store_ping_json(pinged), ensure_ascii=False, indent=1))
+    raise click.exceptions.Exit(pinged.exit_code)
+
+
+def _ping_cluster(
+    cluster: str,
+    desired_state: Path,
+    connection_file: Path | None,
+    run_store: str | None,
+    output: str,
+) -> None:
+    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.kafka.connection import find_connection
+    from quota_ops.kafka.ping import ping as ping_cluster
+    from quota_ops.report.screens.ping import as_json, ping_screen
+    from quota_ops.stages.describe.absent_brokers import read_known_brokers
+    from quota_ops.store.places.run_store import find_run_store
+
+    policy = read_policy(find_cluster(cluster, desired_state))
+    found = find_connection(policy.connection, file=connection_file)
+    known = read_known_brokers(find_run_store(run_store).of_cluster(policy.cluster_id))
+    pinged = ping_cluster(found, policy, known)
+    if output == TEXT:
+        show_screen(ping_screen(policy.cluster, pinged))
+    else:
+        click.echo(json.dumps(as_json(policy.cluster, pinged), ensure_ascii=False, indent=1))
+    raise click.exceptions.Exit(pinged.exit_code)

@@ -1,0 +1,83 @@
+"""The command `prune`: remove old runs."""
+
+import click
+
+from quota_ops.cli import options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops prune --keep 90d --dry-run      what would be removed
+  quota-ops prune --keep 90d"""
+)
+@click.option(
+    "--keep",
+    required=True,
+    metavar="TIME",
+    help="Keep every run that began within this time (90d) before the newest one; at least 1d.",
+)
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
+@options.run_store
+@options.output_format
+def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> None:
+    """Remove old runs from the run store.
+
+    Reads and writes only the run store. If the newest run began before now, the time counts
+    back from its start, or from the run before the newest three if those began longer than TIME
+    after it; so a clock that is ahead removes no more. Holds that ended before that, and the
+    recorded use of earlier days, are removed too. Always keeps approvals, other holds, the last
+    verified run of each cluster, runs whose writes are not yet verified, the newest 100 files and
+    claims of each ledger, and files that no run recorded. A pruned run that failed, did not end,
+    was decided on or wrote stays in `runs` with how it ended; its report and its tables are gone,
+    and it cannot be rolled back. A run that only compared or planned is removed entirely.
+    """
+    import json
+    from datetime import UTC, datetime, timedelta
+
+    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.model.errors import InvalidInput
+    from quota_ops.model.moment import iso_utc, parse_duration
+    from quota_ops.report.screens.prune import expired_screen, newest_run_words
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.store.retention import find_expired, find_newest_start, remove
+
+    try:
+        kept = parse_duration(keep)
+    except ValueError as error:
+        raise InvalidInput(f"--keep {error}") from None
+    if kept < timedelta(days=1):
+        raise InvalidInput(
+            f"--keep {keep} is less than a day",
+            "Use at least 1d: a younger run may still be working.",
+        )
+    now = datetime.now(UTC)
+    store = find_run_store(run_store)
+    newest = min(find_newest_start(store, kept) or now, now)
+    before = newest - kept
+    expired = find_expired(store, before)
+    failures = () if dry_run else remove(expired, now)
+    if output == TEXT:
+        show_screen(
+            expired_screen(str(store.root), expired, before=iso_utc(before), dry_run=dry_run)
+        )
+    else:
+        found = [
+            {
+                "what": run.what,
+                "cluster": run.cluster,
+                "path": str(run.place),
+                "bytes": run.size,
+                "unknown": list(map(str, run.unknown)),
+            }
+            for run in expired
+        ]
+        values = {"before": iso_utc(before), "removed": not dry_run, "expired": found}
+        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+    if now - newest > timedelta(days=1):
+        click.echo(newest_run_words(newest, now), err=True)
+    if failures:
+        raise InvalidInput(
+            f"{len(failures)} of {len(expired)} could not be removed:\n  " + "\n  ".join(failures),
+            "The others were removed. Fix the cause, and prune again.",
+        )

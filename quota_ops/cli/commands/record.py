@@ -1,0 +1,80 @@
+"""The command `record`: keep what clients used on past days."""
+
+from pathlib import Path
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.idle_options import refuse_idle
+
+MOST_DAYS = 366
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops record demo                      the last 30 days, as far as they are missing
+  quota-ops record demo --day 2026-11-25     one day, again"""
+)
+@options.cluster_argument
+@click.option(
+    "--days",
+    type=click.IntRange(1, MOST_DAYS),
+    default=30,
+    show_default=True,
+    help="How many days to look back for days that are missing.",
+)
+@click.option(
+    "--day",
+    metavar="DATE",
+    help="Only this day, in UTC, in place of what is stored of it.",
+)
+@options.desired_state
+@options.run_store
+@options.output_format
+@refuse_idle("--days", "Pass either of them.", beside=("--day",))
+def record(
+    *,
+    cluster: str,
+    days: int,
+    day: str | None,
+    desired_state: Path,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """Store what clients used on past days in the run store.
+
+    Reads the Prometheus that `usage` of cluster.yaml names, and keeps a table of each day that has
+    none: for how long each client used how much, on each broker. Run it daily, because most servers
+    forget samples after some weeks. A day that cannot be read stays missing, which is not a day
+    without use, and the next run tries it again. Days are in UTC, and the current day is left out.
+    """
+    import json
+    from datetime import UTC, datetime
+
+    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.model.errors import InvalidInput
+    from quota_ops.report.screens.record import digests_screen
+    from quota_ops.runs.digests import digest_days, record_missing_days
+    from quota_ops.store.history.digests import list_past_days
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.usage.source import find_source
+
+    policy, store = read_policy(find_cluster(cluster, desired_state)), find_run_store(run_store)
+    past = list_past_days(datetime.now(UTC), MOST_DAYS)
+    if day and day not in past:
+        raise InvalidInput(
+            f"--day {day} is not one of the last {MOST_DAYS} complete days",
+            f"The newest complete day is {past[-1]} (UTC).",
+        )
+    store.prepare()
+    if day:
+        found = digest_days(store, policy.cluster_id, find_source(policy), [day])
+    else:
+        found = record_missing_days(store, policy, days)
+    if output == TEXT:
+        show_screen(digests_screen(policy.cluster, found))
+    else:
+        values = {"cluster": policy.cluster, "days": [each._asdict() for each in found]}
+        click.echo(json.dumps(values, ensure_ascii=False, indent=1))

@@ -1,0 +1,153 @@
+"""The command `release`: end a hold, or remove rows from the ledger."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
+from quota_ops.cli.idle_options import refuse_idle
+from quota_ops.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from quota_ops.cli.ownership import OwnershipRun
+    from quota_ops.model.quotas.filter import EntityFilter
+    from quota_ops.model.quotas.rows import LedgerRow
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops release demo --names user=alice
+  quota-ops release demo --from-ledger --names user=alice --reason 'search owns it now'
+  quota-ops release demo --from-ledger --all --reason 'another repository took over'"""
+)
+@options.cluster_argument
+@refuse_idle("--commit", "Leave it out: a hold has no commit.", without=("--from-ledger",))
+@click.option(
+    "--from-ledger",
+    is_flag=True,
+    help="Give up managed quotas instead of a hold.",
+)
+@options.names
+@options.defaults
+@options.anyone
+@options.group
+@click.option("--all", "everything", is_flag=True, help="With --from-ledger: every quota in it.")
+@options.reason("Why; it is recorded. Required with --from-ledger.")
+@options.by
+@options.desired_state
+@options.commit
+@options.run_store
+@options.output_format
+def release(
+    *,
+    cluster: str,
+    from_ledger: bool,
+    names: tuple[str, ...],
+    defaults: tuple[str, ...],
+    anyone: tuple[str, ...],
+    owner: str | None,
+    file: str | None,
+    run: str | None,
+    everything: bool,
+    reason: str | None,
+    by: str,
+    desired_state: Path,
+    commit: str | None,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """End a hold early, or give up managed quotas.
+
+    Name a hold as it was made; `holds` lists them. Sends nothing to the cluster: runs follow
+    Git again, unless another hold or `protect` covers the entity. With --from-ledger the quotas
+    become unmanaged: they are reported and left alone. The next reconcile manages what Git
+    still declares.
+    """
+    from quota_ops.cli.ownership import OwnershipRun, parse_wanted
+    from quota_ops.cli.session import Session
+    from quota_ops.desired.pauses import find_pause
+    from quota_ops.model.plans.approval import find_login
+    from quota_ops.model.plans.hold import select_current_holds
+    from quota_ops.report.screens.holds import release_screen
+    from quota_ops.runs.ownership import Attribution
+    from quota_ops.store.ledger import holds
+
+    group = {"owner": owner, "file": file, "run": run}
+    is_group = options.selects_group(names, defaults, anyone, group)
+    wanted = None if is_group else parse_wanted(names, defaults, anyone, everything=everything)
+    if from_ledger and reason is None:
+        raise InvalidInput("--from-ledger needs a reason", "Add --reason TEXT: it is recorded.")
+    session = Session.start(cluster, desired_state, run_store)
+    if from_ledger:
+        if is_group:
+            raise InvalidInput("--from-ledger takes names", "Leave out --owner, --file and --run.")
+        attribution = Attribution(by, reason or "", find_login())
+        _release_rows(OwnershipRun.start(session, attribution, commit), wanted, output)
+        return
+    who = session.find_group(group, is_release=True) if is_group else wanted
+    if who is None:
+        raise InvalidInput("--all needs --from-ledger", "Name the hold as it was made.")
+    made = holds.release(session.records.holds, who, by=by, reason=reason or "")
+    if output != TEXT:
+        click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
+        return
+    screen = release_screen(
+        session.policy,
+        made,
+        select_current_holds(holds.read(session.records.holds), made.at),
+        is_declared=session.is_declared(made.who),
+        is_managed=session.is_managed(made.who),
+        standstill=find_pause(session.policy, made.at),
+    )
+    show_screen(screen)
+
+
+def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) -> None:
+    """Release the managed rows of these entities, and show what the next run does with each."""
+    from quota_ops.cli.run_end import record_command_if_stopped
+    from quota_ops.model.plans.hold import find_hold
+    from quota_ops.model.quotas.entity import Entity
+    from quota_ops.model.quotas.filter import FilterIndex
+    from quota_ops.model.runs.ownership import explain_unwritable
+    from quota_ops.report.screens.ownership import format_released, released_screen
+    from quota_ops.runs.ownership import release_quotas
+    from quota_ops.stages.report.audit_command import Verb
+    from quota_ops.store.ledger.holds import holds_now
+    from quota_ops.store.run.files import RELEASED
+
+    policy, session = run.desired.policy, run.session
+    desired_rows = {row.id: row for row in run.desired.rows}
+    kept = holds_now(session.records.holds)
+    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
+    writes = run.find_writes(who)
+    with record_command_if_stopped(run.folder, Verb.RELEASE, RELEASED, None):
+        released = release_quotas(run.folder, session.records, who, run.attribution)
+    rows = [
+        (
+            row,
+            format_released(
+                row,
+                desired_rows,
+                clear_unmanaged=policy.clear_unmanaged,
+                hold=find_hold(kept, entity),
+                why=explain_unwritable(entity, row.key, scope, protect),
+                standstill=run.standstill,
+            ),
+        )
+        for row in released
+        for entity in (Entity.parse(row.entity),)
+    ]
+    screen = released_screen(session.heading, rows)
+    run.show_rows(Verb.RELEASE, screen, [_row(*row) for row in rows], output)
+    warn_of_writes(writes)
+
+
+def _row(row: "LedgerRow", fate: str) -> dict[str, Any]:
+    from quota_ops.model.quotas.quota import json_number
+
+    values = {"entity": row.entity, "key": row.key, "value": json_number(row.value)}
+    return {**values, "state": row.state, "owner": row.owner, "next": fate}

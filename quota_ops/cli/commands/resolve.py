@@ -1,0 +1,282 @@
+"""The command `resolve`: show which limit applies to a client, and why."""
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.idle_options import refuse_idle
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
+from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS
+
+if TYPE_CHECKING:
+    from quota_ops.kafka.cluster import Cluster
+    from quota_ops.model.clusters.metadata import Metadata
+    from quota_ops.model.quotas.rows import Key, StoredQuota
+    from quota_ops.precedence.resolution import Limits, Resolution
+    from quota_ops.sql.resolve import Resolver
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops resolve demo --user alice --client-id app
+  quota-ops resolve demo --user alice --client-id app --key producer_byte_rate --explain
+  quota-ops resolve demo --names user=alice,client-id=app --format json
+  quota-ops resolve demo --ip 10.20.0.7
+  quota-ops resolve --actual snapshot.jsonl --user alice
+  quota-ops resolve demo --clients clients.csv --output limits.parquet"""
+)
+@click.argument("cluster", required=False)
+@refuse_idle(
+    "--connection",
+    "Leave it out: quota-ops reads the snapshot, not the cluster.",
+    beside=("--actual",),
+)
+@refuse_idle(
+    "--desired-state",
+    "Leave it out, or name the CLUSTER that the snapshot must be of.",
+    beside=("--actual",),
+    unless=("CLUSTER",),
+)
+@refuse_idle(
+    "--run-store",
+    "Leave it out: quota-ops reads the snapshot, not the cluster.",
+    beside=("--actual",),
+)
+@refuse_idle("--run-store", "Leave it out: only text uses it.", beside=("--format json",))
+@refuse_idle(
+    "--run-store", "Leave it out: the table lists limits per broker.", beside=("--clients",)
+)
+@refuse_idle("--key", "Leave it out: the table has every key.", beside=("--clients",))
+@refuse_idle("--explain", "Leave it out: the table has the levels.", beside=("--clients",))
+@refuse_idle("--explain", "Leave it out: JSON has the levels.", beside=("--format json",))
+@refuse_idle("--output", "Add --clients, or leave it out.", without=("--clients",))
+@refuse_idle("--engine", "Add --clients, or leave it out.", without=("--clients",))
+@refuse_idle(
+    "--format", "Leave it out: the name of the file sets the format.", beside=("--output",)
+)
+@click.option(
+    "--user",
+    help="The principal's name, without `User:`.  "
+    "[default: ANONYMOUS, a client without authentication]",
+)
+@click.option("--client-id", help="The client id.  [default: a client that sends none]")
+@click.option("--ip", help="The address that the client connects from.")
+@options.names
+@click.option(
+    "--key",
+    metavar="KEY",
+    type=click.Choice([*CLIENT_KEYS, *IP_KEYS]),
+    help=f"Only this quota key: {', '.join([*CLIENT_KEYS, *IP_KEYS])}.",
+)
+@click.option("--explain", is_flag=True, help="Show every level that was searched, in order.")
+@click.option(
+    "--clients",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Resolve every client of a .csv, .jsonl or .parquet file with columns user, client-id.",
+)
+@click.option(
+    "--output",
+    "destination",
+    type=click.Path(path_type=Path),
+    help="With --clients: write the table to this .parquet or .csv file (for spreadsheets). "
+    "Replaces an existing file.",
+)
+@options.actual
+@options.desired_state
+@options.connection
+@options.run_store
+@options.engine
+@options.output_format
+def resolve(
+    *,
+    cluster: str | None,
+    desired_state: Path,
+    connection_file: Path | None,
+    run_store: str | None,
+    actual: Path | None,
+    clients: Path | None,
+    **typed: Any,
+) -> None:
+    """Show which limit applies to a client, and why.
+
+    Shows the level of the limit, what it overrides and who shares it. Each key is looked up on
+    its own, through the eight levels of users and client ids; the first level with a limit
+    applies, even if a later one is lower. Read-only.
+    """
+    from quota_ops.cli.session import open_source
+    from quota_ops.precedence.resolution import Limits
+    from quota_ops.report.outline.layout import Tone, line
+    from quota_ops.report.outline.sentences import callback_words, metadata_words
+    from quota_ops.report.screens.resolve import as_json, foreign_words, resolution_screen
+    from quota_ops.store.places.snapshot import Snapshot
+
+    names = _read_names(typed)
+    if clients is None:
+        keys = _choose_keys(names, typed["key"])
+    elif names:
+        raise InvalidInput("--clients reads names from the file.", "Leave out --user and others.")
+    with open_source(cluster, actual, desired_state, connection_file) as (source, _):
+        if isinstance(source, Snapshot):
+            source.require_all()
+        facts = source.start_facts_query()
+        stored, brokers = source.describe(), len(source.brokers)
+        callback = callback_words(facts())
+        absent, sources = None, {}
+        if not isinstance(source, Snapshot) and clients is None and typed["output"] == "text":
+            absent = _find_absent(source, str(cluster), desired_state, run_store)
+            brokers += len(absent.missed)
+            limits = Limits(stored)
+            resolutions = [_resolve(limits, key, names) for key in keys]
+            sources = _describe_sources(source, resolutions, str(cluster), desired_state, run_store)
+    if clients is not None:
+        _resolve_file(stored, clients, typed)
+        for warning in filter(None, (callback, foreign_words(stored))):
+            click.echo(warning, err=True)
+        return
+    limits = Limits(stored)
+    resolutions = [_resolve(limits, key, names) for key in keys]
+    if typed["output"] != TEXT:
+        click.echo(json.dumps(as_json(resolutions, callback), ensure_ascii=False, indent=1))
+        return
+    place = (cluster or str(actual)) if typed["explain"] else None
+    screen = resolution_screen(
+        resolutions, brokers or None, callback=callback, explained_on=place, sources=sources
+    )
+    show_screen((*screen, *(line(text, Tone.CHANGE) for text in metadata_words(absent))))
+
+
+def _find_absent(
+    source: "Cluster", cluster: str, desired_state: Path, run_store: str | None
+) -> "Metadata":
+    """Find the brokers of the cluster that could not be queried; they enforce limits too."""
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.stages.describe.absent_brokers import add_absent_brokers, read_known_brokers
+    from quota_ops.store.places.run_store import find_run_store
+
+    policy = read_policy(find_cluster(cluster, desired_state))
+    known = read_known_brokers(find_run_store(run_store).of_cluster(policy.cluster_id))
+    image, _ = add_absent_brokers(None, source, policy, known)
+    return image
+
+
+def _describe_sources(
+    source: "Cluster",
+    resolutions: "Sequence[Resolution]",
+    cluster: str,
+    desired_state: Path,
+    run_store: str | None,
+) -> "dict[Key, str]":
+    """Describe where the limits that apply come from."""
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.model.quotas.rows import Key
+    from quota_ops.runs.limit_sources import describe_sources
+    from quota_ops.stages.describe.absent_brokers import read_known_brokers
+    from quota_ops.stages.describe.rates import read_placement
+    from quota_ops.store.places.run_store import find_run_store
+
+    applied = {
+        Key(resolution.applied.entity.text, resolution.key): resolution.applied.value
+        for resolution in resolutions
+        if resolution.applied is not None and resolution.applied.value is not None
+    }
+    folder = find_cluster(cluster, desired_state)
+    policy, store = read_policy(folder), find_run_store(run_store)
+    known = read_known_brokers(store.of_cluster(policy.cluster_id))
+    placement = partial(read_placement, source, policy, known)
+    return describe_sources(folder, policy, store, applied, placement)
+
+
+def _read_names(typed: dict[str, Any]) -> dict[str, str]:
+    """Return the names by type, from --user, --client-id, --ip and --names."""
+    from quota_ops.model.quotas.specification import parse_names, require_carried, require_text
+    from quota_ops.precedence.addresses import read_address
+
+    names = {
+        kind: typed[option]
+        for kind, option in ((USER, "user"), (CLIENT_ID, "client_id"), (IP, "ip"))
+        if typed[option] is not None
+    }
+    for kind, name in names.items():
+        require_text(f"--{kind}", name)
+        require_carried(f"--{kind}", name)
+    for kind, name in parse_names(typed["names"]):
+        if kind not in ENTITY_TYPES:
+            raise InvalidInput(f"--names {kind}=: brokers limit by {', '.join(ENTITY_TYPES)}.")
+        if names.setdefault(kind, name) != name:
+            raise InvalidInput(f"{kind} is given as {names[kind]!r} and as {name!r}.")
+    if names.get(USER) == "":
+        raise InvalidInput("--user is empty.", "Leave it out for a client without authentication.")
+    if IP in names:
+        if (read := read_address(names[IP])) is None:
+            remedy = "Write it in digits, without leading zeros, brackets or a zone."
+            raise InvalidInput(f"--ip {names[IP]} is not an IP address.", remedy)
+        names[IP] = read
+    return names
+
+
+def _choose_keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
+    """Return the keys to resolve. Raises InvalidInput if a key needs a name that is missing."""
+    by_client, by_address = not names.keys().isdisjoint((USER, CLIENT_ID)), IP in names
+    if not names:
+        raise InvalidInput(
+            "resolve needs to know whose limit: --user, --client-id, --ip or --clients.",
+            "See quota-ops resolve --help.",
+        )
+    if key in CLIENT_KEYS and not by_client:
+        raise InvalidInput(f"{key} does not apply to IP addresses.", "Pass --user or --client-id.")
+    if key in IP_KEYS and not by_address:
+        raise InvalidInput(f"{key} applies only to IP addresses.", "Pass --ip.")
+    keys = (CLIENT_KEYS if by_client else ()) + (IP_KEYS if by_address else ())
+    return keys if key is None else (key,)
+
+
+def _resolve(limits: "Limits", key: str, names: dict[str, str]) -> "Resolution":
+    if key in IP_KEYS:
+        return limits.resolve_address(key, ip=names[IP])
+    return limits.resolve(key, user=names.get(USER), client_id=names.get(CLIENT_ID))
+
+
+def _resolve_file(stored: "Sequence[StoredQuota]", clients: Path, typed: dict[str, Any]) -> None:
+    """Resolve the clients in a file, into the file of --output or, without it, to the screen."""
+    from quota_ops.sql.resolve import check_destination
+
+    destination: Path | None = typed["destination"]
+    if destination is not None:
+        check_destination(destination, clients)
+    if typed["engine"] == "spark":
+        from quota_ops.sql.spark import SparkEngine, local_session
+
+        with local_session([]) as spark:
+            _resolve_clients(SparkEngine(spark), stored, clients, typed)
+        return
+    from quota_ops.sql.embedded import EmbeddedEngine
+
+    _resolve_clients(EmbeddedEngine(), stored, clients, typed)
+
+
+def _resolve_clients(
+    engine: "Resolver", stored: "Sequence[StoredQuota]", clients: Path, typed: dict[str, Any]
+) -> None:
+    from quota_ops.precedence.tables import RESOLVED
+    from quota_ops.report.screens.resolve import clients_screen
+    from quota_ops.sql.resolve import find_resolved_rows, resolve_clients
+
+    destination: Path | None = typed["destination"]
+    if destination is not None:
+        resolve_clients(engine, stored, clients, destination)
+        click.echo(f"{destination}: the limits of each client in {clients}")
+        return
+    rows = find_resolved_rows(engine, stored, clients)
+    if typed["output"] == TEXT:
+        show_screen(clients_screen(rows))
+        return
+    for row in rows:
+        click.echo(json.dumps(dict(zip(RESOLVED.names, row, strict=True)), ensure_ascii=False))

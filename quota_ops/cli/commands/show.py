@@ -1,0 +1,94 @@
+"""The command that shows the report of an earlier run."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import show_screen
+from quota_ops.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from quota_ops.model.runs.report import Report
+    from quota_ops.report.outline.layout import Screen
+    from quota_ops.store.run.folder import RunFolder
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops show last                       the last run of all
+  quota-ops show demo/last                  of one cluster
+  quota-ops show 2026-11-21T10-15-00Z-7f3a
+  quota-ops show 7f3a                       a unique part of its name
+  quota-ops show demo/last --format markdown"""
+)
+@click.argument("run")
+@options.run_store
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="text for people, json for scripts, markdown for a ticket.",
+)
+def show(run: str, run_store: str | None, output: str) -> None:
+    """Show the report of an earlier run.
+
+    RUN is a run's name, a unique part of it, its folder, or `last`; with CLUSTER/ before it, a name
+    or a cluster id, only runs of that cluster are searched. Reads only the run store.
+    """
+    from quota_ops.report.markdown.report import as_markdown
+    from quota_ops.report.records.json_report import as_json
+    from quota_ops.report.text.report import report_screen
+    from quota_ops.stages.report.run_report import read_end_time, read_report
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.store.retention import refuse_pruned
+    from quota_ops.store.run.names import find_run
+
+    folder = find_run(find_run_store(run_store), run)
+    refuse_pruned(folder)
+    report = replace(read_report(folder), finished=read_end_time(folder))
+    if output == "json":
+        click.echo(as_json(report), nl=False)
+    elif output == "markdown":
+        click.echo(as_markdown(report), nl=False)
+    else:
+        show_screen((*report_screen(report), *_records(folder, report), *_place(folder)))
+
+
+def _records(folder: "RunFolder", report: "Report") -> "Screen":
+    """Return what an alter, adopt or release recorded; such runs have no plan."""
+    from quota_ops.report.outline.layout import Tone, line
+    from quota_ops.report.screens.alter import result_words
+    from quota_ops.report.screens.runs import record_screen
+    from quota_ops.store.run.files import ALTER, RELEASED
+
+    try:
+        record = folder.record()
+    except InvalidInput as error:
+        return (line(error.message, Tone.REFUSAL),)
+    if record is None:
+        return ()
+    if not folder.has(ALTER):
+        return record_screen("Released" if folder.has(RELEASED) else "Adopted", record)
+    sent = bool(report.applied)
+    results = {
+        outcome.entity: result_words(outcome, sent=sent)
+        for outcome in report.applied or report.validated
+    }
+    altered = (
+        "Altered" if any(outcome.was_written for outcome in report.applied) else "Requested changes"
+    )
+    return record_screen(altered, record, results)
+
+
+def _place(folder: "RunFolder") -> "Screen":
+    from quota_ops.report.outline.layout import Tone, line
+    from quota_ops.store.run.files import PAGE
+
+    page = folder.place / PAGE
+    last = f"report: {page}" if page.exists() else f"run: {folder.place}"
+    return (line(), line(last, Tone.CONTEXT))

@@ -1,0 +1,117 @@
+"""The command `suggest`: limits that measured use suggests, as a patch of the YAML files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+
+if TYPE_CHECKING:
+    from quota_ops.desired.export.accept import Accepted
+    from quota_ops.model.usage.suggestion import Suggestion
+
+MOST_DAYS = 366
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops suggest demo
+  quota-ops suggest demo --days 14 --margin 50 --owner payments
+  quota-ops suggest demo --format json | jq -r .patch | git apply"""
+)
+@options.cluster_argument
+@click.option(
+    "--days",
+    type=click.IntRange(1, MOST_DAYS),
+    default=14,
+    show_default=True,
+    help="How many days of use count.",
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 1000),
+    default=20.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="How much more than its p95 a client may use.",
+)
+@click.option("--owner", metavar="TEXT", help="Only quotas of this owner in Git.")
+@options.desired_state
+@options.run_store
+@options.output_format
+def suggest(
+    *,
+    cluster: str,
+    days: int,
+    margin: float,
+    owner: str | None,
+    desired_state: Path,
+    run_store: str | None,
+    output: str,
+) -> None:
+    """Suggest limits by what clients used, as a patch of the YAML.
+
+    Reads as `usage` does, and writes nothing: apply the patch with git apply, and open a pull
+    request. A suggested limit is the p95 of the busiest client plus the margin, and at least the
+    highest use that was seen. Nothing is suggested for clients that reached their limit, because
+    such use does not show what they need, nor from less than 90 % of the time.
+    """
+    import json
+    from datetime import UTC, datetime, timedelta
+
+    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.model.usage.suggestion import suggest_limits
+    from quota_ops.report.outline.layout import Tone, line
+    from quota_ops.report.screens.suggest import suggestions_screen
+    from quota_ops.runs.usage import read_overview
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.usage.source import Time, find_source
+
+    folder = find_cluster(cluster, desired_state)
+    policy = read_policy(folder)
+    end = datetime.now(UTC).replace(microsecond=0)
+    overview = read_overview(
+        find_source(policy),
+        policy,
+        find_run_store(run_store),
+        Time(end - timedelta(days=days), end),
+        lambda _done, _all: None,
+    )
+    if owner is not None:
+        wanted = [quota for quota in overview.quotas if quota.owner == owner]
+        overview = overview._replace(quotas=wanted)
+    found = list(suggest_limits(overview, margin))
+    changed = _edit(folder, policy.cluster_id, found)
+    left_out = [{**key._asdict(), "why": why} for key, why in changed.left_out]
+    if output == TEXT:
+        show_screen(suggestions_screen(overview, found))
+        for key, why in changed.left_out:
+            show_screen((line(f"not in the patch: {key.entity} {key.key}: {why}", Tone.CHANGE),))
+        click.echo(changed.patch, nl=False)
+    else:
+        rows = [each._asdict() for each in found]
+        values = {"suggestions": rows, "left_out": left_out, "patch": changed.patch}
+        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+    refuse_incomplete(overview.troubles, output)
+
+
+def _edit(folder: Path, cluster_id: str, found: "list[Suggestion]") -> "Accepted":
+    """Return the patch that declares suggested limits where Git declares the present ones."""
+    from quota_ops.desired.export.accept import accept_rows
+    from quota_ops.model.quotas.difference import Action, Difference, Kind
+
+    rows = [
+        Difference.of_values(
+            (cluster_id, each.entity, each.key),
+            Kind.DRIFTED,
+            Action.SET,
+            before=each.suggested,
+            after=each.limit,
+        )
+        for each in found
+        if each.suggested is not None
+    ]
+    return accept_rows(folder, rows, conflicts=True, dry_run=True)

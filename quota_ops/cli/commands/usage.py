@@ -1,0 +1,170 @@
+"""The command `usage`: what clients use, beside their limits."""
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.idle_options import refuse_idle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from quota_ops.model.plans.policy import Policy
+    from quota_ops.store.places.run_store import RunStore
+    from quota_ops.usage.source import UsageSource
+
+MOST_DAYS = 366
+_PROBE = ("--probe",)
+_ALONE = "Leave it out: --probe looks at the last hour."
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops usage demo
+  quota-ops usage demo --owner payments --days 30
+  quota-ops usage demo --near 80 --format json
+  quota-ops usage demo --probe"""
+)
+@options.cluster_argument
+@click.option(
+    "--days",
+    type=click.IntRange(1, MOST_DAYS),
+    default=7,
+    show_default=True,
+    help="How many days to look back.",
+)
+@click.option("--owner", metavar="TEXT", help="Only quotas of this owner in Git.")
+@click.option(
+    "--near",
+    type=click.FloatRange(0),
+    metavar="PERCENT",
+    help="Only quotas whose p95 is at least this share of the limit of that time.",
+)
+@click.option("--unused", is_flag=True, help="Only quotas that nobody used in the whole time.")
+@click.option("--probe", is_flag=True, help="Check what Prometheus has, and why use is missing.")
+@options.desired_state
+@options.run_store
+@click.option(
+    "--prometheus",
+    "prometheus_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Use this connection file instead of the connection in `usage`.",
+)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json", "csv"]),
+    default="text",
+    show_default=True,
+    help="text for people, json and csv for scripts and spreadsheets.",
+)
+@refuse_idle("--days", _ALONE, beside=_PROBE)
+@refuse_idle("--owner", _ALONE, beside=_PROBE)
+@refuse_idle("--near", _ALONE, beside=_PROBE)
+@refuse_idle("--unused", _ALONE, beside=_PROBE)
+@refuse_idle("--format csv", "--probe is printed as text or json.", beside=_PROBE)
+@refuse_idle("--near", "A quota that nobody used has no share of its limit.", beside=("--unused",))
+def usage(
+    *,
+    cluster: str,
+    days: int,
+    owner: str | None,
+    near: float | None,
+    unused: bool,
+    probe: bool,
+    desired_state: Path,
+    run_store: str | None,
+    prometheus_file: Path | None,
+    output: str,
+) -> None:
+    """Show what clients use, beside their limits.
+
+    Reads the Prometheus that `usage` of cluster.yaml names, and in the run store what runs saw of
+    the limits, so that a share is of the limit of that time. The cluster is not queried. Limits
+    are per broker, so use is that of the busiest broker, not a sum. What was not scraped is
+    unknown, not zero. p95 is the rate that was exceeded in 5 % of the scrapes.
+    """
+    from datetime import UTC, datetime, timedelta
+
+    from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.usage.source import find_source
+
+    policy = read_policy(find_cluster(cluster, desired_state))
+    source = find_source(policy, prometheus_file)
+    end = datetime.now(UTC).replace(microsecond=0)
+    start = end - timedelta(days=days)
+    store = find_run_store(run_store)
+    import json
+
+    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
+    from quota_ops.report.screens.usage import select_quotas, usage_csv, usage_json, usage_screen
+    from quota_ops.runs.usage import read_overview
+    from quota_ops.usage.source import Time
+
+    if probe:
+        _show_probe(source, policy, store, end, output)
+        return
+    with _show_reading(output) as progress:
+        found = read_overview(source, policy, store, Time(start, end), progress)
+    shown = select_quotas(found, owner=owner, near=near, unused=unused)
+    if output == TEXT:
+        show_screen(usage_screen(found, shown))
+    elif output == "json":
+        click.echo(json.dumps(usage_json(found, shown), ensure_ascii=False, indent=1))
+    else:
+        click.echo(usage_csv(found, shown), nl=False)
+    refuse_incomplete(found.troubles, output)
+
+
+@contextmanager
+def _show_reading(output: str) -> "Iterator[Callable[[int, int], None]]":
+    """Show on a terminal how much was read; show nothing in a pipe."""
+    if output != "text" or not sys.stderr.isatty():
+        yield lambda _done, _all: None
+        return
+    with click.progressbar(length=1, label="reading", file=sys.stderr) as bar:
+
+        def show(done: int, of: int) -> None:
+            bar.length = of
+            bar.update(done - bar.pos)
+
+        yield show
+
+
+def _show_probe(
+    source: "UsageSource", policy: "Policy", store: "RunStore", at: "datetime", output: str
+) -> None:
+    """Show what Prometheus has; UseUnknown after it if it has no series of the cluster."""
+    import json
+
+    from quota_ops.cli.console import show_screen
+    from quota_ops.model.errors import UseUnknown
+    from quota_ops.report.screens.usage import ProbeFacts, probe_json, probe_screen
+    from quota_ops.runs.past_quotas import read_past_quotas
+    from quota_ops.usage.probe import probe_usage
+
+    past = read_past_quotas(store, policy.cluster, policy.cluster_id, at)
+    facts = ProbeFacts(
+        len(past.facts.brokers) if past.facts else None,
+        {key: len(limits) for key, limits in past.looks[-1].stored.items()} if past.looks else None,
+        next(iter(past.facts.callback_classes), None) if past.facts else None,
+    )
+    found = probe_usage(source, at)
+    if output == "json":
+        values = probe_json(policy.cluster, found, facts)
+        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+    elif policy.usage is not None:
+        show_screen(probe_screen(policy.cluster, found, facts, policy.usage))
+    if not any(key.series for key in found.keys):
+        raise UseUnknown(
+            f"the use of {policy.cluster} is unknown: Prometheus has no series of its clients",
+            "The table shows why for each key.",
+        )

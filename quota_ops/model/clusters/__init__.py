@@ -1,0 +1,1 @@
+"""What brokers report about themselves."""

@@ -1,0 +1,1 @@
+"""Plans: what would change, the guards and the policy that judge it, and who may approve it."""

@@ -1,0 +1,97 @@
+"""What each broker can serve, and how much of it Git promises."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Self
+
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
+from quota_ops.model.quotas.entity import DEFAULT_TEXT, Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import DesiredRow
+
+Amounts = tuple[tuple[str, float], ...]
+"""Values by quota key, in order of the keys."""
+
+_PERCENTAGE = "request_percentage"
+_OF_ONE_THREAD = 100.0
+
+
+class Capacity(NamedTuple):
+    """What a broker can serve, in the unit of each key, and how many times it may be promised."""
+
+    limits: Amounts
+    factor: float = 1.0
+
+
+class DeclaredLimit(NamedTuple):
+    """A limit that Git declares for each broker, in the unit of its key."""
+
+    owner: str | None
+    entity: str
+    key: str
+    value: float
+
+    @classmethod
+    def of(cls, row: DesiredRow) -> Self:
+        """Return the limit of a row; of a limit of the whole cluster, the share of a broker."""
+        return cls(row.owner, row.entity, row.key, row.value)
+
+
+class Promises(NamedTuple):
+    """What Git promises of one key on each broker, by owner (most first), beside the capacity."""
+
+    key: str
+    capacity: float
+    factor: float
+    owners: tuple[tuple[str | None, float], ...]
+
+    @property
+    def total(self) -> float:
+        """All promises together, in the unit of the key."""
+        return sum(value for _, value in self.owners)
+
+    @property
+    def times(self) -> float:
+        """How many times the capacity is promised."""
+        return self.total / self.capacity
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether more is promised than the factor allows."""
+        return self.total > self.capacity * self.factor
+
+
+def sum_promises(
+    capacity: Capacity, limits: Iterable[DeclaredLimit], facts: ClusterFacts | None = None
+) -> tuple[Promises, ...]:
+    """Return the promises of each key with a capacity, in the order of the keys.
+
+    A promise is the limit of a named entity: defaults and unlimited quotas promise no amount. The
+    threads of the smallest broker are its capacity for request_percentage, unless one is declared.
+    """
+    most = dict(capacity.limits)
+    if (threads := _count_threads(facts)) is not None:
+        most.setdefault(_PERCENTAGE, _OF_ONE_THREAD * threads)
+    sums: dict[str, dict[str | None, float]] = {key: {} for key in most}
+    for limit in limits:
+        owners = sums.get(limit.key)
+        if owners is None or limit.value == QUOTA_KEYS[limit.key].unlimited:
+            continue
+        if DEFAULT_TEXT in limit.entity and Entity.parse(limit.entity).has_default:
+            continue
+        owners[limit.owner] = owners.get(limit.owner, 0.0) + limit.value
+    return tuple(
+        Promises(key, most[key], capacity.factor, _sort_owners(sums[key]))
+        for key in QUOTA_KEYS
+        if key in most
+    )
+
+
+def _sort_owners(owners: Mapping[str | None, float]) -> tuple[tuple[str | None, float], ...]:
+    return tuple(sorted(owners.items(), key=lambda owner: (-owner[1], owner[0] or "")))
+
+
+def _count_threads(facts: ClusterFacts | None) -> int | None:
+    """Return the threads of the smallest broker; None unless all brokers report theirs."""
+    counts = [broker.threads for broker in facts.brokers] if facts else []
+    known = [count for count in counts if count is not None]
+    return min(known) if known and len(known) == len(counts) else None

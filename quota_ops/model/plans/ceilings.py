@@ -1,0 +1,98 @@
+"""What an owner may declare without the owner of cluster.yaml, and the guard that compares it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from quota_ops.model.plans.guard import Guard, GuardFinding, make_finding
+from quota_ops.model.quotas.difference import Action, Difference
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.text import counted
+
+if TYPE_CHECKING:
+    from quota_ops.model.plans.policy import Policy
+
+Limits = tuple[tuple[str, float], ...]
+"""Values by quota key, in order of the keys."""
+Totals = Mapping[tuple[str | None, str], float]
+"""The sum of all declared limits by owner and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The highest limit of one quota of an owner, and of all its quotas together, by key."""
+
+    owner: str
+    each: Limits = ()
+    total: Limits = ()
+
+
+def exceeds_ceiling(row: Difference, policy: "Policy") -> bool:
+    """Return whether a row is set above the ceiling of its owner."""
+    if row.action is not Action.SET or row.target is None or row.is_return:
+        return False
+    most = _by_owner_and_key(policy.ceilings, "each").get((row.owner, row.key))
+    return most is not None and row.target > most
+
+
+def combine_ceilings(ceilings: Sequence[Ceiling], others: Sequence[Ceiling]) -> tuple[Ceiling, ...]:
+    """Return the lower ceiling of both for each owner and key."""
+    both = (*ceilings, *others)
+    return tuple(
+        Ceiling(owner, *(_find_least(both, owner, name) for name in ("each", "total")))
+        for owner in sorted({ceiling.owner for ceiling in both})
+    )
+
+
+def judge_ceilings(
+    writes: Sequence[Difference], totals: Totals, ceilings: Sequence[Ceiling]
+) -> Iterator[GuardFinding]:
+    """Yield the findings about rows above a ceiling.
+
+    An owner that is above its total for other reasons may still lower its limits.
+    """
+    new = [row for row in writes if row.action is Action.SET and not row.is_return]
+    each = _by_owner_and_key(ceilings, "each")
+    above = [
+        row for row in new if (row.target or 0.0) > each.get((row.owner, row.key), _NO_CEILING)
+    ]
+    if above:
+        first = above[0]
+        words = (
+            f"{first.entity} {first.key} would be {format_limit(first.key, first.target)}, above"
+        )
+        words += f" the {format_limit(first.key, each[first.owner, first.key])} that {first.owner}"
+        words += " may declare" + (f", and {counted(len(above) - 1, 'more')}" if above[1:] else "")
+        yield make_finding(Guard.ABOVE_CEILING, words, above)
+    for (owner, key), most in sorted(_by_owner_and_key(ceilings, "total").items()):
+        raised = [row for row in new if (row.owner, row.key) == (owner, key) and _is_raised(row)]
+        total = min(totals.get((owner, key), 0.0), QUOTA_KEYS[key].unlimited)
+        if raised and total > most:
+            words = f"{owner} would have {format_limit(key, total)} of {key} together, above its"
+            words += f" {format_limit(key, most)}"
+            yield make_finding(Guard.ABOVE_CEILING, words, raised, share=100 * total / most)
+
+
+_NO_CEILING = float("inf")
+
+
+def _is_raised(row: Difference) -> bool:
+    return row.before is None or (row.target or 0.0) > row.before
+
+
+def _find_least(ceilings: Sequence[Ceiling], owner: str, field: str) -> Limits:
+    least: dict[str, float] = {}
+    for ceiling in ceilings:
+        for key, value in getattr(ceiling, field) if ceiling.owner == owner else ():
+            least[key] = min(value, least.get(key, value))
+    return tuple(sorted(least.items()))
+
+
+def _by_owner_and_key(
+    ceilings: Sequence[Ceiling], field: str
+) -> dict[tuple[str | None, str], float]:
+    return {
+        (ceiling.owner, key): value
+        for ceiling in ceilings
+        for key, value in getattr(ceiling, field)
+    }

@@ -1,0 +1,198 @@
+"""The effect of a changed quota on the limits of clients."""
+
+from enum import StrEnum
+from math import inf
+from typing import Any, NamedTuple, Self
+
+from quota_ops.model.quotas.entity import IP
+from quota_ops.model.quotas.quota import QUOTA_KEYS, json_number, limits_a_client
+
+
+class LimitChange(StrEnum):
+    """What happens to the limit of a client."""
+
+    NEWLY_LIMITED = "newly limited"
+    NO_LONGER_LIMITED = "no longer limited"
+    CUT = "cut"
+    RAISED = "raised"
+    SHARED_DIFFERENTLY = "shared differently"
+    SAME = "same"
+
+
+_LOSSES = {LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY}
+
+
+class Limit(NamedTuple):
+    """The limit that applies to a client: its value, and the text of the entity that has it.
+
+    `types` are those of the entity. Brokers count by them (KIP-257), so they say who shares the
+    limit: of `user`, all client ids of a user together; of `client-id` and `user`, nobody.
+    """
+
+    value: float
+    entity: str
+    types: tuple[str, ...]
+
+
+class Risk(NamedTuple):
+    """The worst that a change does to the limit of a client: what the guards compare.
+
+    It is exact: no class of clients has more. `cut` is in percent, `rise` a factor. `unlimited` is
+    whether a client that has a limit would have none, and `loses` whether a client that has a user
+    or a client id is cut, newly limited or shares its limit differently. `foreign` is the owner of
+    the limit that a client of another owner would lose, if there is one.
+    """
+
+    cut: float = 0.0
+    rise: float = 1.0
+    unlimited: bool = False
+    loses: bool = False
+    foreign: str | None = None
+
+    def combine(self, other: Self) -> Self:
+        """Return the worst of both."""
+        return type(self)(
+            max(self.cut, other.cut),
+            max(self.rise, other.rise),
+            self.unlimited or other.unlimited,
+            self.loses or other.loses,
+            self.foreign or other.foreign,
+        )
+
+
+NO_RISK = Risk()
+
+
+class ClassEffect(NamedTuple):
+    """What happens to the limit of a class of clients, all of which have the same limit.
+
+    `user` is a user as in an entity's text, `user=alice`; None for every user without a limit of
+    their own. `client_id` is a client id, the first of `client_ids`, or None for every one without
+    a limit of its own; then `sends_client_id` is False for clients that send none, True for all
+    others, and None for both. `address` is an IP address, or None for every one without a limit of
+    its own. `before` and `after` are None where no limit applies.
+    """
+
+    before: Limit | None
+    after: Limit | None
+    user: str | None = None
+    client_id: str | None = None
+    client_ids: int = 0
+    sends_client_id: bool | None = None
+    address: str | None = None
+    more: tuple[str, ...] = ()
+    """Up to two more of the client ids."""
+
+    def change(self, key: str) -> LimitChange:
+        """Return what happens; a value that exempts a client from limits counts as none.
+
+        A client that no longer has to share a limit gains, and one that now has to share it loses.
+        """
+        before, after = number_of(key, self.before), number_of(key, self.after)
+        if before == after == inf:
+            return LimitChange.SAME
+        if before == inf:
+            return LimitChange.NEWLY_LIMITED
+        if after == inf:
+            return LimitChange.NO_LONGER_LIMITED
+        gains, loses = self._compare_sharing()
+        if after > before or gains:
+            is_clear = after >= before and not loses
+            return LimitChange.RAISED if is_clear else LimitChange.SHARED_DIFFERENTLY
+        if after < before or loses:
+            return LimitChange.CUT
+        return LimitChange.SAME
+
+    def judge(self, key: str) -> Risk:
+        """Return the change as the numbers that guards compare, whoever owns the limits.
+
+        A limit that fewer clients share may be lower without being cut.
+        """
+        before, after = number_of(key, self.before), number_of(key, self.after)
+        change = self.change(key)
+        loses = change in _LOSSES and IP not in QUOTA_KEYS[key].types
+        if inf in (before, after) or not before:
+            return Risk(unlimited=before < after == inf, loses=loses)
+        cut = 100.0 * (1 - after / before) if change is LimitChange.CUT else 0.0
+        return Risk(max(cut, 0.0), max(after / before, 1.0), loses=loses)
+
+    def is_shared_differently(self) -> bool:
+        """Return whether limits apply before and after, and other clients share them."""
+        return any(self._compare_sharing())
+
+    def _compare_sharing(self) -> tuple[bool, bool]:
+        """Return whether clients gain, and whether they lose, because others share their limit."""
+        if self.before is None or self.after is None or self.before.types == self.after.types:
+            return False, False
+        before, after = set(self.before.types), set(self.after.types)
+        return bool(after - before), bool(before - after)
+
+
+class Effect(NamedTuple):
+    """What a changed quota does: the classes of clients that it applied to, or will apply to.
+
+    A quota that is removed also has the classes that it would apply to if it stayed. Without any
+    class, another limit comes first for each of its clients, before and after.
+    `own_users`, `own_client_ids` and `own_addresses` are the numbers of those with a limit of their
+    own, which the change does not concern. `unexamined` is the number of further client ids with
+    defaults of their own, each of which the change may concern; `risk` includes them. `own` names
+    up to three users, client ids and addresses of those numbers, as in an entity's text.
+    """
+
+    classes: tuple[ClassEffect, ...]
+    own_users: int = 0
+    own_client_ids: int = 0
+    own_addresses: int = 0
+    unexamined: int = 0
+    own: tuple[str, ...] = ()
+    risk: Risk = NO_RISK
+
+    def is_evident(self, key: str) -> bool:
+        """Return whether the values before and after already say everything.
+
+        They do for a limit that changes, or is the first one, of clients that the row names. That a
+        removed limit leaves none does not show.
+        """
+        if len(self.classes) != 1 or any(self[1:5]):
+            return False
+        effect = self.classes[0]
+        if self.risk not in (NO_RISK, effect.judge(key)):  # none: it restores what was verified
+            return False
+        is_named = effect.sends_client_id is None and (effect.user or effect.address) is not None
+        if not is_named or effect.after is None:
+            return False
+        if effect.before is None:
+            return effect.change(key) is LimitChange.NEWLY_LIMITED
+        return effect.before.entity == effect.after.entity
+
+    def concerns_nobody(self, key: str) -> bool:
+        """Return whether no client gets another limit, as far as client ids were examined."""
+        changes = (clients.change(key) for clients in self.classes)
+        return not self.unexamined and all(change is LimitChange.SAME for change in changes)
+
+    def cuts(self, key: str) -> bool:
+        """Return whether it cuts the limit of a class."""
+        return any(client_class.change(key) is LimitChange.CUT for client_class in self.classes)
+
+    def find_deepest_cut(self, key: str) -> float:
+        """Return by how many percent the limit of a shown class is cut at most; 0 if none is."""
+        return max((client_class.judge(key).cut for client_class in self.classes), default=0.0)
+
+    def as_json(self, key: str) -> dict[str, Any]:
+        """Return the effect on limits of `key` as JSON values; each class has its `change` too."""
+        classes = [
+            client_class._asdict()
+            | {"before": _limit_json(client_class.before), "after": _limit_json(client_class.after)}
+            | {"change": client_class.change(key)}
+            for client_class in self.classes
+        ]
+        return self._asdict() | {"classes": classes, "risk": self.risk._asdict()}
+
+
+def _limit_json(limit: Limit | None) -> dict[str, Any] | None:
+    return limit and {"value": json_number(limit.value), "entity": limit.entity}
+
+
+def number_of(key: str, limit: Limit | None) -> float:
+    """Return the value of a limit; infinity if it limits nobody."""
+    return limit.value if limit is not None and limits_a_client(key, limit.value) else inf

@@ -1,0 +1,444 @@
+"""Guards: which changes of a plan need an override or approval.
+
+`judge` calls each guard; the thresholds that they compare with are `GuardThresholds` of a policy.
+
+All guards are functions of the artifacts of the run alone: the differences, the quotas and the
+ledger at the time of describe, and the policy. Apply judges the plan again and has to find exactly
+the same, so no guard may use the time, the current cluster or the current ledger.
+
+A write that restores the value that was last verified is no change of a limit: it never is a cut, a
+raise or any other risk, and the limits of other writes are compared as if it were restored already.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import ceil
+
+from quota_ops.model.commit import named, short
+from quota_ops.model.plans.ceilings import exceeds_ceiling
+from quota_ops.model.plans.client_effects import InventoryEffects
+from quota_ops.model.plans.effect import Risk
+from quota_ops.model.plans.guard import Guard, GuardFinding, make_finding
+from quota_ops.model.plans.ledger_edits import CLEARED
+from quota_ops.model.plans.plan import is_cut, is_raise, is_small
+from quota_ops.model.plans.policy import DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.plans.strict_policy import (
+    APPLIED,
+    APPLIED_OR_MERGED,
+    Thresholds,
+    build_unprotected_filter,
+    combine_strictly,
+)
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.owners import OwnerChange, OwnerIndex
+from quota_ops.model.quotas.quota import format_limit, limits_a_client
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.text import counted
+from quota_ops.model.usage.throttling import Throttling
+
+SHARE_COUNTS_FROM = 5
+"""Below this number of removals the share means little: one of four rows is 25 percent."""
+
+Findings = Iterator[GuardFinding]
+Risks = Mapping[Key, Risk]
+"""What the writes do to the limits of clients at worst; none for a key that Kafka does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRuns:
+    """What the ledger has of earlier runs: managed rows per owner, the last policy, the commits."""
+
+    owned: int
+    owners: Mapping[str | None, int]
+    policy: Policy | None
+    """The policy that cluster.yaml is compared with: the last applied one; in a review, that of
+    the merge base."""
+    commits: tuple[str, ...]
+    overtaken_by: str | None = None
+    """The commit that was applied after this run began."""
+    old_ledger: str | None = None
+    """Why the ledger is, or may be, an older copy; None if it is the newest."""
+    others: tuple[Policy, ...] | None = None
+    """In a review: the last applied policy and that of the target branch, as far as they are known.
+    Their stricter values count too."""
+    owner_changes: tuple[OwnerChange, ...] = ()
+    """The managed quotas that get a different owner than in the ledger; in a review, than the merge
+    base has."""
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The policies whose stricter values count beside those of the plan's own policy."""
+        return tuple(policy for policy in (*(self.others or ()), self.policy) if policy is not None)
+
+    @property
+    def strict_policy(self) -> Policy | None:
+        """The stricter of all these policies, field by field; None if there are none."""
+        return reduce(combine_strictly, self.policies) if self.policies else None
+
+    @property
+    def source(self) -> str:
+        """What these policies are, in words."""
+        return APPLIED if self.others is None else APPLIED_OR_MERGED
+
+
+def judge(
+    writes: Sequence[Difference],
+    *,
+    policy: Policy,
+    commit: str | None,
+    desired: int,
+    earlier: EarlierRuns,
+    risks: Risks,
+    clients: InventoryEffects | None = None,
+    throttling: Throttling | None = None,
+) -> tuple[GuardFinding, ...]:
+    """Return the guards that block a plan, by the strictest of its policy and the earlier ones.
+
+    `risks` are those of the writes for classes of clients, `clients` the effects on the clients of
+    the inventory, `throttling` what the cuts would have done to recent use; None if no guard
+    compares it. The message of a guard that blocks only by an earlier policy mentions it.
+
+    A row whose temporary value ended was judged when that value was planned, with what it returns
+    to. No guard about a row's value blocks it.
+    """
+    thresholds = Thresholds(policy, earlier.strict_policy, earlier.source)
+    new = [row for row in writes if not row.is_return]
+    clears = [row for row in new if row.action is Action.CLEAR]
+    return (
+        *_removals(clears, thresholds, earlier),
+        *_owners(clears, new, earlier),
+        *_limits(new, thresholds, risks, _ON_VALUES),
+        *_given_away(earlier.owner_changes, policy),
+        *_by_kind(new, thresholds),
+        *_late_and_returned(new, thresholds),
+        *_unprotected(writes, policy, earlier),
+        *_limits(new, thresholds, risks, (Guard.DEFAULT_TOUCHED,)),
+        *(_clients(new, clients, risks, thresholds) if new or not writes else ()),
+        *_throttling(new, throttling, risks, thresholds),
+        *_commits_and_policy(writes, policy, commit, earlier),
+        *_old_ledger(clears, earlier),
+        *_empty(clears, desired),
+    )
+
+
+def _empty(clears: Sequence[Difference], desired: int) -> Findings:
+    if clears and not desired:
+        yield make_finding(Guard.EMPTY_DESIRED, "Git declares no quota", clears)
+
+
+def _removals(
+    clears: Sequence[Difference], thresholds: Thresholds, earlier: EarlierRuns
+) -> Findings:
+    most, removed = thresholds.of("removals"), len(clears)
+    share = 100 * removed / earlier.owned if earlier.owned else 0.0
+    least = thresholds.of("removals_share")
+    if removed > most.value:
+        words = f"{counted(removed, 'removal')}, more than {most.value:,}{most.source}"
+        yield make_finding(Guard.REMOVALS, words, clears, share)
+    elif removed >= SHARE_COUNTS_FROM and share > least.value:
+        words = (
+            f"{removed:,} of {counted(earlier.owned, 'managed row')} would be removed, more than "
+        )
+        yield make_finding(Guard.REMOVALS, f"{words}{least.value:g} %{least.source}", clears, share)
+
+
+_NOT_OWNED = frozenset({Kind.UNMANAGED, Kind.RETURNED})
+
+
+def _owners(
+    clears: Sequence[Difference], writes: Sequence[Difference], earlier: EarlierRuns
+) -> Findings:
+    cleared: dict[str | None, list[Difference]] = defaultdict(list)
+    for row in clears:
+        cleared[row.owner].append(row)
+    lost = Counter(row.owner for row in clears if row.kind not in _NOT_OWNED)
+    new = {row.owner for row in writes if row.action is not Action.CLEAR}
+    for owner, rows in sorted(lost.items(), key=str):
+        if owner is not None and rows >= earlier.owners.get(owner, rows + 1):
+            every = f"every row that {owner} has now" if owner in new else f"every row of {owner}"
+            words = f"{every} would be cleared ({rows:,})"
+            yield make_finding(Guard.OWNER_REMOVED, words, cleared[owner])
+
+
+def _given_away(changes: Sequence[OwnerChange], policy: Policy) -> Findings:
+    """Yield the finding about quotas that another owner takes over.
+
+    Otherwise, a quota could change its owner in one commit, and its value in the next.
+    """
+    owners = OwnerIndex(policy.owners)
+    foreign = [
+        change
+        for change in changes
+        if change.before is not None
+        and any(owners.find_owner(Entity.parse(name)) != change.after for name in change.entities)
+    ]
+    if foreign:
+        words = "; ".join(change.text.removesuffix(".") for change in foreign)
+        what = [[change.before, change.after, *change.entities] for change in foreign]
+        yield make_finding(Guard.FOREIGN_OWNER, words, what=what)
+
+
+def _by_kind(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
+    for kind, guard, words in (
+        (Kind.TAKEOVER, Guard.TAKEOVER, "unmanaged, with another value on the cluster"),
+        (Kind.CONFLICT, Guard.CONFLICT, "changed both in Git and on the cluster"),
+        (Kind.CHANGED_SINCE, Guard.CHANGED_SINCE, "removed from Git, then changed on the cluster"),
+        (Kind.DRIFTED, Guard.DRIFT, f"changed on the cluster, and {thresholds.drift_words}"),
+    ):
+        rows = [row for row in writes if row.kind is kind]
+        if rows and (kind is not Kind.DRIFTED or thresholds.strict.drift is not DriftPolicy.REPAIR):
+            yield make_finding(guard, f"{name_rows(rows)} {words}", rows)
+
+
+def _unprotected(writes: Sequence[Difference], policy: Policy, earlier: EarlierRuns) -> Findings:
+    tests = [
+        build_unprotected_filter(policy, earlier_policy) for earlier_policy in earlier.policies
+    ]
+    rows = [row for row in writes if any(is_unprotected(row) for is_unprotected in tests)]
+    if rows:
+        words = f"would change, although excluded by the {earlier.source} policy"
+        yield make_finding(Guard.UNPROTECTED, f"{name_rows(rows)} {words}", rows)
+
+
+def _late_and_returned(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
+    late = [row for row in writes if row.kind is Kind.LATE_WRITE]
+    if late and thresholds.strict.drift is not DriftPolicy.REPAIR:
+        seems = f"the write of run {late[0].run} seems to have arrived late"
+        yield make_finding(
+            Guard.LATE_WRITE, f"{name_rows(late)}: {seems}, and {thresholds.drift_words}", late
+        )
+    returned = [row for row in writes if row.kind is Kind.RETURNED]
+    if returned:
+        first = returned[0]
+        did = "cleared" if first.memory == CLEARED else "wrote late"
+        what = f"not in Git, and on the cluster with a value that run {first.run} {did}"
+        yield make_finding(Guard.RETURNED, f"{name_rows(returned)}: {what}", returned)
+
+
+def _commits_and_policy(
+    writes: Sequence[Difference], policy: Policy, commit: str | None, earlier: EarlierRuns
+) -> Findings:
+    now = policy.decisive_fields()
+    before = now if earlier.policy is None else earlier.policy.decisive_fields()
+    changed = sorted(name for name in now if now[name] != before[name])
+    if changed:
+        since = " since it was applied" if earlier.others is None else ""
+        message = f"cluster.yaml changed{since}: {', '.join(changed)}"
+        values = [[name, before[name], now[name]] for name in changed]
+        yield make_finding(Guard.POLICY_CHANGED, message, what=values)
+    if writes and commit in earlier.commits[:-1]:
+        last = earlier.commits[-1]
+        message = f"{named(str(commit))} was applied before, and {short(last)} after it"
+        yield make_finding(Guard.WENT_BACK, message, what=last)
+    elif writes and earlier.overtaken_by is not None:
+        run = f"this run of {named(str(commit))}"
+        message = f"{short(earlier.overtaken_by)} was applied after {run} began"
+        yield make_finding(Guard.WENT_BACK, message, what=earlier.overtaken_by)
+
+
+def _old_ledger(clears: Sequence[Difference], earlier: EarlierRuns) -> Findings:
+    if clears and earlier.old_ledger is not None:
+        yield make_finding(
+            Guard.OLD_LEDGER,
+            f"{name_rows(clears)} would be cleared based on {earlier.old_ledger}",
+            clears,
+        )
+
+
+RowTest = Callable[[Difference, Risk | None, GuardThresholds], bool]
+
+
+def _cuts(row: Difference, risk: Risk | None, guards: GuardThresholds) -> bool:
+    return is_cut(row, guards.cut_share) or (risk is not None and risk.cut > guards.cut_share)
+
+
+def _raises(row: Difference, risk: Risk | None, guards: GuardThresholds) -> bool:
+    return is_raise(row, guards.raise_factor) or (
+        risk is not None and risk.rise > guards.raise_factor
+    )
+
+
+def _leaves_unlimited(row: Difference, risk: Risk | None, _guards: GuardThresholds) -> bool:
+    if risk is not None and risk.unlimited:
+        return True
+    is_limited = row.before is not None and limits_a_client(row.key, row.before)
+    return is_limited and row.target is not None and not limits_a_client(row.key, row.target)
+
+
+_ON_LIMITS: Mapping[str, RowTest] = {
+    Guard.CUT: _cuts,
+    Guard.RAISE: _raises,
+    Guard.UNLIMITED: _leaves_unlimited,
+    Guard.SMALL_LIMIT: lambda row, _risk, guards: is_small(row, guards),
+    Guard.FOREIGN_OWNER: lambda _row, risk, _guards: risk is not None and risk.foreign is not None,
+    Guard.DEFAULT_TOUCHED: lambda row, _risk, _guards: row.has_default,
+}
+"""The guards that compare limits, and which rows each finds."""
+_ON_VALUES = tuple(guard for guard in _ON_LIMITS if guard != Guard.DEFAULT_TOUCHED)
+
+
+def _limits(
+    writes: Sequence[Difference], thresholds: Thresholds, risks: Risks, guards: Sequence[str]
+) -> Findings:
+    """Yield the findings of the guards that compare limits before and after.
+
+    A row that is new or removed changes the limits of clients to which another quota applies before
+    or after it, as `risks` show.
+    """
+    changes = [(row, risks.get(row.id)) for row in writes if not row.restores]
+    strict = thresholds.strict.guards
+    for guard in guards:
+        is_found = _ON_LIMITS[guard]
+        if rows := [row for row, risk in changes if is_found(row, risk, strict)]:
+            words = "; ".join(_limit_words(guard, rows, thresholds, risks))
+            yield make_finding(guard, words, rows)
+
+
+def judge_alteration(writes: Sequence[Difference], policy: Policy, risks: Risks) -> Findings:
+    """Yield the findings of the guards that check a one-off change; the others check plans."""
+    yield from _limits(writes, Thresholds(policy, None), risks, ALTER_GUARDS)
+
+
+ALTER_GUARDS = (Guard.RAISE, Guard.UNLIMITED, Guard.SMALL_LIMIT)
+"""The guards of a one-off change, which a person makes who may change every limit."""
+
+
+def _limit_words(
+    guard: str, rows: Sequence[Difference], thresholds: Thresholds, risks: Risks
+) -> Iterator[str]:
+    """Yield the sentences of a guard about the rows that it found."""
+    who = name_rows(rows)
+    match guard:
+        case Guard.CUT:
+            share = thresholds.of("cut_share")
+            yield f"{who} would fall by more than {share.value:g} %{share.source}"
+        case Guard.RAISE:
+            factor = thresholds.of("raise_factor")
+            yield f"{who} would rise to more than {factor.value:,.12g} times{factor.source}"
+        case Guard.UNLIMITED:
+            yield f"{who} would lift the limit of clients"
+        case Guard.SMALL_LIMIT:
+            yield ", and ".join(_small_words(rows, thresholds))
+        case Guard.FOREIGN_OWNER:
+            yield from _foreign_words(rows, risks)
+        case _:
+            yield f"{who} would change; a default applies to many clients"
+
+
+def _foreign_words(rows: Sequence[Difference], risks: Risks) -> Iterator[str]:
+    """Yield a sentence for each pair of owners."""
+    owners: dict[tuple[str | None, str | None], list[Difference]] = {}
+    for row in rows:
+        owners.setdefault((row.owner, risks[row.id].foreign), []).append(row)
+    for (own, other), some in owners.items():
+        whose = f"of {own}" if own else "of no owner"
+        yield f"{name_rows(some)} {whose} would change limits that {other} set for its clients"
+
+
+def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterator[str]:
+    """Yield a sentence for the limits of each unit, starting with the unit of the first row."""
+    by_threshold: dict[str, list[Difference]] = {}
+    for row in small:
+        name = "small_percentage" if row.key == "request_percentage" else "small_byte_rate"
+        by_threshold.setdefault(name, []).append(row)
+    for name, rows in by_threshold.items():
+        least = thresholds.of(name)
+        below = f"below {format_limit(rows[0].key, least.value)}{least.source}"
+        yield f"{name_rows(rows)} would be set {below}"
+
+
+def _clients(
+    writes: Sequence[Difference],
+    clients: InventoryEffects | None,
+    risks: Risks,
+    thresholds: Thresholds,
+) -> Findings:
+    """Yield the finding of the guard that counts the clients of the inventory that lose.
+
+    If they cannot be counted, it blocks what may cut or limit a client.
+    """
+    if clients is None or (writes and all(row.restores for row in writes)):
+        return
+    if clients.trouble:
+        if any(risk.loses for risk in risks.values()):
+            words = f"the clients that lose cannot be counted: {clients.trouble}"
+            yield make_finding(Guard.BLAST_RADIUS, words, what="clients")
+        return
+    if not clients.total.losing:
+        return
+    total, most = clients.total, thresholds.of("blast_radius")
+    least = thresholds.of("blast_radius_share")
+    share = 100 * total.losing / total.clients
+    if total.losing > most.value:
+        lost = f"{counted(total.losing, 'client')} would be cut or newly limited, more than "
+        words = f"{lost}{most.value:,}{most.source}"
+        yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
+    elif total.losing >= SHARE_COUNTS_FROM and share > least.value:
+        lost = f"{total.losing:,} of {counted(total.clients, 'client')} would be cut or newly "
+        words = f"{lost}limited, more than {least.value:g} %{least.source}"
+        yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
+
+
+def _throttling(
+    writes: Sequence[Difference],
+    found: Throttling | None,
+    risks: Risks,
+    thresholds: Thresholds,
+) -> Findings:
+    """Yield the finding of the guard that compares cuts with recent use.
+
+    A cut whose use is not known blocks too: that nobody was throttled would be no finding then.
+    """
+    most = thresholds.of("would_throttle")
+    if most.value is None or found is None:
+        return
+    losing = [row for row in writes if not row.restores and row.id in risks and risks[row.id].loses]
+    cuts = {Key(cut.entity, cut.key): cut for cut in found.cuts}
+    unknown = [row for row in losing if found.trouble or cuts[row.id].why]
+    longest = {row.id: cuts[row.id].longest for row in losing if row.id in cuts}
+    throttled = [row for row in losing if longest.get(row.id, 0.0) > 60 * most.value]
+    words = []
+    if throttled:
+        seconds = max(longest[row.id] for row in throttled)
+        allowed = f"more than {counted(most.value, 'minute')}{most.source}"
+        words.append(
+            f"{name_rows(throttled)} would have throttled clients for up to "
+            f"{counted(ceil(seconds / 60), 'minute')} in the last "
+            f"{found.days} days, {allowed}"
+        )
+    if unknown:
+        why = found.trouble or cuts[unknown[0].id].why
+        words.append(f"whom {name_rows(unknown)} would have throttled is not known: {why}")
+    if words:
+        share = ceil(max(longest.values(), default=0.0) / 864 / found.days)
+        rows = [row for row in losing if row in throttled or row in unknown]
+        yield make_finding(Guard.WOULD_THROTTLE, "; ".join(words), rows, share)
+
+
+def name_rows(rows: Sequence[Difference]) -> str:
+    """Format the first row, and the number of the others."""
+    first = f"{rows[0].entity} {rows[0].key}"
+    return first if len(rows) == 1 else f"{first} and {len(rows) - 1:,} more"
+
+
+_ABOUT_CLEARS = {Guard.REMOVALS, Guard.OWNER_REMOVED, Guard.OLD_LEDGER, Guard.EMPTY_DESIRED}
+
+
+def is_blocked_by(guard: str, row: Difference, policy: Policy, risk: Risk | None = None) -> bool:
+    """Return whether a guard blocks because of this row; some guards judge the whole plan.
+
+    `policy` is the policy that the guards used. `risk` is that of the row; None if its values show
+    it.
+    """
+    if row.is_return:
+        return False
+    if row.action not in WRITES or guard in _ABOUT_CLEARS:
+        return row.action is Action.CLEAR and guard in _ABOUT_CLEARS
+    if guard in _ON_LIMITS:
+        return not row.restores and _ON_LIMITS[guard](row, risk, policy.guards)
+    if guard == Guard.ABOVE_CEILING:
+        return exceeds_ceiling(row, policy)
+    return row.kind.value == (Kind.DRIFTED if guard == Guard.DRIFT else guard)

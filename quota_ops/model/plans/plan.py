@@ -1,0 +1,233 @@
+"""A plan: the changes that a run would make, with a digest that an approval can name."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite, nextafter
+from typing import Any
+
+from quota_ops.model.plans.effect import Effect
+from quota_ops.model.plans.guard import Guard, GuardFinding
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.plans.policy import ApprovalPolicy, GuardThresholds, Policy
+from quota_ops.model.plans.strict_policy import combine_strictly
+from quota_ops.model.quotas.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
+from quota_ops.model.quotas.quota import limits_a_client
+
+SHORT = 8
+"""How many characters of a digest people compare; it is easy to make two plans that share them."""
+
+NAMED = 32
+"""The minimum number of digest characters that name a plan in an approval: 128 bits."""
+
+_DIFFER = frozenset({Kind.PENDING, Kind.TAKEOVER, Kind.OVERRIDING}) | EARLIER_KINDS
+_REPAIRED = frozenset({Kind.DRIFTED, Kind.LATE_WRITE})
+_DISTRUST = frozenset(
+    {
+        Guard.DRIFT,
+        Guard.LATE_WRITE,
+        Guard.UNPROTECTED,
+        Guard.POLICY_CHANGED,
+        Guard.WENT_BACK,
+        Guard.OLD_LEDGER,
+    }
+)
+"""The guards that hold back repairs too."""
+_LEAST = nextafter(-100.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The differences of a run with the guards that block it, and a digest of the writes."""
+
+    policy: Policy
+    commit: str | None
+    differences: tuple[Difference, ...]
+    """The differences, sorted by `rank_by_risk`, the riskiest first."""
+    guards: tuple[GuardFinding, ...]
+    desired: int
+    actual: int
+    batches: int
+    ledger: str | None
+    """The ledger file that the plan was made from, or None when there was no ledger."""
+    holds: tuple[Hold, ...] = ()
+    """The holds that were in force when the cluster was described."""
+    standstill: str | None = None
+    """Why runs could not write when the plan was made; None if they could."""
+    applied: Policy | None = None
+    """The policy that was last applied, which the guards use as well."""
+    overridden: int = 0
+    """How many rows the cluster stores as in Git, but overriding rows take clients of them."""
+
+    def with_guards(self, guards: tuple[GuardFinding, ...]) -> "Plan":
+        """Return the plan with these guards."""
+        return self if guards == self.guards else replace(self, guards=guards)
+
+    @property
+    def strict_policy(self) -> Policy:
+        """The stricter of the last applied policy and the plan's own, field by field."""
+        return combine_strictly(self.applied, self.policy)
+
+    @cached_property
+    def writes(self) -> tuple[Difference, ...]:
+        """The rows that would be set or cleared."""
+        return tuple(row for row in self.differences if row.action in WRITES)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the cluster differs from Git in its managed rows or in the limits in force."""
+        return any(
+            row.action in WRITES or row.is_drift or row.kind in _DIFFER for row in self.differences
+        )
+
+    @property
+    def in_sync(self) -> int:
+        """The number of rows in Git that the cluster stores, and that apply to all their clients.
+
+        A row that another row of Git covers is in sync.
+        """
+        declared = [row for row in self.differences if row.after is not None]
+        stored = self.desired - sum(row.kind is not Kind.IN_SYNC for row in declared)
+        return stored - self.overridden
+
+    @property
+    def refused(self) -> tuple[GuardFinding, ...]:
+        """The guards that are not overridden."""
+        return tuple(guard for guard in self.guards if guard.allowed is None)
+
+    @cached_property
+    def repairs(self) -> tuple[Difference, ...]:
+        """The writes that a run makes although guards block the plan; empty if none blocks it.
+
+        They restore values that were last verified, and no guard found one of them. None is made
+        if every plan needs approval, or a guard that blocks is about the commit, the policy or the
+        ledger.
+        """
+        guards = {finding.guard for finding in self.refused}
+        if not guards or self.strict_policy.approval is ApprovalPolicy.ALWAYS:
+            return ()
+        if guards & _DISTRUST:
+            return ()
+        return tuple(row for row in self.writes if row.restores and row.kind in _REPAIRED)
+
+    @property
+    def waiting(self) -> tuple[Difference, ...]:
+        """The writes that wait until somebody overrides the guards; empty if none blocks."""
+        repairs = {row.id for row in self.repairs}
+        return tuple(row for row in self.writes if row.id not in repairs) if self.refused else ()
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of cluster id, policy and every written (entity, key, before, after).
+
+        It does not cover the commit: a squash merge has another commit and the same digest.
+        """
+        return digest(self.policy, self.writes)
+
+
+def digest(policy: Policy, writes: Sequence[Difference]) -> str:
+    """Return the digest of a plan, 64 hexadecimal characters; the order of rows has no effect."""
+    body: dict[str, Any] = {
+        "cluster_id": policy.cluster_id,
+        "policy": policy.digest_fields(),
+        "changes": sorted(
+            [row.entity, row.key, exact(row.before), exact(row.target)] for row in writes
+        ),
+    }
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def exact(value: float | None) -> str:
+    """Return a value as text without loss, equal for equal values; NaN equals itself here."""
+    return "none" if value is None else value.hex()
+
+
+def matches_digest(approved: str, wanted: str) -> bool:
+    """Return whether a typed text is the digest, or at least its first 32 characters."""
+    typed = approved.strip().lower()
+    return len(typed) >= NAMED and wanted.startswith(typed)
+
+
+def rank_by_risk(
+    row: Difference, effect: Effect | None = None
+) -> tuple[int, bool, float, str, str]:
+    """Return a sort key, the riskiest first: overriding, cuts, defaults, removals, raises, new.
+
+    Rows that change no client's limit, as `effect` shows, are last. Cuts include new and removed
+    quotas that cut the limit of a client, as `effect` shows; those of defaults come first, then the
+    deepest.
+    """
+    if row.kind is Kind.OVERRIDING:
+        return (-1, False, 0.0, row.entity, row.key)
+    if row.action not in WRITES:
+        return (9, False, 0.0, row.entity, row.key)
+    if effect is not None and effect.concerns_nobody(row.key):
+        rank = 5
+    elif cuts_a_client(row, effect):
+        rank = 0
+    elif row.has_default:
+        rank = 1
+    elif row.action is Action.CLEAR:
+        rank = 2
+    else:
+        rank = 4 if row.before is None else 3
+    is_number = row.before is None or isfinite(row.before)
+    share = abs(change_share(row)) if is_number else 100.0
+    deepest = effect.find_deepest_cut(row.key) if effect else 0.0
+    return (rank, not row.has_default, -max(share, deepest), row.entity, row.key)
+
+
+def cuts_a_client(row: Difference, effect: Effect | None) -> bool:
+    """Return whether the value falls, or the limit of a client, as `effect` shows."""
+    return is_cut(row) or (effect is not None and effect.cuts(row.key))
+
+
+def is_cut(row: Difference, beyond: float = 0.0) -> bool:
+    """Return whether the value falls by more than `beyond` percent.
+
+    A value falls from Infinity or NaN in any case: Kafka before 4.4 stores both, and neither limits
+    a client.
+    """
+    target = row.target
+    if row.before is None or target is None:
+        return False
+    if not isfinite(row.before):
+        return True
+    return target < row.before and -change_share(row) > beyond
+
+
+def is_raise(row: Difference, factor: float) -> bool:
+    """Return whether the new value is more than `factor` times the current one, and a limit."""
+    target = row.target
+    if not row.before or target is None or not isfinite(row.before):
+        return False
+    if not limits_a_client(row.key, target):
+        return False
+    return target > row.before * factor
+
+
+def is_small(row: Difference, thresholds: GuardThresholds) -> bool:
+    """Return whether a limit newly becomes so small that it nearly stops a busy client."""
+    if row.key.endswith("_byte_rate"):
+        below = thresholds.small_byte_rate
+    elif row.key == "request_percentage":
+        below = thresholds.small_percentage
+    else:
+        return False
+    target = row.target
+    if target is None or target >= below:
+        return False
+    return row.before is None or not row.before < below
+
+
+def change_share(row: Difference) -> float:
+    """Return the change in percent; 0 if a side is missing, or `before` is 0 or not finite."""
+    target = row.target
+    if not row.before or target is None or not isfinite(row.before):
+        return 0.0
+    share = (target - row.before) / row.before * 100
+    # Rounded, or floats make 100 to 93 more than 7 percent; never -100, as no limit is cut to 0.
+    return max(float(f"{share:.15g}"), _LEAST)

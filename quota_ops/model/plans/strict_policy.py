@@ -1,0 +1,118 @@
+"""The stricter of two policies, which the guards use: no commit can loosen its own check."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from quota_ops.model.plans.ceilings import combine_ceilings
+from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.quotas.difference import Difference, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import FilterIndex
+
+_DRIFT = (DriftPolicy.REPAIR, DriftPolicy.ASK, DriftPolicy.REPORT)
+_APPROVAL = (ApprovalPolicy.NEVER, ApprovalPolicy.ON_BREACH, ApprovalPolicy.ALWAYS)
+"""From the loosest to the strictest. With `never` a blocked plan cannot be approved, but the
+fewest plans need approval."""
+
+
+def combine_strictly(applied: Policy | None, new: Policy) -> Policy:
+    """Return the new policy with the stricter of the two values in each field that guards read.
+
+    That is the smaller threshold (the larger one for a small limit), the lower ceiling, the union
+    of `protect`, and the policy that needs approval more often. Two scopes cannot be intersected as
+    filters, so callers check an entity against both policies.
+    """
+    if applied is None:
+        return new
+    return replace(
+        new,
+        guards=_combine_thresholds(applied.guards, new.guards),
+        drift=max(applied.drift, new.drift, key=_DRIFT.index),
+        approval=max(applied.approval, new.approval, key=_APPROVAL.index),
+        approval_valid_for=min(applied.approval_valid_for, new.approval_valid_for),
+        clear_unmanaged=applied.clear_unmanaged and new.clear_unmanaged,
+        protect=tuple(dict.fromkeys((*applied.protect, *new.protect))),
+        ceilings=combine_ceilings(applied.ceilings, new.ceilings),
+    )
+
+
+def _combine_thresholds(one: GuardThresholds, other: GuardThresholds) -> GuardThresholds:
+    return GuardThresholds(
+        removals=min(one.removals, other.removals),
+        removals_share=min(one.removals_share, other.removals_share),
+        cut_share=min(one.cut_share, other.cut_share),
+        raise_factor=min(one.raise_factor, other.raise_factor),
+        small_byte_rate=max(one.small_byte_rate, other.small_byte_rate),
+        small_percentage=max(one.small_percentage, other.small_percentage),
+        blast_radius=min(one.blast_radius, other.blast_radius),
+        blast_radius_share=min(one.blast_radius_share, other.blast_radius_share),
+        would_throttle=min(
+            (side.would_throttle for side in (one, other) if side.would_throttle is not None),
+            default=None,
+        ),
+    )
+
+
+APPLIED, APPLIED_OR_MERGED = "last applied", "last applied or merged"
+
+
+class Threshold(NamedTuple):
+    """A number of `guards`, and its source if it does not come from cluster.yaml."""
+
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The thresholds that the guards use, and the policy that each comes from.
+
+    `source` is what `applied` is: last applied or, in a review, merged.
+    """
+
+    policy: Policy
+    applied: Policy | None
+    source: str = APPLIED
+    strict: Policy = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "strict", combine_strictly(self.applied, self.policy))
+
+    def of(self, name: str) -> Threshold:
+        """Return a number of `guards` by its name."""
+        new, strict = (getattr(policy.guards, name) for policy in (self.policy, self.strict))
+        now = "not set" if new is None else f"{new:,g}"
+        return Threshold(strict, "" if new == strict else f" (as {self.source}; now it is {now})")
+
+    @property
+    def drift_words(self) -> str:
+        """Return the text that names the policy which requires approval of a repair."""
+        if self.policy.drift is self.strict.drift:
+            return f"the policy sets {self.policy.drift}"
+        return f"the {self.source} policy sets {self.strict.drift}"
+
+
+def build_unprotected_filter(
+    policy: Policy, applied: Policy | None
+) -> Callable[[Difference], bool]:
+    """Return a test for rows that the last applied policy left alone and the new one may write."""
+    if applied is None:
+        return _never
+    freed = FilterIndex(set(applied.protect) - set(policy.protect))
+    scope = FilterIndex(applied.scope)
+    widened = set(policy.scope) != set(applied.scope)
+    clears = policy.clear_unmanaged and not applied.clear_unmanaged
+    if not (set(applied.protect) - set(policy.protect) or widened or clears):
+        return _never
+
+    def is_unprotected(row: Difference) -> bool:
+        entity = Entity.parse(row.entity)
+        outside = freed.find_match(entity) is not None or scope.find_match(entity) is None
+        return outside or (clears and row.kind is Kind.UNMANAGED)
+
+    return is_unprotected
+
+
+def _never(_row: Difference) -> bool:
+    return False

@@ -1,0 +1,1 @@
+"""Quotas: keys, entities, filters, owners, and the rows that stages exchange."""

@@ -1,0 +1,152 @@
+"""An alteration: the changes of one request entry to one entity."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import isfinite
+from typing import Any
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
+from quota_ops.model.quotas.rows import BatchRow
+from quota_ops.model.quotas.snapshot import EXAMPLE, numbered_rows
+from quota_ops.model.quotas.specification import require_text
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """Keys of one entity and their new values; None clears a key.
+
+    Kafka calls it ClientQuotaAlteration; all its keys succeed or fail together.
+    """
+
+    entity: Entity
+    changes: tuple[tuple[str, float | None], ...]
+
+
+def group_alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
+    """Group the rows of a batch, which are sorted by entity, into one alteration per entity."""
+    return tuple(
+        Alteration(Entity.parse(entity), tuple((row.key, row.after) for row in group))
+        for entity, group in groupby(rows, key=lambda row: row.entity)
+    )
+
+
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+Changes = tuple[tuple[str, float | None], ...]
+
+
+def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
+    """Parse `--add consumer_byte_rate=20 MB` and `--delete producer_byte_rate`.
+
+    Each option may be given several times, with several changes separated by commas. A deleted key
+    has the value None. Raises InvalidInput without a change, if a key is specified twice, or if
+    `parse_value` rejects a value.
+    """
+    for option, given in (("--add", add), ("--delete", delete)):
+        for text in given:
+            require_text(option, text)
+    changes: list[tuple[str, float | None]] = []
+    for text in (part.strip() for given in add for part in given.split(",")):
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidInput(f"--add {text!r} has no value", "Write KEY=VALUE.")
+        changes.append((key, _value(key, value)))
+    changes += [(key.strip(), None) for given in delete for key in given.split(",")]
+    if not changes:
+        raise InvalidInput("no change is given", "Add --add KEY=VALUE or --delete KEY.")
+    keys = [key for key, _ in changes]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise InvalidInput(f"{key} is specified twice", "Specify each key once.")
+    return tuple(changes)
+
+
+def _value(key: str, text: str) -> float:
+    try:
+        return parse_value(key, text)
+    except ValueError as error:
+        raise InvalidInput(f"{key} {error}") from None
+
+
+def parse_value(key: str, text: str) -> float:
+    """Parse the value to send: a number or, for a known key, a limit (`10 MiB`).
+
+    Raises ValueError for a value that brokers accept by mistake. Input that brokers reject (0, an
+    unknown key) is not checked here, so that the broker's own message is shown.
+    """
+    known = QUOTA_KEYS.get(key)
+    if _NUMBER.fullmatch(text.strip()):
+        return check_value(key, float(text))
+    if known is None:
+        raise ValueError(f"must be a number, not {text!r}")
+    return parse_limit(known, text)
+
+
+def check_value(key: str, value: float) -> float:
+    """Return the value; raise ValueError if a broker would store it but read another value.
+
+    Kafka before 4.4 stores NaN and Infinity, every version stores a tiny fraction of a byte, and
+    above 2^53 a double skips numbers. Source: ClientQuotaControlManager.validateQuotaKeyValue.
+    """
+    if not isfinite(value):
+        raise ValueError("must be a finite number")
+    known = QUOTA_KEYS.get(key)
+    if known is None or not known.whole:
+        return value
+    if value != int(value):
+        raise ValueError(f"must be a whole number of {known.unit}")
+    if MAX_EXACT < value < known.unlimited:
+        raise ValueError(
+            f"must not be above {int(MAX_EXACT)}; to lift the limit, write {UNLIMITED}"
+        )
+    return value
+
+
+def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
+    """Read a file with one change per line, as in a snapshot; a null value clears the key.
+
+    A value may be a limit in quotes, `"10 MiB"`. The header of a snapshot is skipped. Raises
+    InvalidInput with `place` and the line.
+    """
+    found: dict[Entity, dict[str, float | None]] = {}
+    for number, line in numbered_rows(lines):
+        try:
+            entity, key, value = _change(json.loads(line))
+        except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
+            why = f" {error}" if type(error) is ValueError else ""
+            raise InvalidInput(
+                f"{place}:{number}: this is not a change.{why}",
+                f"Write each change as one line like {EXAMPLE}",
+            ) from None
+        if key in found.setdefault(entity, {}):
+            raise InvalidInput(f"{place}:{number}: {entity.text} has {key} twice.")
+        found[entity][key] = value
+    if not found:
+        raise InvalidInput(f"{place} has no changes", f"Write each as one line like {EXAMPLE}")
+    return tuple(Alteration(entity, tuple(keys.items())) for entity, keys in found.items())
+
+
+def _change(row: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
+    names, key, value = row["entity"], row["key"], row["value"]
+    texts = [key, *names, *(name for name in names.values() if name is not None)]
+    if not names or isinstance(value, bool) or not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    if _SURROGATE.search("".join(texts)):
+        raise ValueError("Half a surrogate pair is not text.")
+    entity = Entity.of(names)
+    if value is None:
+        return entity, key, None
+    try:
+        return entity, key, _read_number(key, value)
+    except ValueError as error:
+        raise ValueError(f"{key} {error}.") from None
+
+
+def _read_number(key: str, value: Any) -> float:
+    return parse_value(key, value) if isinstance(value, str) else check_value(key, float(value))

@@ -1,0 +1,1 @@
+"""Runs: what one does, what comes of it, and how it can be rolled back."""

@@ -1,0 +1,218 @@
+"""The report of a run, its stages, and its line in the list of runs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.code_host import Repository
+from quota_ops.model.commit import Changes, Provenance
+from quota_ops.model.errors import QuotaOpsError, Refused
+from quota_ops.model.finding import Finding, InvalidFile
+from quota_ops.model.history.past import Past
+from quota_ops.model.plans.approval import Decision
+from quota_ops.model.plans.capacity import Promises
+from quota_ops.model.plans.client_effects import InventoryEffects
+from quota_ops.model.plans.effect import Effect
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.owners import OwnerChange
+from quota_ops.model.quotas.rows import DesiredRow, HoldRow, Key, OverrideRow
+from quota_ops.model.runs.outcome import Outcome
+from quota_ops.model.runs.rollback import Rollback
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict
+from quota_ops.model.stored import to_json
+from quota_ops.model.usage.throttling import Throttling
+
+
+class Origin(NamedTuple):
+    """What is known about who set a value on the cluster; it was set after `after`, if known.
+
+    `after` is an ISO 8601 time.
+    """
+
+    words: str
+    after: str | None = None
+
+
+UNKNOWN = Origin("who set it, and when, is unknown")
+
+
+STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
+
+
+class StageStatus(StrEnum):
+    """How a stage of a run ended."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    """By a signal, or found dead by a later run."""
+    NOT_ENDED = "not ended"
+    """Running, or killed before it could record its end."""
+    NOT_RUN = "not run"
+
+
+STOPPED = frozenset(
+    {StageStatus.REFUSED, StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
+)
+"""The statuses of stages that did not complete their task."""
+
+
+class Life(StrEnum):
+    """The status of a run that has not recorded the end of its writes, as every screen shows it."""
+
+    RUNNING = "running"
+    GONE = "interrupted"
+    UNKNOWN = "running or interrupted"
+
+
+class StageResult(NamedTuple):
+    """A stage, how it ended, how long it took, and its message when it did not succeed."""
+
+    stage: str
+    status: StageStatus
+    seconds: float | None = None
+    message: str | None = None
+
+
+def has_not_ended(stages: Iterable[StageResult]) -> bool:
+    """Return whether a run has not recorded the end of its writes: it is running, or was killed."""
+    return any(stage.status is StageStatus.NOT_ENDED for stage in stages)
+
+
+class Record(NamedTuple):
+    """What a run without a plan did: a word, `Altered`, and a sentence."""
+
+    word: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """The data of one run for its reports; parts that the run did not reach are None or empty.
+
+    A report equals only itself, so that values derived from its rows are cached by identity.
+    """
+
+    cluster: str
+    cluster_id: str | None
+    run: str
+    provenance: Provenance
+    started: str
+    finished: str
+    stages: tuple[StageResult, ...]
+    plan: Plan | None
+    validated: tuple[Outcome, ...]
+    applied: tuple[Outcome, ...]
+    brokers: tuple[BrokerResult, ...]
+    verdicts: tuple[RowVerdict, ...]
+    """Only the rows that are not verified."""
+    verified: int
+    """How many rows have the expected value on every broker that responded."""
+    versions: tuple[tuple[str, str], ...]
+    writes: bool
+    """Whether the run writes to the cluster; a drift report does not."""
+    facts: ClusterFacts | None = None
+    metadata: Metadata | None = None
+    audit: str | None = None
+    """Why the audit topic lacks the end of this run."""
+    history: str | None = None
+    """Why the history lacks this run."""
+    rollback: Rollback | None = None
+    """What this run rolls back; None for a run that applies Git."""
+    decisions: tuple[Decision, ...] = ()
+    """The decisions about the plan, in order."""
+    findings: tuple[Finding, ...] = ()
+    """The findings, including silenced ones."""
+    declared: Mapping[Key, DesiredRow] = field(default_factory=dict)
+    """The declarations in Git of the rows in `verdicts`, by entity and key."""
+    origins: Mapping[Key, Origin] = field(default_factory=dict)
+    """The origins of values that the ledger does not have, by entity and key."""
+    overrides: tuple[OverrideRow, ...] | None = None
+    """The unmanaged rows that take clients from declared ones, each with such a declared row; None
+    if the run did not compare that."""
+    protected: tuple[Difference, ...] = ()
+    """The protected quotas that the cluster stores, which are accepted wherever they come first."""
+    effects: Mapping[Key, Effect] = field(default_factory=dict)
+    """The effects of writes that the values before and after do not show, by entity and key."""
+    clients: InventoryEffects | None = None
+    """How the writes concern the clients of the inventory; None without one, or without writes."""
+    throttling: Throttling | None = None
+    """Whom the cuts would have throttled in the last days; None if cluster.yaml names no source of
+    use, or the plan cuts no limit."""
+    held: tuple[HoldRow, ...] = ()
+    """The held entities of a run without a plan; a plan has its own holds."""
+    clock_lead: float = 0.0
+    """How many seconds this machine's clock was ahead of the run store's; 0 if that was not so."""
+    past: Past | None = None
+    """What happened before this run; None if it was not read."""
+    life: Life | None = None
+    """Whether its process is alive; None if the run has recorded the end of its writes."""
+    owner_changes: tuple[OwnerChange, ...] = ()
+    """The managed quotas that get a different owner than in the ledger."""
+    record: Record | None = None
+    """What an alter, adopt or release did; None for a run that compares."""
+    repository: Repository | None = None
+    """Where people can see the files that the run read, if that is known."""
+    changes: Changes | None = None
+    """The commits since the last applied one; None for a run that may not write."""
+    path: str | None = None
+    """The path of the cluster's folder below the root of that repository."""
+    invalid: tuple[InvalidFile, ...] = ()
+    """The quotas files with problems, which the run left out."""
+    looked: str | None = None
+    """When verify, or else describe, read the cluster; None if nothing was read."""
+    promises: tuple[Promises, ...] = ()
+    """What Git promises on each broker beside its capacity; empty if no capacity is declared."""
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of the files that the run read, if it is known."""
+        return self.provenance.commit
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A summary of one run in the run store, as far as its artifacts can be read."""
+
+    cluster: str
+    cluster_id: str | None
+    """The id of the cluster; None if the run did not read its cluster.yaml."""
+    run: str
+    path: str
+    started: str | None
+    """ISO 8601, UTC; if run.json is damaged, the time in the run's name, or None without one."""
+    commit: str | None
+    came_to: str
+    """The status in its report or, without a report, how far it got."""
+    sentence: str | None
+    """The sentence of its report, or why a stage stopped."""
+    digest: str | None
+    changes: int
+    """How many keys it changed on the cluster."""
+    decisions: tuple[Decision, ...]
+    """The decisions about its plan, in order."""
+    size: int
+    """Its size in the run store, in bytes."""
+    by: str | None = None
+    """The author of an alter, adopt or release."""
+    trouble: str | None = None
+    """Why parts of it could not be read."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the run as JSON values."""
+        values: dict[str, Any] = to_json(RunSummary, self)
+        return values | {"decisions": [decision.as_json() for decision in self.decisions]}
+
+
+def explain_failure(error: BaseException) -> tuple[StageStatus, str]:
+    """Return the status of a stage that raised an error, and the message to record."""
+    if isinstance(error, KeyboardInterrupt):
+        return StageStatus.INTERRUPTED, "interrupted by a signal"
+    status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
+    is_foreseen = isinstance(error, QuotaOpsError)
+    return status, str(error) if is_foreseen else f"{type(error).__name__}: {error}"

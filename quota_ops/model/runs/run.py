@@ -1,0 +1,272 @@
+"""What the JSON files of a run hold, besides values that have a module of their own."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+from uuid import uuid4
+
+from quota_ops.model.commit import Provenance
+from quota_ops.model.finding import Finding, InvalidFile, Silence
+from quota_ops.model.plans.approval import Decision
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import Key, Keys, LedgerRow, Targets
+from quota_ops.model.runs.outcome import Outcome
+from quota_ops.model.runs.report import Origin, StageResult, StageStatus
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A run: its name, its cluster, when it began (ISO 8601, UTC), and the commit of its files."""
+
+    run: str
+    cluster: str
+    started: str
+    provenance: Provenance = field(default_factory=Provenance)
+    sequence: int | None = None
+    """Its number in its run store; None outside a store."""
+    dag_id: str | None = None
+    """The DAG that runs it; None on the command line."""
+    cluster_id: str | None = None
+    path: str | None = None
+    """The path of the cluster's folder in its repository."""
+    by: str | None = None
+    """Who started it, if that is not the login."""
+    as_of: str | None = None
+    """The time that its plan is made for, if that is not the start."""
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of the files that the run read, if it is known."""
+        return self.provenance.commit
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A run's commit, and the last applied commit when the run first began with it."""
+
+    commit: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The findings of the files, every silence there, and the files that were left out."""
+
+    findings: tuple[Finding, ...]
+    silences: tuple[Silence, ...]
+    invalid: tuple[InvalidFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What describe read besides quotas, and when (ISO 8601, UTC)."""
+
+    at: str
+    cluster_id: str | None
+    snapshot: str | None = None
+    """The file that was read instead of the cluster."""
+    brokers: tuple[str, ...] = ()
+    ledger: str | None = None
+    """The ledger file that was read."""
+    old_ledger: str | None = None
+    """Why that ledger may be an older copy, by the record outside its folder."""
+    holds: tuple[Hold, ...] = ()
+    clock_lead: float = 0.0
+    """How many seconds this machine's clock was ahead of the run store's."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan as its file has it: the digest first, the rows last."""
+
+    digest: str
+    commit: str | None
+    guards: tuple[GuardFinding, ...]
+    desired: int
+    actual: int
+    batches: int
+    ledger: str | None
+    holds: tuple[Hold, ...]
+    standstill: str | None
+    policy: Policy
+    applied_policy: Policy | None
+    differences: tuple[Difference, ...]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        """Return what the file of a plan has."""
+        names = [name for name in cls.__match_args__ if name != "applied_policy"]
+        return cls(**{name: getattr(plan, name) for name in names}, applied_policy=plan.applied)
+
+    def to_plan(self, overridden: int) -> Plan:
+        """Return the plan; `overridden` is its number of overridden rows."""
+        return Plan(
+            self.policy,
+            self.commit,
+            self.differences,
+            self.guards,
+            self.desired,
+            self.actual,
+            self.batches,
+            self.ledger,
+            self.holds,
+            self.standstill,
+            self.applied_policy,
+            overridden,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Every finding, silenced or not."""
+
+    findings: tuple[Finding, ...]
+
+
+class OriginOfRows(NamedTuple):
+    """An origin, and the rows whose value has it."""
+
+    origin: Origin
+    rows: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """The origins of values that are not in the ledger."""
+
+    origins: tuple[OriginOfRows, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The outcome of each entity, in the order of the batches; no two attempts have equal files."""
+
+    attempt: str
+    outcomes: tuple[Outcome, ...]
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> Self:
+        """Return the outcomes of a new attempt."""
+        return cls(uuid4().hex, tuple(outcomes))
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The decisions about a plan, in order."""
+
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What verify found; `applied` is the digest of the applied.json whose writes it compared."""
+
+    attempt: str
+    """A text that no other verify wrote."""
+    verified: int
+    """How many rows have the expected value on every broker that responded."""
+    applied: str | None
+    brokers: tuple[BrokerResult, ...]
+    verdicts: tuple[RowVerdict, ...]
+    """Only the rows that are not verified."""
+    earlier: bool = False
+    """Whether a later verify failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageEnd:
+    """How a stage ended, and when (ISO 8601, UTC)."""
+
+    stage: str
+    status: StageStatus
+    seconds: float | None
+    message: str | None
+    at: str
+
+    @property
+    def result(self) -> StageResult:
+        """How it ended, without the time."""
+        return StageResult(self.stage, self.status, self.seconds, self.message)
+
+
+class Change(NamedTuple):
+    """A change of an alter; None deletes the key."""
+
+    entity: str
+    key: str
+    before: float | None
+    after: float | None
+
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """An alter: its author, the guards that it may override, and those that found something."""
+
+    by: str
+    reason: str
+    login: str | None
+    """The login of the process, in addition to the given name `by`."""
+    allow: tuple[str, ...]
+    guards: tuple[GuardFinding, ...]
+    changes: tuple[Change, ...]
+
+    @property
+    def changing(self) -> Keys:
+        """The rows that get another value.
+
+        Clearing a missing key or setting the stored value changes nothing.
+        """
+        return {row.id for row in self.changes if not same(row.before, row.after)}
+
+    @property
+    def targets(self) -> Targets:
+        """The value that each change sets."""
+        return {row.id: row.after for row in self.changes}
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEdit:
+    """Rows that were added to the ledger, or removed from it, and by whom."""
+
+    by: str
+    reason: str
+    login: str | None
+    ledger: str | None
+    """The ledger file with the change; None if there was nothing to change."""
+    rows: tuple[LedgerRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What was sent to the audit topic; `failure` is why the topic lacks the end of the run."""
+
+    topic: str
+    messages: int
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How a run ended, and when `prune` removed all but its records."""
+
+    at: str
+    came_to: str
+    sentence: str | None
+    digest: str | None
+    changes: int
+
+    @property
+    def end(self) -> tuple[str, str | None, str | None, int]:
+        """How it ended, without the time of `prune`."""
+        return self.came_to, self.sentence, self.digest, self.changes

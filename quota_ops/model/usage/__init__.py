@@ -1,0 +1,1 @@
+"""What clients used, and what follows from it."""

@@ -1,0 +1,102 @@
+"""A digest of one day of use: for each broker and client, how long it used how much.
+
+A day of 10,000 clients is half a megabyte, and digests of several days are merged by adding seconds
+up. From a digest follows how long the use was above any limit, and any percentile. The order of the
+samples is lost: what would have been delayed needs the samples.
+"""
+
+from typing import NamedTuple
+
+from quota_ops.model.quotas.tables import derive_table
+
+BASE = 1.05
+"""Each bucket ends at 1.05 times the end of the one before it, so that a percentile is wrong by
+at most 2.5 percent."""
+
+
+class DigestRow(NamedTuple):
+    """A row of DIGEST: for how many seconds of a day the use was in a bucket.
+
+    Bucket `b` has the values above `1.05 ** (b - 1)`, up to `1.05 ** b`, in the unit of the key; a
+    use of 0 has no bucket. The names are those that the broker counts by: `user_name` is None if
+    users share, `client_id` if client ids share. `highest` is the highest value of the day, in the
+    row of the highest bucket alone.
+
+    A row without both names has no use: it states for how many seconds the broker was seen. Time
+    that was not seen is in no row, and is unknown. In time that was seen, a client without a row
+    used nothing.
+    """
+
+    day: str
+    broker: str
+    key: str
+    user_name: str | None
+    client_id: str | None
+    bucket: int | None
+    seconds: int
+    highest: float | None
+
+
+DIGEST = derive_table("digest", DigestRow)
+"""The use of a day, a row for each broker, key, client and bucket."""
+
+
+class UseRow(NamedTuple):
+    """A row of USE: what a client used on one broker while the broker was seen.
+
+    `seen` and `active` are seconds, `active` those with any use. `p50` and `p95` are percentiles of
+    all the time that was seen, wrong by 2.5 percent at most. `highest` is a lower bound of the true
+    highest use: a sample is a mean, and there is none between two scrapes.
+    """
+
+    broker: str
+    key: str
+    user_name: str | None
+    client_id: str | None
+    seen: float
+    active: float
+    p50: float
+    p95: float
+    highest: float
+
+
+USE = derive_table("use", UseRow)
+"""The use of each client on each broker in some days."""
+
+
+class DelayRow(NamedTuple):
+    """A row of DELAYS: how a limit would have delayed those who share it, on one broker.
+
+    All but `highest`, which is a rate, are seconds. `seen` is how long the broker was seen from the
+    first sample of those clients on. `above` is how long the use was above the limit: the limit
+    throttles at least that long. `delayed` is how long it throttles if clients send later what they
+    cannot send then; `longest` is the longest delay then. `at_present` is how long the use was at
+    the present limit, which hides how much more the clients would have sent.
+    """
+
+    shared_by: str
+    broker: str
+    seen: float
+    above: float
+    delayed: float
+    longest: float
+    at_present: float
+    highest: float
+
+
+DELAYS = derive_table("delays", DelayRow)
+"""The delays that limits would have caused, a row for each limit and broker."""
+
+
+class DigestedDay(NamedTuple):
+    """A day and its digest, or why it has none.
+
+    `series` are the clients that the brokers counted. `share` is the part of the day, from 0 to 1,
+    in which the brokers were seen.
+    """
+
+    day: str
+    series: int = 0
+    brokers: int = 0
+    share: float = 0.0
+    why: str | None = None

@@ -1,0 +1,69 @@
+"""Suggested limits: what quotas could be, by the use that was measured without throttling."""
+
+from collections.abc import Iterator
+from math import ceil, floor, log10
+from typing import NamedTuple
+
+from quota_ops.model.quotas.quota import QUOTA_KEYS, limits_a_client
+from quota_ops.model.usage.use import QuotaUse, UseOverview, Verdict
+
+ENOUGH = 0.9
+"""The part of the time that must be seen: a lower limit from less would rest on luck."""
+_NEAR = 0.2
+"""A limit that is higher than a suggestion by less than this part of itself stays."""
+_DIGITS = 2
+"""Significant digits of a suggested limit, which people read; it is rounded up."""
+
+
+class Suggestion(NamedTuple):
+    """A quota and the limit that is suggested for it; None for none, and always why."""
+
+    entity: str
+    key: str
+    limit: float
+    suggested: float | None
+    reason: str
+
+
+def suggest_limits(overview: UseOverview, margin: float) -> Iterator[Suggestion]:
+    """Yield a suggestion for each quota of a cluster that its use explains, or why there is none.
+
+    A suggested limit is the p95 of the busiest client plus `margin` percent, and at least the
+    highest use that was seen, so that it would not have throttled anything that was recorded.
+    Nothing is suggested from throttled use, which shows the limit and not what clients need. A
+    quota whose limit fits is left out.
+    """
+    for quota in overview.quotas:
+        if not limits_a_client(quota.key, quota.limit):
+            continue
+        if (found := _suggest(quota, overview.seen, margin)) is not None:
+            suggested, reason = found
+            yield Suggestion(quota.entity.text, quota.key, quota.limit, suggested, reason)
+
+
+def _suggest(quota: QuotaUse, seen: float, margin: float) -> tuple[float | None, str] | None:
+    """Return the suggested limit, if there is one, and why; None if the limit fits."""
+    if quota.verdict is Verdict.UNUSED:
+        return None, "nobody used it: remove it if nobody will"
+    if quota.verdict is not Verdict.USED:
+        return None, quota.reason or "no use was seen, which does not prove that there was none"
+    if any(series.throttled or series.at_limit for series in quota.series):
+        return None, "its clients reached it, so how much they need is unknown"
+    p95, highest = (max(getattr(series, name) for series in quota.series) for name in _MEASURED)
+    needed = _round_up(quota.key, max(p95 * (1 + margin / 100), highest))
+    if quota.limit * (1 - _NEAR) < needed <= quota.limit:
+        return None
+    if seen < ENOUGH:
+        return None, f"only {floor(100 * seen)} % of the time was seen"
+    basis = "p95" if p95 * (1 + margin / 100) >= highest else "highest use"
+    return needed, f"by the {basis} of its busiest client"
+
+
+_MEASURED = ("p95", "highest")
+
+
+def _round_up(key: str, value: float) -> float:
+    step = 10.0 ** (floor(log10(value)) - _DIGITS + 1)
+    if QUOTA_KEYS[key].whole:
+        step = max(step, 1.0)
+    return float(f"{ceil(value / step) * step:.12g}")

@@ -1,0 +1,130 @@
+"""What clients used, beside the limits of that time."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from quota_ops.model.quotas.entity import Entity
+
+AT_LIMIT = 0.97
+"""The share of a limit from which on a client is at it: throttling is not exact."""
+SEEN = 0.99
+"""The share of a time in which each broker has to be scraped to call a quota unused."""
+
+
+class Verdict(StrEnum):
+    """What is known about the use of a quota."""
+
+    USED = "used"
+    UNUSED = "unused"
+    """Nobody used it in the whole time, and every broker was scraped all along."""
+    NOT_SEEN = "no use seen"
+    """No use was seen, but it cannot be excluded."""
+    UNKNOWN = "unknown"
+    """Nothing is measured: see the reason."""
+
+
+class SeriesShare(NamedTuple):
+    """The use of one series under a quota: the highest of any broker, in the unit of its key.
+
+    A percentile is that of the busiest period, if the limit changed. `share` is the highest p95
+    by the limit of that time; None without a known limit.
+    """
+
+    user: str | None
+    client_id: str | None
+    broker: str
+    """The broker of the highest p95."""
+    median: float
+    p95: float
+    highest: float
+    share: float | None
+    limit: float | None
+    """The limit that `share` compares with."""
+    at_limit: float
+    """For how many seconds the rate was at the limit, on the broker with the most."""
+    throttled: bool
+    """Whether it was throttled at all."""
+
+
+class QuotaUse(NamedTuple):
+    """The use of a quota that a cluster stores, by the series that belonged to it."""
+
+    entity: Entity
+    key: str
+    limit: float
+    """The limit that was seen last."""
+    owner: str | None
+    verdict: Verdict
+    reason: str | None
+    """What cannot be known, and why; or what else explains the verdict."""
+    series: tuple[SeriesShare, ...]
+    """The busiest first."""
+
+    @property
+    def busiest(self) -> SeriesShare | None:
+        """The series that is nearest to the limit."""
+        return self.series[0] if self.series else None
+
+
+class UseOverview(NamedTuple):
+    """The use of a cluster's quotas from `start` to `end`."""
+
+    cluster: str
+    start: datetime
+    end: datetime
+    interval: float
+    """How many seconds pass between two scrapes."""
+    coverage: Mapping[str, float]
+    """The share of the time in which each broker was scraped, by its label."""
+    brokers: int | None
+    """How many brokers are registered; None if no run has recorded it."""
+    limits_known: float
+    """The share of the time in which the limits are known."""
+    last_look: datetime | None
+    """When a run last saw the stored quotas."""
+    quotas: Sequence[QuotaUse]
+    unlimited: Mapping[str, int]
+    """How many series had no limit, by key."""
+    troubles: tuple[str, ...]
+
+    @property
+    def seen(self) -> float:
+        """The share of the time in which the broker that was scraped least was scraped."""
+        shares = [*self.coverage.values()]
+        if self.brokers is not None and self.brokers > len(shares):
+            return 0.0
+        return min(shares, default=0.0)
+
+
+class KeyProbe(NamedTuple):
+    """What Prometheus has of a quota key in the last hour."""
+
+    key: str
+    series: int
+    """The series of this cluster."""
+    brokers: int
+    """The brokers that have one."""
+    elsewhere: int
+    """The series of the metric without the labels of `match`."""
+    is_exported: bool
+    """Whether the source has a metric for the key."""
+
+
+class UseProbe(NamedTuple):
+    """What Prometheus has of a cluster."""
+
+    up: Mapping[str, bool]
+    """Whether the last scrape of each broker succeeded, by its label."""
+    interval: float | None
+    """How many seconds pass between two scrapes; None without scrapes in the last hour."""
+    oldest: datetime | None
+    """The day of the oldest scrape that was found."""
+    keys: Sequence[KeyProbe]
+    presets: Mapping[str, int]
+    """For how many keys each preset has series of this cluster."""
+    merged_users: int
+    """Series in which the label `resource` has the user too: old rules."""
+    named_after_clients: int
+    """Metrics that have the names of clients in their names: the rules of the KRaft example."""

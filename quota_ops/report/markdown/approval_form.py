@@ -1,0 +1,119 @@
+"""The form that asks a person to approve a plan: a title, and Markdown that is safe to render."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from quota_ops.model.commit import named, short
+from quota_ops.model.plans.guard import MEANINGS
+from quota_ops.model.plans.plan import SHORT, Plan
+from quota_ops.model.quotas.difference import WRITES, Kind
+from quota_ops.model.runs.report import Report
+from quota_ops.model.text import counted
+from quota_ops.report.markdown.report import cell, code, commit_part, table_lines
+from quota_ops.report.outline.client_effects import inventory_words
+from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.outline.row_status import ReportRow, report_rows
+from quota_ops.report.outline.sentences import NO_LEDGER, repairs_words, validated_words
+from quota_ops.report.outline.throttling import throttling_words
+
+MOST_ROWS = 10
+"""How many changes the form lists; the report has them all."""
+MOST_OWNERS = 12
+MOST_COMMITS = 6
+
+
+def format_subject(report: Report, plan: Plan) -> str:
+    """Return the title: the cluster, the plan, and the number of its changes."""
+    what = f"plan {plan.digest[:SHORT]} ({counted(len(plan.writes), 'change')})"
+    return f"{escape_text(report.cluster)}: apply {what}?"
+
+
+def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
+    """Return the plan, its riskiest changes, and why it needs approval.
+
+    Many changes are counted by owner and kind. `until` is when the request times out, and `page`
+    the link to the report of the plan, or its place.
+    """
+    rows = [row for row in report_rows(report) if row.difference.action in WRITES]
+    commit = commit_part(report.provenance)
+    changes = counted(len(rows), "change")
+    link = f"[{changes} in the report](<{page}>)" if "://" in page else f"The report: {code(page)}"
+    head = [
+        f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
+        f"\nPlan {code(plan.digest)} · {link}",
+        f"\n{validated_words(report)}",
+        *([f"\n{words}"] if (words := inventory_words(report.clients)) else []),
+        *(f"\n{code(words)}" for words in throttling_words(report.throttling)),
+        *_format_commits(report),
+    ]
+    if rows[MOST_ROWS:]:
+        head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
+    tail = ["", *_format_reasons(plan), "", *_format_choices(plan, until)]
+    # Airflow shows no HTML, so also no <br>.
+    table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ")
+    return "\n".join([*head, *table, *tail]) + "\n"
+
+
+def _format_commits(report: Report) -> Iterator[str]:
+    """Yield who changed the files since the last applied commit, and how they explain it."""
+    changes = report.changes
+    if changes is None or report.commit is None:
+        return
+    if changes.since is None:
+        yield "\nNo commit has been applied to this cluster before."
+        return
+    since = f"{code(named(changes.since))}, which was applied last"
+    if changes.failure:
+        yield f"\nThe commits since {since}, are not known: {code(changes.failure)}."
+        return
+    page = report.repository and report.repository.find_comparison(changes.since, report.commit)
+    link = f" ([compare](<{page}>))" if page else ""
+    if not changes.commits:
+        yield f"\nNo commit since {since}, changes the files of this cluster{link}."
+        return
+    yield f"\n{counted(changes.total, 'commit')} since {since}{link}:\n"
+    for commit in changes.commits[:MOST_COMMITS]:
+        yield f"- {code(short(commit.id))} {code(commit.subject)} by {code(commit.author)}"
+    if (more := changes.total - MOST_COMMITS) > 0:
+        yield f"- and {more:,} more"
+
+
+def _count_by_owner(rows: Sequence[ReportRow]) -> Iterator[str]:
+    """Yield a table of the changes of each owner by kind, the most first."""
+    numbers = Counter((row.difference.owner or "", row.difference.kind) for row in rows)
+    owners = Counter(row.difference.owner or "" for row in rows).most_common()
+    kinds = [kind for kind in Kind if any(kind == counted for _, counted in numbers)]
+    heading = " | ".join(kind.replace("_", " ") for kind in kinds)
+    yield f"\n| owner | changes | {heading} |"
+    yield "|-" * (len(kinds) + 2) + "|"
+    for owner, total in owners[:MOST_OWNERS]:
+        counts = (f"{number:,}" if (number := numbers[owner, kind]) else "" for kind in kinds)
+        yield f"| {cell(owner) or 'no owner'} | {total:,} | {' | '.join(counts)} |"
+    if more := owners[MOST_OWNERS:]:
+        others = sum(total for _, total in more)
+        yield f"| {counted(len(more), 'more owner')} | {others:,} |{' |' * len(kinds)}"
+
+
+def _format_reasons(plan: Plan) -> Iterator[str]:
+    """Yield each reason why the plan needs approval, as a list item."""
+    if not plan.refused:
+        yield f"- cluster.yaml sets `approval: {plan.policy.approval}`."
+    for guard in plan.refused:
+        yield f"- ⚠ **{guard.guard}**: {code(guard.message)}. {MEANINGS.get(guard.guard, '')}"
+    for guard in plan.guards:
+        if guard.allowed is not None:
+            yield f"- {guard.guard}: {code(guard.message)}. Overridden: {code(guard.allowed)}"
+    if words := repairs_words(plan, code):
+        yield f"- {words} All are among the changes above, and no change is written twice."
+    if plan.ledger is None:
+        yield f"- {NO_LEDGER}"
+
+
+def _format_choices(plan: Plan, until: datetime) -> Iterator[str]:
+    nothing = "nothing more" if plan.repairs else "nothing"
+    yield (
+        "**Approve** writes exactly these changes; a row that changes in the meantime is "
+        "skipped and reported. "
+        f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes {nothing}."
+    )

@@ -1,0 +1,1 @@
+"""The parts of a report, and the words that every output shares."""

@@ -1,0 +1,65 @@
+"""The results of verify for each broker and for all brokers together, as text."""
+
+from collections.abc import Sequence
+
+from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult
+from quota_ops.model.text import counted, plural
+
+
+def brokers_words(brokers: Sequence[BrokerResult]) -> str:
+    """Return how many brokers agree (`2 of 3 brokers agree`); for bootstrap, which responded."""
+    if brokers[0].bootstrap:
+        return _bootstrap_words(brokers[0])
+    agree = sum(broker.agrees for broker in brokers)
+    absent = [f"; broker {broker.broker} {broker.error}" for broker in brokers if broker.absent]
+    verb = "agrees" if 1 in (agree, len(brokers)) else "agree"
+    total = f"{agree} of {counted(len(brokers), 'broker')} {verb}"
+    skipped = _uncompared_words(brokers[0]) if agree else ""
+    return total + skipped + "".join(absent)
+
+
+def _uncompared_words(broker: BrokerResult) -> str:
+    """Return the number of keys on which a broker agrees; empty if no key was skipped."""
+    if not broker.left:
+        return ""
+    total, were = broker.compared + broker.left, plural(broker.left, "was", "were")
+    on = f" on {broker.compared:,} of {counted(total, 'key')}"
+    return f"{on} ({broker.left:,} {were} skipped)"
+
+
+def _bootstrap_words(result: BrokerResult) -> str:
+    found = format_broker_result(result) if result.agrees else "does not agree"
+    agrees = f"the bootstrap address {found}"
+    if result.behind is None:
+        return agrees
+    known = result.broker != BOOTSTRAP
+    who = f"broker {result.broker} responded, no other" if known else "not each broker"
+    return f"{agrees} ({who} was queried)"
+
+
+def broker_words(broker: BrokerResult) -> str:
+    """Return a broker's result with its name: `broker 3 differs in 214 keys (queried 6 times)`."""
+    if broker.bootstrap or broker.absent:
+        return f"{broker.named} {format_broker_result(broker)}"
+    where = "" if broker.behind is not None else f" at {broker.address}"
+    return f"broker {broker.broker}{where} {format_broker_result(broker)}"
+
+
+def broker_id(broker: BrokerResult) -> str:
+    """Return a broker's id, if known: `3`, `3, at the bootstrap address`."""
+    if not broker.bootstrap:
+        return str(broker.broker)
+    where = "at the bootstrap address"
+    return where if broker.broker == BOOTSTRAP else f"{broker.broker}, {where}"
+
+
+def format_broker_result(broker: BrokerResult) -> str:
+    """Return a broker's result: `agrees`, `differs in 214 keys (queried 6 times)`."""
+    if broker.agrees:
+        return f"agrees{_uncompared_words(broker)}"
+    if broker.absent:
+        return f"{broker.error} (not queried)"
+    asked = f"(queried {counted(broker.asked, 'time')})"
+    if broker.behind is None:
+        return f"does not respond {asked}" + (f": {broker.error}" if broker.error else "")
+    return f"differs in {counted(broker.behind, 'key')} {asked}"

@@ -1,0 +1,122 @@
+"""The effects of a plan on the clients of an inventory, in words and as a table."""
+
+from collections.abc import Iterable, Sequence
+
+from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryEffects, OwnerEffects
+from quota_ops.model.plans.effect import LimitChange
+from quota_ops.model.quotas.quota import UNLIMITED, format_limit
+from quota_ops.model.text import counted, plural
+from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+
+_VERDICTS = ("newly limited", "cut", "shared differently", "raised", "no longer limited")
+_RANK = {name: rank for rank, name in enumerate(_VERDICTS)}
+_TONES = {LimitChange.NEWLY_LIMITED: Tone.REFUSAL, LimitChange.CUT: Tone.REFUSAL}
+
+
+def inventory_words(effects: InventoryEffects | None) -> str:
+    """Return the numbers of clients in a sentence or two; empty if there is no inventory.
+
+    `Of 50,000 clients in the inventory: 1,204 newly limited, 12 cut. 7 of them use more than their
+    new limits.`
+    """
+    if effects is None:
+        return ""
+    if effects.trouble:
+        return f"The clients of the inventory are not counted: {effects.trouble}"
+    total = effects.total
+    numbers = [f"{number:,} {verdict}" for verdict, number in _by_verdict(total) if number]
+    clients = counted(total.clients, "client")
+    if not numbers:
+        return f"No limit of the {clients} in the inventory changes."
+    words = f"Of {clients} in the inventory: {', '.join(numbers)}."
+    if total.throttled:
+        words += f" {total.throttled:,} of them {plural(total.throttled, 'uses', 'use')} more than "
+        words += plural(total.throttled, "its new limit.", "their new limits.")
+    return words
+
+
+def _by_verdict(owner: OwnerEffects) -> Iterable[tuple[str, int]]:
+    numbers = (
+        owner.newly_limited,
+        owner.cut,
+        owner.shared_differently,
+        owner.raised,
+        owner.no_longer_limited,
+    )
+    return zip(_VERDICTS, numbers, strict=True)
+
+
+def inventory_lines(effects: InventoryEffects | None) -> tuple[Line, ...]:
+    """Return the sentence as a line; none without an inventory."""
+    words = inventory_words(effects)
+    losing = bool(effects and (effects.trouble or effects.total.losing))
+    return (line(words, Tone.CHANGE if losing else Tone.PLAIN),) if words else ()
+
+
+def rank_by_loss(row: ClientEffectRow) -> tuple[bool, int, str, str, str]:
+    """Return a sort key: clients that would be throttled first, then those that lose."""
+    return not row.throttled, _RANK[row.verdict], row.user, row.client_id, row.key
+
+
+def client_effects_screen(
+    heading: str, rows: Sequence[ClientEffectRow], effects: InventoryEffects
+) -> Screen:
+    """Return the changed limits of clients, the numbers by owner, and the sentence."""
+    left_out = effects.total.keys - len(rows)
+    return (
+        line(heading, Tone.STRONG),
+        *((line(), Table(_HEADINGS, tuple(map(_effect_row, rows)))) if rows else ()),
+        *(
+            [line(f"… and {left_out:,} more; --format json has them all", Tone.CONTEXT)]
+            if left_out
+            else []
+        ),
+        *((line(), _owner_table(effects)) if rows else ()),
+        line(),
+        *inventory_lines(effects),
+    )
+
+
+_HEADINGS = ("verdict", "user", "client id", "key", "current", "desired", "use", "owner")
+
+
+def _effect_row(row: ClientEffectRow) -> Row:
+    tone = _TONES.get(LimitChange(row.verdict), Tone.PLAIN)
+    before = _format_side(row.key, row.before, row.before_level, row.before_entity)
+    after = _format_side(row.key, row.after, row.after_level, row.after_entity)
+    cells = (row.user, row.client_id, row.key, before, after, _format_use(row), row.owner or "")
+    return Row((Span(row.verdict, tone), *map(Span, cells)))
+
+
+def _format_side(key: str, value: float | None, level: str | None, entity: str | None) -> str:
+    limit = UNLIMITED if value is None else format_limit(key, value)
+    return limit if entity is None else f"{limit} of {entity} ({level})"
+
+
+def _format_use(row: ClientEffectRow) -> str:
+    """Return what the clients that share the limit use, and how much they may use more."""
+    if row.used is None or row.head_room is None:
+        return "" if row.observed is None else format_limit(row.key, row.observed)
+    used = format_limit(row.key, row.used)
+    if row.throttled:
+        return f"{used}: would be throttled"
+    return f"{used}, {format_limit(row.key, row.head_room)} left"
+
+
+def _owner_table(effects: InventoryEffects) -> Table:
+    rows = [
+        (
+            owner.owner or "no owner",
+            *map(
+                _format_number, (owner.clients, *dict(_by_verdict(owner)).values(), owner.throttled)
+            ),
+        )
+        for owner in effects.owners
+        if owner.keys
+    ]
+    headings = ("owner", "clients", *_VERDICTS, "would be throttled")
+    return Table(headings, tuple(Row(tuple(map(Span, row))) for row in rows))
+
+
+def _format_number(number: int) -> str:
+    return f"{number:,}"

@@ -1,0 +1,176 @@
+"""The effect of a changed quota in words."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from quota_ops.model.plans.effect import ClassEffect, Effect, Limit, LimitChange
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.text import counted, plural
+from quota_ops.report.outline import cells
+from quota_ops.report.outline.formats import escape_text, shortened
+from quota_ops.report.outline.row_status import ReportRow
+
+NO_EFFECT = "no effect: other limits come first for all of its clients"
+_ANY_USER = "every user without a limit of their own"
+_SENDS = {True: "clients with a client id", False: "clients without a client id"}
+_CLEAR = {LimitChange.NEWLY_LIMITED, LimitChange.NO_LONGER_LIMITED}
+"""Changes that need no words about who shares the limit: the values say enough."""
+Sharing = Mapping[tuple[str, ...], str]
+_SHARED: Sharing = {
+    (USER,): "for all client ids of a user together",
+    (CLIENT_ID,): "for all users of a client id together",
+    (CLIENT_ID, USER): "for each client id of a user",
+}
+"""How clients share a limit, by the types of the entity that has it."""
+_LONGEST_NAME = 60
+_ANY_ADDRESS = "every IP address without a limit of its own"
+
+
+def effect(row: ReportRow) -> str:
+    """Return what a row does to which clients; empty if its values show it.
+
+    For an overriding row, these are the clients that it takes from a quota of Git.
+    """
+    if row.effect is None:
+        return cells.overriding(row)
+    difference = row.difference
+    words = format_effect(row.effect, difference.entity, difference.key, row.undeclared)
+    return escape_text(words)
+
+
+def effect_parts(row: ReportRow) -> list[str]:
+    """Return the parts of `effect`, which a table may show in lines of their own."""
+    if row.effect is None:
+        words = cells.overriding(row)
+        return [words] if words else []
+    difference = row.difference
+    parts = list_effects(row.effect, difference.entity, difference.key, row.undeclared)
+    return [escape_text(part) for part in parts]
+
+
+def format_effect(
+    found: Effect, entity: str, key: str, undeclared: Collection[str] = frozenset()
+) -> str:
+    """Return what a change of an entity's key does to which clients.
+
+    The limits of `undeclared` entities are marked: Git does not declare them.
+
+    `raised: every user without a limit of their own; not affected by this row (own limits): user
+    alice, bob, carol and 11 more`.
+    """
+    return "; ".join(list_effects(found, entity, key, undeclared))
+
+
+def list_effects(
+    found: Effect, entity: str, key: str, undeclared: Collection[str] = frozenset()
+) -> list[str]:
+    """Return the parts of `format_effect`: for each class of clients, then for all others."""
+    classes = [
+        _format_class(client_class, entity, key, undeclared) for client_class in found.classes
+    ]
+    return [*classes, *_list_others(found)] if classes else [NO_EFFECT]
+
+
+def _format_class(
+    client_class: ClassEffect, entity: str, key: str, undeclared: Collection[str]
+) -> str:
+    change = client_class.change(key)
+    who = (
+        _format_address(client_class)
+        if entity.startswith(f"{IP}=")
+        else _format_clients(client_class)
+    )
+    limits = _format_limits(client_class, change, entity, key)
+    return f"{change}: {who}{limits}{_warn(client_class, undeclared)}"
+
+
+def _warn(client_class: ClassEffect, undeclared: Collection[str]) -> str:
+    is_left = client_class.after is not None and client_class.after.entity in undeclared
+    return ", which Git does not declare" if is_left else ""
+
+
+def _format_address(client_class: ClassEffect) -> str:
+    return (
+        _ANY_ADDRESS
+        if client_class.address is None
+        else f"IP address {_name(client_class.address)}"
+    )
+
+
+def _format_clients(client_class: ClassEffect) -> str:
+    who = _ANY_USER if client_class.user is None else f"user {_name(client_class.user)}"
+    if client_class.client_id is None:
+        return (
+            who
+            if client_class.sends_client_id is None
+            else f"{_SENDS[client_class.sends_client_id]}, of {who}"
+        )
+    if client_class.client_ids == 1:
+        return f"client id {_name(client_class.client_id)} of {who}"
+    names = (client_class.client_id, *client_class.more)
+    return f"{_format_names('client id', names, client_class.client_ids)} of {who}"
+
+
+def _format_names(noun: str, some: Sequence[str], number: int) -> str:
+    """Return the first of a number of clients by name: `users alice, bob, carol and 11 more`."""
+    if not some:
+        return counted(number, noun)
+    names = ", ".join(shortened(_name(name), _LONGEST_NAME) for name in some)
+    more = f" and {number - len(some):,} more" if number > len(some) else ""
+    return f"{plural(number, noun)} {names}{more}"
+
+
+def _name(part: str) -> str:
+    return part.partition("=")[2]
+
+
+def _format_limits(client_class: ClassEffect, change: LimitChange, entity: str, key: str) -> str:
+    """Return the limits; empty if they are the row's own values, which stand beside it."""
+    if change is LimitChange.SAME:
+        return f", at {_format_limit(client_class.after or client_class.before, entity, key, {})}"
+    if all(limit.entity == entity for limit in (client_class.before, client_class.after) if limit):
+        return ""
+    shared = (
+        _list_sharing(client_class)
+        if client_class.is_shared_differently() and change not in _CLEAR
+        else {}
+    )
+    before, after = (
+        limit and _format_limit(limit, entity, key, shared)
+        for limit in (client_class.before, client_class.after)
+    )
+    words = [f"from {before}"] if before else []
+    words += [f"to {after}"] if after else []
+    return f", {' '.join(words)}"
+
+
+def _list_sharing(client_class: ClassEffect) -> Sharing:
+    if client_class.user is None or client_class.client_ids != 1:
+        return _SHARED
+    return {**_SHARED, (CLIENT_ID, USER): "for this client id alone"}
+
+
+def _format_limit(limit: Limit | None, entity: str, key: str, shared: Sharing) -> str:
+    value = format_limit(key, limit and limit.value)
+    if limit is None:
+        return value
+    words = f"{value} {shared[limit.types]}" if shared else value
+    return words if limit.entity == entity else f"{words} ({limit.entity})"
+
+
+def _list_others(found: Effect) -> Iterator[str]:
+    """Yield whom the change does not concern, and how many client ids were not examined."""
+    counts = (
+        (found.own_users, USER, "user"),
+        (found.own_client_ids, CLIENT_ID, "client id"),
+        (found.own_addresses, IP, "address"),
+    )
+    others = [
+        _format_names(noun, [name for name in found.own if name.startswith(f"{kind}=")], number)
+        for number, kind, noun in counts
+        if number
+    ]
+    if others:
+        yield f"not affected by this row (own limits): {', '.join(others)}"
+    if found.unexamined:
+        yield f"not examined: {counted(found.unexamined, 'more client id')} with own defaults"

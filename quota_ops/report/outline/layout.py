@@ -1,0 +1,103 @@
+"""Lines and tables of text as values, without their layout.
+
+`plain` formats them for a pipe with the standard library alone; `terminal.py` adds colour.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+from unicodedata import combining, east_asian_width
+
+from quota_ops.report.outline.formats import escape_text
+
+GAP = "  "
+WIDEST = 60
+"""The largest width of a column; a wider cell shifts only its own row."""
+
+
+class Tone(Enum):
+    """The meaning of a colour; the text has the same meaning without it."""
+
+    PLAIN = auto()
+    STRONG = auto()
+    OK = auto()
+    CHANGE = auto()
+    REFUSAL = auto()
+    CONTEXT = auto()
+
+
+class Span(NamedTuple):
+    """A piece of a line; unprintable characters in it are shown escaped."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+Line = tuple[Span, ...]
+
+
+class Row(NamedTuple):
+    """Cells under the headings, and the lines below them, for example a rejection."""
+
+    cells: Line
+    below: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Headings, and rows with a cell for each heading."""
+
+    headings: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def texts(self) -> list[tuple[str, ...]]:
+        """Return the headings and the cells as they are shown."""
+        rows = (tuple(escape_text(span.text) for span in row.cells) for row in self.rows)
+        return [self.headings, *rows]
+
+
+Screen = Sequence[Line | Table]
+
+
+def line(text: str = "", tone: Tone = Tone.PLAIN) -> Line:
+    """Return a line of one tone."""
+    return (Span(text, tone),)
+
+
+def width(text: str) -> int:
+    """Return how many terminal cells an escaped text takes; wide characters (Chinese) take two."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def widths(texts: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
+    """Return how many terminal cells each column takes, `WIDEST` at most."""
+    return tuple(min(WIDEST, max(map(width, column))) for column in zip(*texts, strict=True))
+
+
+def plain(screen: Screen) -> str:
+    """Return the screen as text for a pipe, without cutting, wrapping or colour."""
+    return "".join(f"{text.rstrip()}\n" for block in screen for text in _plain(block))
+
+
+def _plain(block: Line | Table) -> Iterator[str]:
+    if not isinstance(block, Table):
+        yield "".join(escape_text(span.text) for span in block)
+        return
+    headings, *texts = block.texts()
+    wide = widths([headings, *texts])
+    yield _padded(headings, wide)
+    for cells, row in zip(texts, block.rows, strict=True):
+        yield _padded(cells, wide)
+        for spans in row.below:
+            yield from _plain(spans)
+
+
+def _padded(cells: tuple[str, ...], wide: tuple[int, ...]) -> str:
+    return GAP.join(
+        cell + " " * (most - width(cell)) for cell, most in zip(cells, wide, strict=True)
+    )

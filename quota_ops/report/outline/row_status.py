@@ -1,0 +1,328 @@
+"""The status of each row at the end of a run, and the section that shows it."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple
+
+from quota_ops.model.plans.effect import Effect, Risk
+from quota_ops.model.plans.guard import Guard
+from quota_ops.model.plans.guard_rules import is_blocked_by
+from quota_ops.model.plans.plan import Plan, rank_by_risk
+from quota_ops.model.plans.strict_policy import build_unprotected_filter
+from quota_ops.model.quotas.difference import (
+    DRIFT_KINDS,
+    EARLIER_KINDS,
+    WRITES,
+    Action,
+    Difference,
+    Kind,
+)
+from quota_ops.model.quotas.rows import DesiredRow, Key, OverrideRow
+from quota_ops.model.runs.outcome import DONE, Outcome, Status
+from quota_ops.model.runs.report import Origin, Report, StageStatus
+from quota_ops.model.runs.verification import RowVerdict, Verdict
+
+
+class RowStatus(StrEnum):
+    """The status of a row at the end of a run, in the order of the report's bar."""
+
+    IN_SYNC = "in sync"
+    """The cluster matches Git, and did before this run."""
+    CHANGED = "changed by this run"
+    """The broker accepted it, and verify, if it ran, found no broker with another value."""
+    FOUND = "already as planned"
+    """The cluster stored it before this run sent anything, so nothing was written."""
+    UNREAD = "not read back"
+    """This run did not change it, and no broker responded afterwards; only counted, never a row."""
+    PENDING = "pending"
+    """To be set or cleared."""
+    OVERRIDING = "overriding"
+    """Unmanaged, and some clients get it in place of what Git declares for them."""
+    DRIFTED = "drifted"
+    """Changed on the cluster outside Git, and still so."""
+    RETURNED = "returned"
+    """Has the value of an earlier run again: a late write, or a cleared quota."""
+    HELD = "held"
+    """Not changed, because a person holds it."""
+    NOT_JUDGED = "not judged"
+    """Managed, and not changed, because a file that declares or may declare it is invalid."""
+    UNSETTLED = "not confirmed"
+    """Refused, stale, unknown, different on a broker, or not read back."""
+    UNMANAGED = "unmanaged"
+    """On the cluster, and unmanaged."""
+    FORGOTTEN = "forgotten"
+    """Neither in Git nor on the cluster: only the ledger had it."""
+
+
+class Section(StrEnum):
+    """The section of a report that shows a row, in the order of reading."""
+
+    PERSON = "Needs attention"
+    CHANGE = "Changed"
+    HELD = "Held"
+    REST = "Everything else"
+
+    def heading(self, *, applied: bool) -> str:
+        """Return the heading; a run that did not apply has no changed rows, only planned ones."""
+        return "Would change" if self is Section.CHANGE and not applied else self.value
+
+
+class ReportRow(NamedTuple):
+    """A difference, its outcomes and its verdict.
+
+    `guarded` is whether a guard that blocks the plan found this row.
+    """
+
+    difference: Difference
+    status: RowStatus
+    validated: Outcome | None = None
+    applied: Outcome | None = None
+    verdict: RowVerdict | None = None
+    guarded: bool = False
+    planned: bool = True
+    """Whether a plan compared the row; otherwise its kind and its previous value are unknown."""
+    origin: Origin | None = None
+    """Where a value that is not in the ledger came from."""
+    effect: Effect | None = None
+    """What a write does to whom; None if the values before and after show it."""
+    overrides: tuple[OverrideRow, ...] = ()
+    """Declared rows of which it takes clients: see OVERRIDES."""
+    undeclared: frozenset[str] = frozenset()
+    """The entities with the same key that only the cluster has, and that stay there."""
+
+    @property
+    def risk(self) -> Risk | None:
+        """Return what the write does to the limit of a client at worst, as guards compare it."""
+        return None if self.effect is None else self.effect.risk
+
+    @property
+    def was_written(self) -> bool:
+        """Return whether this run wrote it."""
+        is_changed = self.status is RowStatus.CHANGED
+        return is_changed and self.applied is not None and self.applied.status is Status.ACCEPTED
+
+    @property
+    def section(self) -> Section:
+        """Return the section that shows it; a row that a guard blocks, or holds back, is first."""
+        waits = self.applied is not None and self.applied.status is Status.WAITING
+        return Section.PERSON if self.guarded or waits else _SECTIONS[self.status]
+
+
+_SECTIONS = dict.fromkeys(RowStatus, Section.REST) | {
+    RowStatus.UNSETTLED: Section.PERSON,
+    RowStatus.OVERRIDING: Section.PERSON,
+    RowStatus.DRIFTED: Section.PERSON,
+    RowStatus.RETURNED: Section.PERSON,
+    RowStatus.CHANGED: Section.CHANGE,
+    RowStatus.PENDING: Section.CHANGE,
+    RowStatus.HELD: Section.HELD,
+}
+
+
+def has_applied(report: Report) -> bool:
+    """Return whether apply ran, even if it had nothing to write."""
+    ends = {stage.stage: stage.status for stage in report.stages}
+    return bool(report.applied) or ends.get("apply") is StageStatus.DONE
+
+
+def list_unread_rows(report: Report) -> tuple[ReportRow, ...]:
+    """Return the rows that this run wrote and did not read back, because verify did not run."""
+    if report.brokers or not report.applied:
+        return ()
+    return tuple(row for row in report_rows(report) if row.was_written)
+
+
+# Every output needs the rows; if all of them differ, this takes a third of a reconcile.
+@lru_cache(maxsize=1)
+def report_rows(report: Report) -> tuple[ReportRow, ...]:
+    """Return every row that differs, the riskiest first: those that a guard blocks."""
+    verdicts = {verdict.id: verdict for verdict in report.verdicts}
+    rows = _planned(report, report.plan, verdicts) if report.plan else _list_overriding(report)
+    cluster, declared = report.cluster_id or "", report.declared
+    differ = (verdict for verdict in verdicts.values() if verdict.verdict is Verdict.DIFFERS)
+    return (*(_unplanned(cluster, verdict, declared.get(verdict.id)) for verdict in differ), *rows)
+
+
+def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> list[ReportRow]:
+    """Return the rows of a plan; remove their verdicts from `verdicts`."""
+    applied, validated = _by_row(report.applied), _by_row(report.validated)
+    forgets = report.writes and any(broker.behind is not None for broker in report.brokers)
+    blocking, strict_policy = [guard.guard for guard in plan.refused], plan.strict_policy
+    is_unprotected = build_unprotected_filter(plan.policy, plan.applied)
+    blocks_unprotected = Guard.UNPROTECTED in blocking
+    rows, overrides, undeclared = [], _group_overrides(report), _list_undeclared(plan)
+    for difference in plan.differences:
+        place = difference.id
+        results = validated.get(place), applied.get(place), verdicts.pop(place, None)
+        status = _find_status(difference, *results, forgets=forgets)
+        origin, effect = report.origins.get(place), report.effects.get(place)
+        risk = None if effect is None else effect.risk
+        guarded = bool(blocking) and any(
+            is_blocked_by(guard, difference, strict_policy, risk) for guard in blocking
+        )
+        guarded |= blocks_unprotected and difference.action in WRITES and is_unprotected(difference)
+        taken = overrides.get(place, ())
+        others = undeclared.get(difference.key, frozenset()) if effect else frozenset()
+        row = ReportRow(difference, status, *results, guarded, True, origin, effect, taken, others)
+        rows.append(row)
+    if blocking or report.effects:  # otherwise they are in order already
+        rows.sort(key=_rank)
+    return rows
+
+
+def _list_undeclared(plan: Plan) -> dict[str, frozenset[str]]:
+    """Return the entities that only the cluster has, and that stay there, by key."""
+    stays = (Action.REPORT, Action.HELD)
+    rows = [row for row in plan.differences if row.after is None and row.action in stays]
+    return {
+        key: frozenset(row.entity for row in rows if row.key == key)
+        for key in {row.key for row in rows}
+    }
+
+
+def _rank(row: ReportRow) -> tuple[object, ...]:
+    is_overriding = row.status is RowStatus.OVERRIDING
+    return (not is_overriding, not row.guarded, rank_by_risk(row.difference, row.effect))
+
+
+def _group_overrides(report: Report) -> dict[Key, tuple[OverrideRow, ...]]:
+    """Return the overrides by their unmanaged rows."""
+    return {key: tuple(rows) for key, rows in groupby(report.overrides or (), _find_id)}
+
+
+def _find_id(row: OverrideRow) -> Key:
+    return row.id
+
+
+def _list_overriding(report: Report) -> list[ReportRow]:
+    """Return the overriding rows of a run without a plan."""
+    rows = []
+    for key, taken in _group_overrides(report).items():
+        difference = Difference.of_values(
+            (taken[0].cluster, *key),
+            Kind.OVERRIDING,
+            Action.REPORT,
+            before=taken[0].value,
+            after=None,
+        )._replace(held=taken[0].held)
+        status = _find_status(difference, None, None, None, forgets=False)
+        rows.append(ReportRow(difference, status, overrides=taken))
+    return rows
+
+
+def _by_row(outcomes: Iterable[Outcome]) -> dict[Key, Outcome]:
+    return {Key(outcome.entity, key): outcome for outcome in outcomes for key in outcome.keys}
+
+
+_TROUBLE = frozenset({Status.REFUSED, Status.STALE, Status.UNKNOWN})
+
+
+def _find_status(
+    row: Difference,
+    validated: Outcome | None,
+    applied: Outcome | None,
+    verdict: RowVerdict | None,
+    *,
+    forgets: bool,
+) -> RowStatus:
+    outcome, written = applied or validated, bool(applied and applied.status in DONE)
+    wrong = verdict and (
+        written or (row.action not in WRITES and verdict.verdict is Verdict.DIFFERS)
+    )
+    if wrong or (outcome and outcome.status in _TROUBLE):
+        return RowStatus.UNSETTLED
+    is_held = row.action is Action.HELD or (row.kind is Kind.OVERRIDING and row.held)
+    if is_held or (outcome and outcome.status is Status.HELD):
+        return _HELD.get(row.kind, RowStatus.HELD)
+    if row.action is Action.FORGET:
+        return RowStatus.DRIFTED if row.is_drift and not forgets else RowStatus.FORGOTTEN
+    if row.action not in WRITES:
+        return _REPORTED.get(row.kind, RowStatus.UNMANAGED)
+    if applied and written:
+        return RowStatus.CHANGED if applied.was_written else RowStatus.FOUND
+    return _NOT_WRITTEN.get(row.kind, RowStatus.PENDING)
+
+
+_HELD = {Kind.IN_SYNC: RowStatus.IN_SYNC, Kind.NOT_JUDGED: RowStatus.NOT_JUDGED}
+"""The status of a held row; any other kind is held."""
+
+_REPORTED = {
+    Kind.OVERRIDING: RowStatus.OVERRIDING,
+    Kind.IN_SYNC: RowStatus.IN_SYNC,
+    Kind.DRIFTED: RowStatus.DRIFTED,
+    Kind.CONFLICT: RowStatus.DRIFTED,
+    Kind.CHANGED_SINCE: RowStatus.DRIFTED,
+    Kind.TAKEOVER: RowStatus.PENDING,
+    Kind.PENDING: RowStatus.PENDING,
+    Kind.LATE_WRITE: RowStatus.RETURNED,
+    Kind.RETURNED: RowStatus.RETURNED,
+}
+"""The status of a row that is not to be written; any other kind is unmanaged."""
+
+_NOT_WRITTEN = dict.fromkeys(DRIFT_KINDS, RowStatus.DRIFTED) | dict.fromkeys(
+    EARLIER_KINDS, RowStatus.RETURNED
+)
+"""The status of a row that was to be written and was not; any other kind is pending."""
+
+
+def _unplanned(cluster: str, verdict: RowVerdict, declared: DesiredRow | None) -> ReportRow:
+    """Return the row of a verdict without a plan: a broker stores a different value than Git."""
+    desired = verdict.expected
+    difference = Difference.of_values(
+        (cluster, *verdict.id),
+        Kind.IN_SYNC,
+        Action.REPORT,
+        before=desired,
+        after=desired,
+        verified=desired,
+    )
+    if declared is not None:
+        difference = difference._replace(
+            owner=declared.owner, reason=declared.reason, file=declared.file, line=declared.line
+        )
+    return ReportRow(difference, RowStatus.UNSETTLED, verdict=verdict, planned=False)
+
+
+def count_in_sync(report: Report) -> int:
+    """Return the number of Git's quotas that the cluster stores after the run, as far as known."""
+    overridden = find_overridden(report)
+    written = sum(
+        row.status in {RowStatus.CHANGED, RowStatus.FOUND}
+        and row.difference.target is not None
+        and row.difference.id not in overridden
+        for row in report_rows(report)
+    )
+    unseen = sum(row.difference.target is not None for row in list_unread_rows(report))
+    return count_statuses(report)[RowStatus.IN_SYNC] + written - unseen
+
+
+def find_overridden(report: Report) -> frozenset[Key]:
+    """Return the declared rows of which overriding rows take clients."""
+    return frozenset(override.declared_id for override in report.overrides or ())
+
+
+def _count_verified(report: Report) -> int:
+    """Return how many rows a run without a plan has verified that apply to all their clients."""
+    differ = {verdict.id for verdict in report.verdicts}
+    held = {row.entity for row in report.held}
+    overridden = [key for key in find_overridden(report) - differ if key.entity not in held]
+    return report.verified - len(overridden)
+
+
+@lru_cache(maxsize=1)
+def count_statuses(report: Report) -> Mapping[RowStatus, int]:
+    """Return the number of rows of each status, including zeros, in the order of the bar."""
+    counts = dict.fromkeys(RowStatus, 0)
+    unread = {verdict.id for verdict in report.verdicts if verdict.verdict is Verdict.UNANSWERED}
+    moved = 0
+    for row in report_rows(report):
+        counts[row.status] += 1
+        if row.difference.kind is not Kind.IN_SYNC:
+            unread.discard(row.difference.id)
+        elif row.status is RowStatus.UNSETTLED:
+            moved += 1
+    counts[RowStatus.UNREAD] = len(unread)
+    in_sync = report.plan.in_sync - moved - len(unread) if report.plan else _count_verified(report)
+    return counts | {RowStatus.IN_SYNC: in_sync}

@@ -1,0 +1,311 @@
+"""Sentences about a whole run: its guards, its approval, the validation, and warnings."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
+from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.plans.guard import format_override
+from quota_ops.model.plans.plan import SHORT, Plan
+from quota_ops.model.plans.policy import ApprovalPolicy
+from quota_ops.model.quotas.difference import Action, Difference
+from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
+from quota_ops.model.runs.outcome import DONE
+from quota_ops.model.runs.report import Report
+from quota_ops.model.text import counted, plural
+from quota_ops.report.outline.formats import duration, escape_text, moment
+from quota_ops.report.outline.row_status import ReportRow, RowStatus, count_statuses, report_rows
+
+INCOMPLETE = (
+    "The cluster does not name its fenced brokers (Apache Kafka does since 4.0): one that is down "
+    "is noticed only if the last verified run found it."
+)
+NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has been verified."
+
+
+def standstill_words(plan: Plan) -> str:
+    """Return the reason why nothing may be written, as one sentence; empty if there is none."""
+    if plan.standstill is None:
+        return ""
+    return escape_text(
+        f"{plan.policy.cluster} is {plan.standstill}. Nothing is written; reports continue."
+    )
+
+
+def altered_at_standstill(cluster: str, why: str) -> str:
+    """Return the note that alter writes during a pause or a freeze, and reconcile does not."""
+    back = "no reconcile reverts it before that ends"
+    return escape_text(f"{cluster} is {why}. alter writes anyway; {back}.")
+
+
+def holds_words(report: Report) -> list[str]:
+    """Return the holds in force: `user=alice is held until 2026-11-21 05:12 UTC by anna: test`."""
+    if report.plan is None:
+        return [escape_text(f"{row.entity} is {row.held}") for row in report.held]
+    return [escape_text(f"{hold.who.text} is {hold.text}") for hold in report.plan.holds]
+
+
+def validated_words(report: Report) -> str:
+    """Return the result of validate: `The broker accepts all 4 changes (validate-only ...).`.
+
+    Empty if nothing was validated.
+    """
+    if report.plan is None or not report.validated:
+        return ""
+    batches = report.plan.batches
+    how = f"validate-only, {counted(batches, 'request')}"
+    seconds = next((stage.seconds for stage in report.stages if stage.stage == "validate"), None)
+    how += f", {duration(seconds)}" if seconds is not None else ""
+    keys = sum(len(outcome.keys) for outcome in report.validated)
+    refused = sum(len(outcome.keys) for outcome in report.validated if outcome.status not in DONE)
+    if refused:
+        return f"The broker rejects {refused:,} of {counted(keys, 'change')} ({how})."
+    changes = "the change" if keys == 1 else f"all {counted(keys, 'change')}"
+    return f"The broker accepts {changes} ({how})."
+
+
+def verified_words(report: Report) -> str:
+    """Return how many rows were verified, and how many of them Git does not declare any more."""
+    removed = sum(map(_is_removed, report_rows(report)))
+    words = f"{report.verified:,} verified"
+    if removed:
+        words += f": {report.verified - removed:,} declared in Git, {removed:,} removed"
+    return words
+
+
+def _is_removed(row: ReportRow) -> bool:
+    """Return whether verify expects that no broker stores the row."""
+    if row.difference.action is Action.CLEAR:
+        return row.applied is not None and row.applied.status in DONE
+    return row.difference.action is Action.FORGET and row.status is not RowStatus.HELD
+
+
+def is_accepted(report: Report) -> bool:
+    """Return whether the broker would accept every row."""
+    return all(outcome.status in DONE for outcome in report.validated)
+
+
+def guards_words(plan: Plan) -> str:
+    """Return how to override the guards that block the plan; empty if none blocks it."""
+    names = list(dict.fromkeys(guard.guard for guard in plan.refused))
+    if not names:
+        return ""
+    number, ways = len(names), f"{format_override(*names)} ({in_airflow(plan)})"
+    return (
+        f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan. "
+        + (f"{words} " if (words := repairs_words(plan)) else "")
+        + f"Override {plural(number, 'it', 'them')} with {ways}."
+    )
+
+
+def repairs_words(plan: Plan, quoted: Callable[[str], str] = escape_text) -> str:
+    """Return what a run writes although guards block its plan, and what waits; empty for nothing.
+
+    `quoted` is applied to the name of each row.
+    """
+    if not (repairs := plan.repairs):
+        return ""
+    words = (
+        f"A run nevertheless restores {counted(len(repairs), 'quota')} to the last verified "
+        f"{plural(len(repairs), 'value')}: {name_rows(repairs, quoted)}."
+    )
+    if number := len(plan.waiting):
+        words += f" {counted(number, 'other change')} {plural(number, 'waits', 'wait')}: "
+        words += f"{name_rows(plan.waiting, quoted)}."
+    return words
+
+
+_NAMED = 3
+"""How many rows a sentence names; the others are counted."""
+
+
+def name_rows(rows: Sequence[Difference], quoted: Callable[[str], str]) -> str:
+    """Return the first rows by entity and key, and how many more there are."""
+    named = ", ".join(quoted(f"{row.entity} {row.key}") for row in rows[:_NAMED])
+    return named + (f" and {len(rows) - _NAMED:,} more" if rows[_NAMED:] else "")
+
+
+def in_airflow(plan: Plan) -> str:
+    """Return how to override guards in Airflow."""
+    if plan.policy.approval is ApprovalPolicy.NEVER:
+        return "in Airflow, the params allow and reason"
+    return "in Airflow, approve the plan"
+
+
+def approval_words(report: Report) -> str:
+    """Return who approved the plan or overrode guards, when and why; empty without decisions.
+
+    It lists the last approval and every override.
+    """
+    approvals = [
+        decision for decision in report.decisions if decision.said is DecisionKind.APPROVED
+    ][-1:]
+    overrides = [
+        decision for decision in report.decisions if decision.said is DecisionKind.OVERRIDDEN
+    ]
+    return "; ".join(map(_decision_words, (*overrides, *approvals)))
+
+
+def _decision_words(decision: Decision) -> str:
+    who = decision.by or decision.login or "unknown"
+    acted = (
+        f" (login {decision.login})"
+        if decision.by and decision.login and decision.by != decision.login
+        else ""
+    )
+    overrode = decision.said is DecisionKind.OVERRIDDEN
+    did = f"overrode {', '.join(decision.guards)} of" if overrode else "approved"
+    what = f"plan {decision.digest[:SHORT]}" if decision.digest else "this alter"
+    return f"{who}{acted} {did} {what} at {moment(decision.at)}: {decision.reason}"
+
+
+def clock_words(lead: float) -> str:
+    """Return what a clock that is `lead` seconds ahead of the store's does; empty for 0."""
+    if not lead:
+        return ""
+    side, end = ("ahead of", "early") if lead > 0 else ("behind", "late")
+    return (
+        f"The clock of this machine is {duration(abs(lead))} {side} that of the run store: holds "
+        f"and freezes end that much too {end} here. Synchronize it."
+    )
+
+
+def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = str) -> str:
+    """Return the effect of a client.quota.callback.class on stored quotas; empty if none is known.
+
+    `quoted` is applied to text from the broker. The class has no effect on limits of addresses
+    (KIP-257).
+    """
+    classes = facts.callback_classes if facts else ()
+    if facts is None or not classes:
+        return ""
+    having = [str(broker.id) for broker in facts.brokers if broker.callback_class]
+    where = "every broker" if len(having) == len(facts.brokers) else f"broker {', '.join(having)}"
+    return (
+        f"client.quota.callback.class is {' and '.join(map(quoted, classes))} on {where}: it "
+        "decides instead of Kafka, and may ignore the stored quotas of users and client ids."
+    )
+
+
+def late_words(facts: ClusterFacts | None) -> str:
+    """Return what was not checked, because brokers responded too late; empty if everything was."""
+    found = []
+    if facts and facts.late:
+        every = len(facts.late) == len(facts.brokers)
+        ids = ", ".join(map(str, facts.late))
+        whose = "no broker arrived" if every else f"broker {ids} did not arrive"
+        found.append(
+            f"The settings of {whose} in time, so {BEYOND_THREADS} and "
+            "client.quota.callback.class were not checked."
+        )
+    if facts and facts.late_users:
+        found.append(
+            f"The users and ACLs of the cluster did not arrive in time, so {UNKNOWN_USER} was not "
+            "checked."
+        )
+    return " ".join(found)
+
+
+def metadata_words(metadata: Metadata | None) -> Iterator[str]:
+    """Yield a sentence for each reason not to trust the quotas that the brokers report."""
+    if metadata is None:
+        return
+    if metadata.led is False:
+        yield (
+            "No controller responds: the quotas that the brokers report may be outdated, and "
+            "nothing can be written until a controller leads."
+        )
+    absent = {broker.id for broker in metadata.absent}
+    for node, seconds in metadata.old.items():
+        if node in absent:
+            continue
+        if node in metadata.answered:
+            how = f"Broker {node} responds from outdated metadata"
+        else:
+            how = f"Node {node} does not respond, and no longer follows the metadata"
+        yield f"{how}: it was up to date {duration(seconds)} ago."
+    yield from _absent_words(metadata)
+    for node, rows in metadata.disagree:
+        yield (
+            f"Broker {node} reports {rows:,} managed rows differently from the other brokers: "
+            "only what two responses agree on counts as changed."
+        )
+
+
+def names_of(brokers: Sequence[Absent]) -> str:
+    """Return their names for the beginning of a sentence: `Broker 3`, `Brokers 3, 4`."""
+    return f"{plural(len(brokers), 'Broker')} {', '.join(str(broker.id) for broker in brokers)}"
+
+
+def _absent_words(metadata: Metadata) -> Iterator[str]:
+    for broker in metadata.absent:
+        words = f"B{broker.named[1:]} {broker.why}"
+        if broker.retired is None:
+            yield f"{words}: no client is sent to it, and it was not queried."
+        else:
+            yield f"{words}; cluster.yaml lists it as retired: {escape_text(broker.retired)}."
+    yield from needless_words(metadata.needless)
+
+
+def needless_words(needless: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """Yield a sentence for each entry of `retired_brokers` that has no effect."""
+    for broker, why in needless:
+        yield f"Broker {broker} {why}: remove it from retired_brokers in cluster.yaml."
+
+
+def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
+    """Return why quotas may not apply or may be outdated; see `callback_words` for `quoted`."""
+    callback = callback_words(report.facts, quoted)
+    trouble = report.past and report.past.trouble
+    missed = [quoted(words) for words in (report.audit, report.history, trouble) if words]
+    failure = report.provenance.failure
+    return [
+        *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),
+        *map(quoted, _invalid_words(report)),
+        *([callback] if callback else []),
+        *([late] if (late := late_words(report.facts)) else []),
+        *([clock] if (clock := clock_words(report.clock_lead)) else []),
+        *metadata_words(report.metadata),
+        *(quoted(change.text) for change in report.owner_changes),
+        *([foreign] if (foreign := _foreign_words(report)) else []),
+        *([unread] if (unread := _unread_words(report)) else []),
+        *missed,
+    ]
+
+
+def _invalid_words(report: Report) -> Iterator[str]:
+    """Yield a sentence for each file that was left out, and what happens to its quotas."""
+    yield from (f"{file.text}" for file in report.invalid)
+    if report.invalid:
+        number = count_statuses(report)[RowStatus.NOT_JUDGED]
+        which = plural(len(report.invalid), "it is", "they are")
+        yield (
+            f"Until {which} corrected, nothing is cleared on {report.cluster}, and "
+            f"{counted(number, 'quota')} {plural(number, 'stays', 'stay')} as stored, not judged: "
+            f"quota-ops check {report.cluster} shows every problem."
+        )
+
+
+def _foreign_words(report: Report) -> str:
+    """Return which stored quotas cannot be compared with Git's limits; empty for none."""
+    rows = [row for row in report.plan.differences if row.hands_off] if report.plan else []
+    foreign = [row for row in rows if set(Entity.parse(row.entity).types) - {*ENTITY_TYPES}]
+    if not foreign:
+        return ""
+    first, number = escape_text(foreign[0].entity), len(foreign)
+    more = f" and {number - 1:,} more" if number > 1 else ""
+    return (
+        f"Whether clients get {first}{more} in place of what Git declares is unknown: Apache Kafka "
+        "does not have this entity type."
+    )
+
+
+def _unread_words(report: Report) -> str:
+    """Return the number of unchanged quotas that were not read back; empty if all were."""
+    if not (number := count_statuses(report)[RowStatus.UNREAD]):
+        return ""
+    which = " that this run did not change" if report.plan else ""
+    were = plural(number, "was", "were")
+    return f"{counted(number, 'quota')}{which} {were} not read back: no broker responded."

@@ -1,0 +1,287 @@
+"""Whether a cluster matches Git, as one sentence that every output shows."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from quota_ops.model.runs.report import Report, has_not_ended
+from quota_ops.model.text import counted, plural
+from quota_ops.report.outline.brokers import brokers_words
+from quota_ops.report.outline.cells import trouble_word
+from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.outline.past import list_drift, news_words
+from quota_ops.report.outline.row_status import (
+    ReportRow,
+    RowStatus,
+    count_in_sync,
+    count_statuses,
+    find_overridden,
+    list_unread_rows,
+    report_rows,
+)
+from quota_ops.report.outline.stages import stop_words
+
+
+class SyncStatus(StrEnum):
+    """The status of a cluster in a word or two."""
+
+    IN_SYNC = "In sync"
+    PENDING = "Pending"
+    ATTENTION = "Needs attention"
+    UNKNOWN = "Unknown"
+
+
+class Summary(NamedTuple):
+    """The status, the main fact that explains it, and further facts.
+
+    For a run that compares nothing, the status names its action: `Altered`.
+    """
+
+    word: SyncStatus | str
+    reason: str
+    details: tuple[str, ...] = ()
+
+    @property
+    def fact(self) -> str:
+        """Return the beginning of the sentence; a fact about a cluster implies its status."""
+        return self.reason if self.word in set(SyncStatus) else f"{self.word}: {self.reason}"
+
+    @property
+    def sentence(self) -> str:
+        """Return the fact and the details as one sentence."""
+        return f"{'; '.join((self.fact, *self.details))}."
+
+
+@lru_cache(maxsize=2)
+def summarize(report: Report, named: str | None = None) -> Summary:
+    """Return whether the cluster matches Git; `named` is its name as the output formats it."""
+    rows, count = report_rows(report), count_statuses(report)
+    cluster = escape_text(named or report.cluster)
+    if report.record is not None or (report.plan is None and not report.brokers):
+        return _record_words(report, cluster)
+    stop = stop_words(report)
+    unseen = list_unread_rows(report)
+    details = tuple(_list_details(report, rows, count, unseen))
+    more = (stop, *details) if stop else details
+    if troubles := Counter(trouble_word(row) for row in rows if _is_unconfirmed(row)):
+        status = SyncStatus.UNKNOWN if troubles.keys() <= _UNKNOWN else SyncStatus.ATTENTION
+        reason, *parts = _trouble_words(cluster, troubles)
+        return Summary(status, reason, (*parts, *more))
+    if moved := _overriding_words(cluster, report, count) or _drift_words(cluster, report, count):
+        return Summary(SyncStatus.ATTENTION, moved, (*filter(None, (news_words(report),)), *more))
+    compared = not (report.invalid or has_not_ended(report.stages))
+    if compared and (waits := _pending_words(cluster, count)):
+        return Summary(SyncStatus.PENDING, waits, more)
+    if (
+        missing := _invalid_words(report)
+        or _unreachable_words(report)
+        or stop
+        or ("verify did not run" if unseen else None)
+    ):
+        reason = f"{missing}, so it is unknown whether {cluster} matches Git"
+        return Summary(SyncStatus.UNKNOWN, reason, details)
+    return Summary(SyncStatus.IN_SYNC, _agreement_words(report, cluster), details)
+
+
+def _record_words(report: Report, cluster: str) -> Summary:
+    """Return the action of a run without a plan, or why the status is unknown."""
+    if report.record is not None:
+        details = tuple(_broker_details(report)) if report.brokers else ()
+        return Summary(report.record.word, escape_text(report.record.reason), details)
+    why = stop_words(report) or "no plan was made"
+    return Summary(SyncStatus.UNKNOWN, f"{why}, so the state of {cluster} is unknown")
+
+
+def _agreement_words(report: Report, cluster: str) -> str:
+    part = ", as far as it was compared" if report.plan is None and _count_skipped(report) else ""
+    if report.rollback is None and report.commit is None:
+        uncommitted = report.provenance.uncommitted
+        why = "which are not all committed" if uncommitted else "whose commit is unknown"
+        return f"{cluster} matches the files, {why}{part}"
+    if report.rollback is None:
+        return f"{cluster} matches Git{part}"
+    left = "has been rolled back" if report.applied else "left nothing to roll back"
+    return f"run {escape_text(report.rollback.run)} {left} on {cluster}"
+
+
+def _count_skipped(report: Report) -> int:
+    """Return how many rows verify skipped, because they are held or were not written."""
+    return max((broker.left for broker in report.brokers), default=0)
+
+
+def _invalid_words(report: Report) -> str:
+    """Return which files are invalid: `payments.yaml (owner payments) is invalid`."""
+    if not report.invalid:
+        return ""
+    first, others = report.invalid[0], len(report.invalid) - 1
+    owner = f" (owner {escape_text(first.owner)})" if first.owner else ""
+    more = f" and {counted(others, 'other file')}" if others else ""
+    return f"{escape_text(first.file)}{owner}{more} {plural(others + 1, 'is', 'are')} invalid"
+
+
+def _overriding_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
+    """Return how many unmanaged quotas take clients from how many of Git; empty for none.
+
+    What clients get is the promise: Git is stored, and yet does not apply to all of its clients.
+    """
+    number, overridden = count[RowStatus.OVERRIDING], len(find_overridden(report))
+    override = plural(number, "overrides", "override")
+    words = f"{counted(number, 'unmanaged quota')} on {cluster} {override} "
+    return f"{words}{counted(overridden, 'quota')} of Git" if number else ""
+
+
+def _drift_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
+    """Return how many quotas changed outside Git, or went back to an earlier run's value.
+
+    Held quotas that were changed outside Git are counted too, but alone they are no reason.
+    """
+    if drifted := count[RowStatus.DRIFTED]:
+        number = len(list_drift(report))
+        held = number - drifted
+        changed = f"{plural(number, 'was', 'were')} changed outside Git"
+        also = f", {held:,} of which {_is(held)} held" if held else ""
+        return f"{counted(number, 'quota')} on {cluster} {changed}{also}"
+    number = count[RowStatus.RETURNED]
+    again = f"{plural(number, 'has', 'have')} the value of an earlier run again"
+    return f"{counted(number, 'quota')} on {cluster} {again}" if number else ""
+
+
+_ALSO = {
+    RowStatus.UNSETTLED: "not confirmed",
+    RowStatus.OVERRIDING: "overriding",
+    RowStatus.DRIFTED: "drifted",
+    RowStatus.RETURNED: "with the value of an earlier run",
+    RowStatus.NOT_JUDGED: "not judged",
+    RowStatus.PENDING: "pending",
+    RowStatus.HELD: "held",
+}
+"""The statuses that the details count; the first that occurs is the reason and not repeated.
+
+Pending changes are not a reason while the run has not ended. If a file is invalid, that is the
+reason, unless one of `_REASONS` is.
+"""
+_REASONS = frozenset(
+    {RowStatus.UNSETTLED, RowStatus.OVERRIDING, RowStatus.DRIFTED, RowStatus.RETURNED}
+)
+
+
+def _pending_words(cluster: str, count: Mapping[RowStatus, int]) -> str:
+    """Return the number of quotas that are pending or held; empty if there are none."""
+    if number := count[RowStatus.PENDING]:
+        return f"{counted(number, 'change')} to make on {cluster}"
+    number = count[RowStatus.HELD]
+    return f"{counted(number, 'quota')} on {cluster} {_is(number)} held" if number else ""
+
+
+def _list_details(
+    report: Report,
+    rows: Sequence[ReportRow],
+    count: Mapping[RowStatus, int],
+    unseen: Sequence[ReportRow],
+) -> Iterator[str]:
+    there = [status for status in _ALSO if count[status]]
+    unsaid = has_not_ended(report.stages) and there[:1] == [RowStatus.PENDING]
+    unsaid |= bool(report.invalid) and not _REASONS.intersection(there)
+    yield from (f"{count[status]:,} {_ALSO[status]}" for status in (there if unsaid else there[1:]))
+    if report.plan and (guards := len(report.plan.refused)):
+        yield f"{counted(guards, 'guard')} {plural(guards, 'blocks', 'block')} the plan"
+    if unseen:
+        were = plural(len(unseen), "was", "were")
+        yield f"{counted(len(unseen), 'change')} {were} written and not read back"
+    else:
+        yield from _change_words(rows)
+    if unread := count[RowStatus.UNREAD]:
+        yield f"{unread:,} not read back"
+    compared = report.verified + len(report.verdicts)
+    desired = report.plan.desired if report.plan else compared + _count_skipped(report)
+    yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
+    if report.rollback and (left := len(report.rollback.left)):
+        yield f"{counted(left, 'change')} left unchanged"
+    yield from _broker_details(report)
+    if unmanaged := count[RowStatus.UNMANAGED]:
+        yield f"{unmanaged:,} unmanaged"
+
+
+def _change_words(rows: Sequence[ReportRow]) -> Iterator[str]:
+    ended = Counter(row.status for row in rows)
+    if made := ended[RowStatus.CHANGED]:
+        yield f"{counted(made, 'change')} made by this run"
+    if found := ended[RowStatus.FOUND]:
+        yield f"{counted(found, 'change')} {plural(found, 'was', 'were')} already stored"
+
+
+def _broker_details(report: Report) -> Iterator[str]:
+    """Yield how many brokers agree; without verify, which brokers are absent."""
+    if report.brokers:
+        yield brokers_words(report.brokers)
+    elif report.metadata:
+        yield from (f"broker {broker.id} {broker.why}" for broker in report.metadata.missed)
+
+
+def _is(number: int) -> str:
+    return plural(number, "is", "are")
+
+
+_TROUBLES = {
+    "refused": "{quotas} on {cluster} {were} rejected by the broker",
+    "stale": "{quotas} on {cluster} {were} changed after the plan was made, and not written",
+    "unknown": "it is unknown whether {quotas} on {cluster} {were} written",
+    "differs": "{quotas} on {cluster} {do} not have the desired value on every broker",
+    "not read back": "{changes} on {cluster} {were} not read back",
+}
+"""The fact, by `trouble_word`, if all rows that need attention have the same trouble."""
+
+
+def _trouble_words(cluster: str, troubles: Counter[str]) -> Iterator[str]:
+    """Yield the rows' trouble as one fact, and then each trouble if they are not all the same."""
+    number = troubles.total()
+    template = "{quotas} on {cluster} {are} not confirmed"
+    if troubles.keys() <= _NOT_APPLIED:
+        template = "{quotas} on {cluster} {were} not applied"
+    if len(troubles) == 1:
+        template = _TROUBLES[next(iter(troubles))]
+    yield template.format(
+        cluster=cluster,
+        quotas=counted(number, "quota"),
+        changes=counted(number, "change"),
+        are=_is(number),
+        were=plural(number, "was", "were"),
+        do=plural(number, "does", "do"),
+    )
+    if len(troubles) > 1:
+        yield ", ".join(f"{count:,} {trouble}" for trouble, count in sorted(troubles.items()))
+
+
+def _is_unconfirmed(row: ReportRow) -> bool:
+    return row.status is RowStatus.UNSETTLED
+
+
+_NOT_APPLIED = frozenset({"refused", "stale"})
+_UNKNOWN = frozenset({"unknown", "not read back"})
+"""The troubles of rows that may have the desired value."""
+
+
+def _unreachable_words(report: Report) -> str | None:
+    if report.brokers and report.brokers[0].behind is None and report.brokers[0].bootstrap:
+        return "the bootstrap address did not respond"
+    unreachable = [
+        str(broker.broker)
+        for broker in report.brokers
+        if broker.behind is None and not broker.absent
+    ]
+    if unreachable:
+        return f"broker {', '.join(unreachable)} did not respond"
+    absent = [broker.broker for broker in report.brokers if broker.absent]
+    if not report.brokers and report.metadata:
+        absent = [broker.id for broker in report.metadata.missed]
+    return f"broker {', '.join(map(str, absent))} could not be queried" if absent else None
+
+
+def unseen_words(report: Report) -> str | None:
+    """Return which brokers a run without verify could not query; None for none."""
+    if report.metadata is None or report.brokers or not report.metadata.missed:
+        return None
+    missed = [f"{broker.named} {broker.why}" for broker in report.metadata.missed]
+    return f"not every broker could be queried: {'; '.join(missed)}"

@@ -1,0 +1,110 @@
+"""What the cuts of a plan would have done to the use of the last days, in words."""
+
+from collections.abc import Callable
+from math import ceil, floor
+
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.text import counted, plural
+from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
+from quota_ops.report.outline.layout import Line, Tone, line
+
+MOST = 10
+"""How many cuts get a sentence of their own; the JSON report has all."""
+_HIDES_USE = frozenset({"request_percentage", "controller_mutation_rate"})
+"""Keys of which brokers record no use while they throttle a client."""
+_UNITS = ((3600, 3600, "hour", 10), (90, 60, "minute", 1), (0, 1, "second", 1))
+"""From how many seconds on a unit is used, its seconds and name, and its parts that are shown."""
+
+
+def throttling_words(found: Throttling | None) -> tuple[str, ...]:
+    """Return a sentence for each cut, the longest throttling first; none without any use to read.
+
+    `user=etl producer_byte_rate would have throttled user=etl for 1.1 to 3.2 hours in the last 7
+    days, with delays up to 18 s (seen 97 % of that time, broker kafka-1:9404).`
+    """
+    if found is None:
+        return ()
+    if found.trouble:
+        return (f"Whom the cuts would have throttled cannot be told: {found.trouble}",)
+    cuts = sorted(found.cuts, key=_rank)
+    more = len(cuts) - MOST
+    return (
+        *(_format_cut(cut, found.days) for cut in cuts[:MOST]),
+        *(
+            [f"… and {counted(more, 'more cut')}; the JSON report has them all."]
+            if more > 0
+            else []
+        ),
+    )
+
+
+def throttling_lines(found: Throttling | None) -> tuple[Line, ...]:
+    """Return the sentences as lines."""
+    return tuple(line(words, Tone.CHANGE) for words in throttling_words(found))
+
+
+def _rank(cut: CutUse) -> tuple[float, bool, str, str]:
+    worst = cut.worst
+    return -(worst.delayed if worst else 0.0), worst is not None, cut.entity, cut.key
+
+
+def _format_cut(cut: CutUse, days: int) -> str:
+    row, worst = f"{cut.entity} {cut.key}", cut.worst
+    words = []
+    if worst is not None:
+        words.append(f"{row} {_format_delays(cut.key, worst, days)}.")
+        others = sum(group.delayed > 0 for group in cut.delays) - 1
+        if others > 0:
+            words.append(f"{counted(others, 'other')} would have been throttled for less time.")
+    elif cut.below or not cut.why:
+        words.append(f"{row} is above all recorded use.")
+    else:
+        return f"{row}: whom it would have throttled cannot be told, because {cut.why}."
+    if cut.below or worst is None:
+        seen = f"{floor(100 * cut.recorded)} % of {days} days are recorded"
+        words.append(f"{counted(cut.below, 'client')} stayed below it ({seen}).")
+    if cut.why:
+        words.append(f"For others that cannot be told, because {cut.why}.")
+    return " ".join(words)
+
+
+def _format_delays(key: str, worst: Delays, days: int) -> str:
+    seen = f"seen {floor(100 * worst.share)} % of that time"
+    if not worst.delayed:
+        highest = (
+            f"the highest that was seen of {worst.shared_by} is {format_limit(key, worst.highest)}"
+        )
+        return f"is above all use of the last {days} days: {highest} ({seen})"
+    is_open = key in _HIDES_USE
+    span = format_span(worst.above, worst.delayed, is_open=is_open)
+    delays = f", with delays up to {format_seconds(worst.longest, ceil)}"
+    hidden = ""
+    if worst.at_present:
+        reached = format_seconds(worst.at_present, floor)
+        hidden = f"; it was at its present limit for {reached}, and delays add to those of that"
+    return (
+        f"would have throttled {worst.shared_by} for {span} in the last {days} days"
+        f"{'' if is_open else delays} ({seen}, broker {worst.broker}{hidden})"
+    )
+
+
+def format_span(least: float, most: float, *, is_open: bool = False) -> str:
+    """Format a range of seconds: `1.1 to 3.2 hours`; the ends are rounded away from each other."""
+    if is_open:
+        return f"at least {format_seconds(least, floor)}"
+    _, seconds, unit, parts = _find_unit(most)
+    low, high = floor(least / seconds * parts) / parts, ceil(most / seconds * parts) / parts
+    if not low:
+        return f"up to {high:g} {plural(high, unit)}"
+    return f"{low:g} to {high:g} {plural(2, unit)}"
+
+
+def format_seconds(seconds: float, round_to: Callable[[float], int]) -> str:
+    """Format a time of some seconds in its largest unit: `18 seconds`, `2.5 hours`."""
+    _, size, unit, parts = _find_unit(seconds)
+    number = round_to(seconds / size * parts) / parts
+    return f"{number:g} {plural(number, unit)}"
+
+
+def _find_unit(seconds: float) -> tuple[int, int, str, int]:
+    return next(unit for unit in _UNITS if seconds >= unit[0])

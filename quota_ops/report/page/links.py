@@ -1,0 +1,55 @@
+"""Links of a page: to lines and commits on a code host, and to the report before."""
+
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import quote
+
+from quota_ops.model.code_host import Repository, is_commit_id
+from quota_ops.model.history.past import Past
+from quota_ops.model.plans.ledger_edits import was_cleared
+from quota_ops.model.runs.report import Report
+from quota_ops.report.outline.row_status import ReportRow
+
+
+@dataclass(frozen=True, slots=True)
+class PageLinks:
+    """The links of a report; each is empty where the address or the commit is not known.
+
+    `start` is how the addresses of the files of this run begin: rows leave it out, because a page
+    may have 100,000 of them.
+    """
+
+    repository: Repository | None
+    commit: str
+    folder: str | None
+    start: str = ""
+
+    @classmethod
+    def of(cls, report: Report) -> Self:
+        """Return the links of a report."""
+        repository, commit = report.repository, report.commit or ""
+        folder = None if report.path is None else f"{report.path}/".removeprefix("/")
+        start = ""
+        if repository and folder is not None and is_commit_id(commit):
+            start = repository.find_start(commit, folder)
+        return cls(repository, commit, folder, start)
+
+    def find_line(self, row: ReportRow) -> str:
+        """Return the link to the line that declares or declared a row, without `start`."""
+        difference = row.difference
+        if self.repository is None or self.folder is None or not difference.file:
+            return ""
+        commit = self.commit if difference.after is not None else difference.commit or ""
+        if not is_commit_id(commit) or was_cleared(difference):
+            return ""
+        path = self.folder + difference.file
+        return self.repository.find_line(commit, path, difference.line).removeprefix(self.start)
+
+    def find_commit(self, commit: str | None) -> str:
+        """Return the link to a commit."""
+        return self.repository.find_commit(commit) if self.repository else ""
+
+
+def find_previous(past: Past | None) -> str:
+    """Return the link to the report of the run before, beside this one in the run store."""
+    return f"../{quote(past.previous, safe='')}/report.html" if past and past.previous else ""

@@ -1,0 +1,255 @@
+"""A report as one HTML page that needs no network and no second file, and reads without script."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from shlex import quote
+from typing import NamedTuple
+
+from quota_ops.findings.code import Severity
+from quota_ops.findings.codes import CODES
+from quota_ops.findings.silences import list_unsilenced
+from quota_ops.model.commit import Provenance
+from quota_ops.model.plans.guard import format_override
+from quota_ops.model.runs.report import Report
+from quota_ops.report.outline.brokers import broker_id, broker_words, format_broker_result
+from quota_ops.report.outline.capacity import Share, format_scope, list_shares
+from quota_ops.report.outline.client_effects import inventory_words
+from quota_ops.report.outline.ending import count_ending, list_holds
+from quota_ops.report.outline.findings import EXPLAINED, MOST, more_words
+from quota_ops.report.outline.formats import (
+    duration,
+    moment,
+    short_commit,
+    stated_words,
+    uncommitted_words,
+)
+from quota_ops.report.outline.rollback import left_words, rollback_words
+from quota_ops.report.outline.row_status import (
+    RowStatus,
+    Section,
+    count_statuses,
+    has_applied,
+    report_rows,
+)
+from quota_ops.report.outline.sentences import (
+    NO_LEDGER,
+    approval_words,
+    in_airflow,
+    repairs_words,
+    standstill_words,
+    validated_words,
+    verified_words,
+    warnings,
+)
+from quota_ops.report.outline.stages import stage_lines, stages_not_run, stop_word, stopped_stages
+from quota_ops.report.outline.summary import summarize
+from quota_ops.report.outline.throttling import throttling_words
+from quota_ops.report.outline.ways import list_ways
+from quota_ops.report.page.limits import Stored, format_limits
+from quota_ops.report.page.links import PageLinks, find_previous
+from quota_ops.report.page.parts import MEANING, PageRow, bar, headings, page_row, style
+from quota_ops.report.page.past import add_run, draw_charts, list_days
+from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_tables
+from quota_ops.report.page.template import rendered
+from quota_ops.report.screens.history import CHANGE_HEADINGS
+
+
+class Note(NamedTuple):
+    """A note above the rows; `style` is a CSS class."""
+
+    style: str
+    title: str
+    lines: Sequence[str]
+    command: str = ""
+    airflow: str = ""
+
+
+class Fold(NamedTuple):
+    """The rows of one status, folded; `advice` and `command` are what to do about them."""
+
+    meaning: str
+    table: PageTable
+    advice: str = ""
+    command: str = ""
+
+
+def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = None) -> str:
+    """Return the page: summary, bar, rows that need attention, changed rows; the rest is folded.
+
+    `stored` are the quotas on the cluster at the end of the run, to look up the limit of a client.
+    `waits_until` is until when the run waits in Airflow for an approval; None if it does not.
+    """
+    rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
+    rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
+    links = PageLinks.of(report)
+    for row in report_rows(report):
+        page = page_row(row, report, links)
+        rows[row.section].append(page)
+        if row.section is Section.REST:
+            rest[row.status].append(page)
+    parts, shares = bar(count_statuses(report)), list(list_shares(report.promises))
+    applied = has_applied(report)
+    planned = Section.CHANGE.heading(applied=applied)
+    changes_title = planned if rows[Section.CHANGE] else "About the plan"
+    filled = [status for status, pages in rest.items() if pages]
+    person, changes, held, *others = tables = make_tables(
+        [
+            ("Needs attention", rows[Section.PERSON]),
+            (changes_title, rows[Section.CHANGE]),
+            ("Held", rows[Section.HELD]),
+            *((status.value, rest[status]) for status in filled),
+        ]
+    )
+    summary, ways, past = summarize(report), list_ways(report), report.past
+    days = add_run(past.days, report) if past else ()
+    limits = format_limits(stored) if stored else None
+    return rendered(
+        "report.html",
+        {f"#bar0 .{part.style}": part.quotas for part in parts} | _weigh(shares),
+        report=report,
+        summary=summary,
+        looked=moment(report.looked or report.finished),
+        bar_parts=parts,
+        choices=list_choices(tables),
+        data=format_data(tables, ways=ways._asdict(), start=links.start, limits=limits),
+        has_limits=limits is not None,
+        resolve=f"quota-ops resolve {quote(report.cluster)} --user NAME --client-id ID --explain",
+        tables={"person": person, "changes": changes, "held": held},
+        ways=ways,
+        headings=headings(applied=applied),
+        notes=[*_waiting(waits_until), *_notes(report)],
+        changes_title=changes_title,
+        sentences=list(_sentences(report)),
+        holds=list_holds(report),
+        details=[*summary.details, *filter(None, (count_ending(report),))],
+        verified=verified_words(report),
+        broker_id=broker_id,
+        format_broker_result=format_broker_result,
+        shares=shares,
+        shares_scope=format_scope(report),
+        findings=list(_findings(report)),
+        findings_found=len(list_unsilenced(report.findings)),
+        explained=EXPLAINED,
+        first=FIRST,
+        charts=list(draw_charts(days)),
+        days=list_days(days),
+        past_changes=past.changes if past else (),
+        change_headings=CHANGE_HEADINGS,
+        past_trouble=(past.trouble or "") if past else "",
+        folds=[
+            Fold(MEANING[status], table, *_advise(status, report))
+            for status, table in zip(filled, others, strict=True)
+        ],
+        facts=dict(_facts(report)),
+        links=links,
+        commit=short_commit(report.commit),
+        commit_link=links.find_commit(report.commit),
+        previous=find_previous(past),
+    )
+
+
+def _weigh(shares: list[Share]) -> dict[str, int]:
+    """Return the lengths of the bars of promises, by CSS selector."""
+    return {
+        f"#share{number} {part}": weight
+        for number, share in enumerate(shares)
+        for part, weight in (("i", share.part), ("s", 1000 - share.part))
+    }
+
+
+def _advise(status: RowStatus, report: Report) -> tuple[str, str]:
+    if status is not RowStatus.UNMANAGED:
+        return "", ""
+    advice = "To begin managing them, write them as YAML, and move the entries that you want:"
+    cluster = quote(report.cluster)
+    return advice, f"quota-ops import {cluster} --group-by prefix --into ./imported/{cluster}"
+
+
+def _waiting(until: datetime | None) -> Iterator[Note]:
+    if until is not None:
+        words = (
+            f"This run waits in Airflow, under Required Actions, until {until:%Y-%m-%d %H:%M} UTC."
+        )
+        yield Note(style(RowStatus.PENDING), "approval", [words])
+
+
+def _notes(report: Report) -> Iterator[Note]:
+    unsettled = style(RowStatus.UNSETTLED)
+    for stage in stopped_stages(report):
+        yield Note(unsettled, f"{stage.stage} {stop_word(report, stage)}", stage_lines(stage))
+    if skipped := stages_not_run(report):
+        yield Note(style(RowStatus.PENDING), "not run", [", ".join(skipped)])
+    for words in warnings(report):
+        yield Note(style(RowStatus.PENDING), "brokers", [words])
+    if plan := report.plan:
+        if stopped := standstill_words(plan):
+            yield Note(style(RowStatus.PENDING), "no writes", [stopped])
+        for guard in plan.refused:
+            title, ways = (
+                f"guard {guard.guard}",
+                (format_override(guard.guard), in_airflow(plan)),
+            )
+            yield Note(style(RowStatus.PENDING), title, [guard.message], *ways)
+        if words := repairs_words(plan):
+            yield Note(style(RowStatus.PENDING), "repairs", [words])
+    for broker in report.brokers:
+        if not broker.agrees:
+            yield Note(unsettled, broker_words(broker), [])
+
+
+def _sentences(report: Report) -> Iterator[str]:
+    if words := validated_words(report):
+        yield words
+    if words := inventory_words(report.clients):
+        yield words
+    yield from throttling_words(report.throttling)
+    if report.plan is not None:
+        if report.plan.ledger is None:
+            yield NO_LEDGER
+        for guard in report.plan.guards:
+            if guard.allowed is not None:
+                yield f"Guard {guard.guard} was overridden ({guard.allowed}): {guard.message}."
+    if report.rollback is not None:
+        yield rollback_words(report.rollback)
+        yield from left_words(report.rollback)
+    if words := approval_words(report):
+        yield words
+
+
+def _findings(report: Report) -> Iterator[Note]:
+    found = list_unsilenced(report.findings)
+    for finding in found[:MOST]:
+        severity = CODES[finding.code].severity
+        tone = RowStatus.PENDING if severity is Severity.WARNING else RowStatus.UNMANAGED
+        yield Note(
+            style(tone),
+            f"{finding.code} {severity}, {finding.where}",
+            [finding.message, finding.remedy],
+        )
+    if more := more_words(found):
+        yield Note(style(RowStatus.UNMANAGED), more, [])
+
+
+def _commit(provenance: Provenance) -> str:
+    if provenance.uncommitted:
+        return uncommitted_words(provenance)
+    return (provenance.commit or "unknown") + stated_words(provenance)
+
+
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    plan = report.plan
+    yield "plan", plan.digest if plan else "none"
+    yield "commit", _commit(report.provenance)
+    yield "cluster id", report.cluster_id or "unknown"
+    yield "ledger", (plan.ledger if plan else None) or "none"
+    yield "run", report.run
+    yield "times", f"{report.started} to {report.finished}"
+    yield (
+        "stages",
+        ", ".join(
+            f"{stage.stage} {stage.status if stage.seconds is None else duration(stage.seconds)}"
+            for stage in report.stages
+        ),
+    )
+    if report.versions:
+        yield "versions", ", ".join(f"{name} {version}" for name, version in report.versions)

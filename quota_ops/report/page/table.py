@@ -1,0 +1,72 @@
+"""Tables of a page: the first rows as HTML, and all rows as data that its script draws from."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.page.parts import PageRow
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+FIRST = 50
+"""How many rows of a table are drawn at first, without a script at all; the rest is data."""
+
+
+class PageTable(NamedTuple):
+    """A table with a caption, grouped by owner; `number` names it in the data of the page."""
+
+    number: int
+    caption: str
+    rows: Sequence[PageRow]
+    owners: Mapping[str, int]
+    """How many rows each owner has, in order; empty if there is one owner only."""
+
+    @property
+    def first(self) -> Sequence[PageRow]:
+        """The rows that are HTML."""
+        return self.rows[:FIRST]
+
+
+def make_tables(tables: Iterable[tuple[str, Iterable[PageRow]]]) -> list[PageTable]:
+    """Return tables by their captions and rows; the owner of the riskiest row comes first."""
+    return [_group_by_owner(number, caption, rows) for number, (caption, rows) in enumerate(tables)]
+
+
+def _group_by_owner(number: int, caption: str, rows: Iterable[PageRow]) -> PageTable:
+    groups: dict[str, list[PageRow]] = {}
+    for row in rows:
+        groups.setdefault(row.owner, []).append(row)
+    owners = {owner: len(group) for owner, group in groups.items()} if len(groups) > 1 else {}
+    return PageTable(number, caption, [row for group in groups.values() for row in group], owners)
+
+
+def format_data(tables: Iterable[PageTable], **more: Any) -> "Markup":
+    """Return all rows as JSON that is safe inside a script element.
+
+    texts   each text once
+    tables  for each table its rows; a row has the number of a text for each field of PageRow
+    """
+    from markupsafe import Markup  # noqa: PLC0415 - only where a page is made
+
+    texts: dict[str, int] = {}
+    rows = [
+        [[texts.setdefault(text, len(texts)) for text in row] for row in table.rows]
+        for table in tables
+    ]
+    head: dict[str, Any] = {"fields": PageRow._fields, "first": FIRST, **more}
+    values = head | {"texts": list(map(escape_text, texts)), "tables": rows}
+    text = json.dumps(values, separators=(",", ":"))
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)  # noqa: S704 - no character of HTML is left
+
+
+def list_choices(tables: Iterable[PageTable]) -> dict[str, list[str]]:
+    """Return each filter of a page with up to 1,000 of the values that occur."""
+    rows = [row for table in tables for row in table.rows]
+    found = {name: {getattr(row, name) for row in rows} - {""} for name in ("owner", "kind", "key")}
+    found["news"] = {row.news for row in rows} - {""}
+    return {name: sorted(islice(sorted(values), 1000)) for name, values in found.items()}

@@ -1,0 +1,1 @@
+"""What programs read: a report as JSON, and metrics."""

@@ -1,0 +1,1 @@
+"""The screens of commands; the module has the name of its command."""

@@ -1,0 +1,105 @@
+"""The overview of all clusters as text: the worst first, with status and what needs attention."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from quota_ops.model.runs.report import Report
+from quota_ops.model.text import counted, plural
+from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, plain
+from quota_ops.report.outline.row_status import (
+    ReportRow,
+    RowStatus,
+    Section,
+    count_statuses,
+    report_rows,
+)
+from quota_ops.report.outline.row_table import report_table
+from quota_ops.report.outline.summary import Summary, SyncStatus, summarize
+
+Fleet = Sequence[tuple[str, Report | str]]
+"""The name of each cluster, and its report or the reason why it has none."""
+
+WORST_FIRST = (SyncStatus.UNKNOWN, SyncStatus.ATTENTION, SyncStatus.PENDING, SyncStatus.IN_SYNC)
+COUNTED = (
+    RowStatus.IN_SYNC,
+    RowStatus.PENDING,
+    RowStatus.OVERRIDING,
+    RowStatus.DRIFTED,
+    RowStatus.HELD,
+    RowStatus.UNSETTLED,
+    RowStatus.UNMANAGED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetCluster:
+    """A cluster in the overview; `rows` are the rows that need attention."""
+
+    name: str
+    summary: Summary
+    count: Mapping[RowStatus, int]
+    rows: tuple[ReportRow, ...] = ()
+
+    @property
+    def numbers(self) -> list[str]:
+        """The number of quotas in each status; empty if nothing is known."""
+        return [f"{self.count[status]:,}" if self.count else "" for status in COUNTED]
+
+
+def as_text(fleet: Fleet) -> str:
+    """Return the overview as plain text."""
+    clusters = rank_clusters(fleet)
+    rows = [
+        (cluster.name, cluster.summary.word, *cluster.numbers, cluster.summary.reason)
+        for cluster in clusters
+    ]
+    table = Table(
+        ("cluster", "status", *COUNTED, "why"),
+        tuple(Row(tuple(Span(text) for text in row)) for row in rows),
+    )
+    sections = [block for cluster in clusters for block in _section(cluster)]
+    return plain((line(describe_fleet(clusters)), line(), table, *sections))
+
+
+def _section(cluster: FleetCluster) -> Screen:
+    heading = line(f"{cluster.name}: needs attention ({len(cluster.rows):,})", Tone.STRONG)
+    table = report_table(cluster.rows, applied=False, read_back=False)
+    return (line(), heading, *table) if table else ()
+
+
+def rank_clusters(fleet: Fleet) -> list[FleetCluster]:
+    """Return the clusters, those that could not be compared first."""
+    clusters = [_cluster(name, report) for name, report in fleet]
+    return sorted(
+        clusters, key=lambda cluster: (WORST_FIRST.index(cluster.summary.word), cluster.name)
+    )
+
+
+def _cluster(name: str, report: Report | str) -> FleetCluster:
+    if isinstance(report, str):
+        return FleetCluster(name, Summary(SyncStatus.UNKNOWN, " ".join(report.split())), {})
+    rows = report_rows(report)
+    summary = summarize(report, name)
+    person = tuple(row for row in rows if row.section is Section.PERSON)
+    count = count_statuses(report) if report.plan or report.brokers else {}
+    return FleetCluster(name, summary, count, person)
+
+
+def describe_fleet(clusters: Sequence[FleetCluster]) -> str:
+    """Return how many clusters have which status, as a sentence."""
+    words = Counter(cluster.summary.word for cluster in clusters)
+    others = [
+        f"{number:,} {plural(number, *_STATUS[word])}"
+        for word in WORST_FIRST
+        if (number := words[word])
+    ]
+    return f"{counted(len(clusters), 'cluster')}: {', '.join(others) or 'nothing to compare'}."
+
+
+_STATUS = {
+    SyncStatus.ATTENTION: ("needs attention", "need attention"),
+    SyncStatus.UNKNOWN: ("is unknown", "are unknown"),
+    SyncStatus.PENDING: ("is pending", "are pending"),
+    SyncStatus.IN_SYNC: ("is in sync", "are in sync"),
+}

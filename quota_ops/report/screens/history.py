@@ -1,0 +1,333 @@
+"""The screens of the history: the days of a cluster, the quotas that drift most, one entity."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from quota_ops.model.history.history import DayHistory, Drift, HistoryRow, Mode, QuotaHistory
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.quotas.difference import Kind
+from quota_ops.model.quotas.quota import format_limit, json_number
+from quota_ops.model.runs.outcome import ATTEMPTED, Status
+from quota_ops.model.text import counted
+from quota_ops.report.outline.formats import duration, moment, short_commit
+from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+
+MOST = 20
+"""How many quotas a screen lists; JSON has them all."""
+_DAY_HEADINGS = (
+    *("day", "runs", "failed", "blocked", "in sync", "overriding", "drifted", "pending"),
+    *("changed", "repaired", "median repair"),
+)
+_QUOTA_HEADINGS = (
+    *("entity", "key", "owner", "drifted", "runs", "first seen", "when last compared"),
+    "last set by",
+)
+MOST_CHANGES = 200
+"""How many changes a screen lists; JSON has them all."""
+_EVENT_HEADINGS = ("when", "key", "what", "change", "by", "run", "commit")
+CHANGE_HEADINGS = (
+    *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run"),
+)
+
+
+class Event(NamedTuple):
+    """Something that happened to a quota, or to the entities of a hold: when, what, and by whom."""
+
+    at: str
+    entity: str
+    key: str | None
+    """None for a hold or its release."""
+    what: str
+    before: float | None = None
+    """Of a drift, the value that Git declares."""
+    was_sent: bool = False
+    """Whether the run sent it to a broker, at least to be validated."""
+    requested: float | None = None
+    """The value that it sent; None if it was to clear the quota."""
+    found: float | None = None
+    """What the cluster stored at the last look after it; None also if no run has looked."""
+    found_by: str | None = None
+    """The run that looked: the same one or, for a write without a response, a later one."""
+    owner: str | None = None
+    by: str | None = None
+    """The person or job that ran it or, if that is not known, the author of the commit."""
+    reason: str | None = None
+    commit: str | None = None
+    commit_author: str | None = None
+    approver: str | None = None
+    run: str | None = None
+    tone: Tone = Tone.PLAIN
+
+    @property
+    def person(self) -> str:
+        """Who changed it, and why: the author of the commit, if a run applied Git.
+
+        The reason of such a run is that of the person who approved it or ran it.
+        """
+        if self.what not in _FROM_GIT or not self.commit_author:
+            return ": ".join(filter(None, (self.by, self.reason)))
+        author = self.commit_author.partition(" <")[0]
+        runner = self.by if self.by != self.commit_author else None
+        why = f"{self.approver or runner or 'run'}: {self.reason}" if self.reason else ""
+        return "; ".join(filter(None, (author, why)))
+
+
+def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -> Screen:
+    """Return a row for each day, the newest first, and the quotas that drifted most."""
+    drifted = sorted(quotas, key=_rank_drift)
+    more = len(drifted) - MOST
+    table = Table(_QUOTA_HEADINGS, tuple(Row(_quota_cells(quota)) for quota in drifted[:MOST]))
+    return (
+        Table(_DAY_HEADINGS, tuple(Row(_day_cells(day)) for day in reversed(days))),
+        line(),
+        *((table,) if drifted else (line("No run found a drifted quota."),)),
+        *((line(f"… and {more:,} more, in --format json", Tone.CONTEXT),) if more > 0 else ()),
+    )
+
+
+def _rank_drift(quota: QuotaHistory) -> tuple[bool, int, int, str, str]:
+    return (quota.drifted_since is None, -quota.drifts, -quota.times_seen, quota.entity, quota.key)
+
+
+def _day_cells(day: DayHistory) -> Line:
+    in_sync = "" if day.declared is None else f"{day.in_sync or 0:,} of {day.declared:,}"
+    return (
+        Span(day.date, Tone.STRONG),
+        Span(f"{day.runs:,}"),
+        _count(day.failed + day.refused, Tone.REFUSAL),
+        _count(day.blocked, Tone.REFUSAL),
+        Span(in_sync),
+        _count(day.overriding, Tone.REFUSAL),
+        _count(day.drifted, Tone.REFUSAL),
+        _count(day.pending, Tone.CHANGE),
+        _count(day.changed, Tone.CHANGE),
+        _count(day.repaired, Tone.OK),
+        Span("" if day.repair_median is None else duration(day.repair_median), Tone.CONTEXT),
+    )
+
+
+def _count(number: int | None, tone: Tone) -> Span:
+    return Span(f"{number:,}" if number else "", tone)
+
+
+def _quota_cells(quota: QuotaHistory) -> Line:
+    word = Kind.OVERRIDING if quota.kind == Kind.OVERRIDING else Kind.DRIFTED
+    now = f"{word} since {moment(quota.drifted_since)}" if quota.drifted_since else f"not {word}"
+    return (
+        Span(quota.entity, Tone.STRONG),
+        Span(quota.key),
+        Span(quota.owner or ""),
+        Span(f"{quota.drifts:,}"),
+        Span(f"{quota.times_seen:,}"),
+        Span(moment(quota.first_seen), Tone.CONTEXT),
+        Span(now, Tone.REFUSAL if quota.drifted_since else Tone.OK),
+        Span(quota.set_run or "", Tone.CONTEXT),
+    )
+
+
+def entity_screen(
+    entity: str, since: str, quotas: Sequence[QuotaHistory], events: Sequence[Event]
+) -> Screen:
+    """Return a sentence for each quota of an entity, and what happened to it, the newest first."""
+    rows = tuple(Row(_event_cells(event)) for event in reversed(events))
+    nothing = line(f"The history has no change or drift of {entity} since {since}.")
+    return (
+        *(line(_describe_quota(quota)) for quota in quotas),
+        *((line(), Table(_EVENT_HEADINGS, rows)) if rows else (nothing,)),
+    )
+
+
+def _describe_quota(quota: QuotaHistory) -> str:
+    name = f"{quota.entity} {quota.key}"
+    if not quota.drifts:
+        return f"{name}: no run found it drifted."
+    is_overriding = quota.kind == Kind.OVERRIDING
+    word = Kind.OVERRIDING if is_overriding else Kind.DRIFTED
+    last = f"not {word} when last compared"
+    if quota.drifted_since:
+        last = f"{word} since {moment(quota.drifted_since)} when last compared"
+    times, runs = counted(quota.drifts, "time"), counted(quota.times_seen, "run")
+    did = f"was {word}" if is_overriding else word
+    return f"{name} {did} {times}, seen by {runs}, first {moment(quota.first_seen)}; {last}."
+
+
+def _event_cells(event: Event) -> Line:
+    return (
+        Span(moment(event.at), Tone.CONTEXT),
+        Span(event.key or ""),
+        Span(event.what, event.tone),
+        Span(_change(event)),
+        Span(event.person),
+        Span(event.run or "", Tone.CONTEXT),
+        Span(short_commit(event.commit) if event.commit else "", Tone.CONTEXT),
+    )
+
+
+def changes_screen(since: str, changes: Sequence[Event]) -> Screen:
+    """Return a row for each change since a day, the newest first, and how many are not listed."""
+    if not changes:
+        return (line(f"The history has no change since {since}."),)
+    more = len(changes) - MOST_CHANGES
+    newest = tuple(Row(change_cells(change)) for change in changes[: -MOST_CHANGES - 1 : -1])
+    older = line(f"… and {more:,} older, in --format jsonl", Tone.CONTEXT)
+    return (Table(CHANGE_HEADINGS, newest), *((older,) if more > 0 else ()))
+
+
+def change_cells(change: Event) -> Line:
+    """Return the cells of a change, one for each of its headings."""
+    return (
+        Span(moment(change.at), Tone.CONTEXT),
+        Span(change.entity, Tone.STRONG),
+        Span(change.key or ""),
+        Span(change.what, change.tone),
+        Span(_change(change)),
+        Span(change.owner or ""),
+        Span(change.person),
+        Span(change.approver or ""),
+        Span(short_commit(change.commit) if change.commit else "", Tone.CONTEXT),
+        Span(change.run or "", Tone.CONTEXT),
+    )
+
+
+def _change(event: Event) -> str:
+    """Return the values before and after; then what was found, if that is not what was sent."""
+    if event.key is None or (event.before is None and not (event.was_sent or event.found_by)):
+        return ""
+    before, found = format_limit(event.key, event.before), format_limit(event.key, event.found)
+    if not event.was_sent:
+        return f"{before} -> {found}" if event.found_by and found != before else before
+    requested = format_limit(event.key, event.requested)
+    change = requested if before == requested else f"{before} -> {requested}"
+    if event.found_by is None or (event.found_by == event.run and found == requested):
+        return change
+    return f"{change}; {found} found by {event.found_by}"
+
+
+def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Event, ...]:
+    """Return the drifts and the writes of quotas in order; looks that saw the same are one.
+
+    Of the same second, a write comes before the end of the drift that it removed.
+    """
+    found = tuple(drifts)
+    return _sort([*_list_drifts(found), *_list_writes(rows), *_list_drift_ends(found)])
+
+
+_PLAIN = frozenset({Kind.DRIFTED, Kind.OVERRIDING})
+"""The kinds of drift that need no other word."""
+
+
+def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
+    for drift in drifts:
+        seen = counted(drift.times_seen, "run")
+        what = drift.kind if drift.kind in _PLAIN else f"drifted ({drift.kind.replace('_', ' ')})"
+        yield Event(
+            drift.since,
+            drift.entity,
+            drift.key,
+            f"{what}, seen by {seen}",
+            before=drift.desired,
+            found=drift.actual,
+            found_by=drift.run,
+            owner=drift.owner,
+            run=drift.run,
+            tone=Tone.REFUSAL,
+        )
+
+
+def _list_drift_ends(drifts: Iterable[Drift]) -> Iterator[Event]:
+    for drift in drifts:
+        if drift.repaired and drift.repaired_by is None:
+            kind = Kind.OVERRIDING if drift.kind == Kind.OVERRIDING else Kind.DRIFTED
+            what = f"no longer {kind}"
+            yield Event(
+                drift.repaired, drift.entity, drift.key, what, owner=drift.owner, tone=Tone.OK
+            )
+
+
+_FROM_GIT = frozenset({"set", "cleared"})
+_WORDS = {Mode.APPLY: "set", Mode.ROLLBACK: "rolled back", Mode.ALTER: "altered"}
+_OWNERSHIP = {Mode.ADOPT: "adopted", Mode.RELEASE: "released"}
+
+
+def _rank_row(row: HistoryRow) -> tuple[str, int, str, str]:
+    return row.ended, row.sequence or 0, row.entity or "", row.key or ""
+
+
+def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
+    """Yield what each run did to each quota, once: at its first end, as its last end knows it."""
+    ends: dict[tuple[str, str, str], list[HistoryRow]] = {}
+    for row in sorted(rows, key=_rank_row):
+        if row.entity is not None and row.key is not None:
+            ends.setdefault((row.run, row.entity, row.key), []).append(row)
+    owners: dict[tuple[str, str], str] = {}
+    for (_, entity, key), found in ends.items():
+        owner = next((row.owner for row in reversed(found) if row.owner), None)
+        owners |= {(entity, key): owner} if owner else {}
+        wrote = [row for row in found if row.outcome in ATTEMPTED or row.mode in _OWNERSHIP]
+        if wrote:
+            event = _describe_write(wrote[0], wrote[-1], found[-1])
+            yield event._replace(owner=owners.get((entity, key)))  # an alter does not record it
+
+
+def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Event:
+    """Return the event of a row: of the end that wrote it first, that did so last, and the last.
+
+    A run that is resumed finds at its last end that the cluster already stores what it has sent.
+    """
+    mode, tone = Mode(row.mode), Tone.CHANGE
+    what = _OWNERSHIP.get(mode, "")
+    if row.outcome == Status.ACCEPTED or (what == "" and last.outcome == Status.ALREADY):
+        what = _WORDS[mode]
+        if row.requested is None:
+            what = "cleared" if mode is Mode.APPLY else f"{what}: cleared"
+    elif what == "":
+        what, tone = f"{row.outcome}: not confirmed", Tone.REFUSAL
+    return Event(
+        first.ended,
+        row.entity or "",
+        row.key,
+        what,
+        first.actual,
+        row.outcome in ATTEMPTED - {Status.STALE},
+        row.requested,
+        last.found,
+        last.found_by,
+        None,
+        row.author or (mode is Mode.APPLY and row.commit_author) or None,
+        row.run_reason,
+        row.commit,
+        row.commit_author,
+        row.approver,
+        row.run,
+        tone,
+    )
+
+
+def list_changes(rows: Iterable[HistoryRow], holds: Iterable[Hold] = ()) -> tuple[Event, ...]:
+    """Return what runs and people changed, in order: writes, adoptions, releases and holds."""
+    return _sort([*_list_writes(rows), *_list_holds(holds)])
+
+
+def _sort(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return events by time; those of the same second stay as they are."""
+    return tuple(sorted(events, key=lambda event: event.at))
+
+
+def _list_holds(holds: Iterable[Hold]) -> Iterator[Event]:
+    for hold in holds:
+        what = "hold ended" if hold.is_release else f"held until {moment(iso_utc(hold.until))}"
+        who = hold.by or hold.login
+        yield Event(iso_utc(hold.at), hold.who.text, None, what, by=who, reason=hold.reason)
+
+
+def list_json(rows: Iterable[NamedTuple]) -> list[dict[str, object]]:
+    """Return rows as JSON objects; NaN and infinity are texts, and colours are left out."""
+    return [
+        {
+            name: json_number(value) if isinstance(value, float) else value
+            for name, value in row._asdict().items()
+            if not isinstance(value, Tone)
+        }
+        for row in rows
+    ]

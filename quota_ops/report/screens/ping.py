@@ -1,0 +1,167 @@
+"""The result of a ping as a screen and as JSON."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Right
+from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.runs.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOTSTRAP
+from quota_ops.model.text import counted, plural
+from quota_ops.report.outline.formats import duration, escape_text
+from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.sentences import INCOMPLETE, callback_words, names_of, needless_words
+
+_ZOOKEEPER = (
+    "The cluster keeps its metadata in ZooKeeper: it accepts limits that KRaft rejects, and rounds "
+    "the values that it stores. quota-ops is not tested with it."
+)
+
+
+def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
+    """Return the cluster, its brokers with their response times, the rights, and warnings."""
+    response = sum(broker.error is None for broker in ping.brokers)
+    brokers = len(ping.brokers) + len(ping.missed)
+    whole = response == brokers
+    mode = f"; {ping.mode}" if ping.mode else ""
+    total = f"{response:,} of {counted(brokers, 'broker')} {plural(brokers, 'responds', 'respond')}"
+    if ping.bootstrap:
+        total = f"the bootstrap address {'responds' if whole else 'does not respond'}"
+    return (
+        (
+            Span(cluster, Tone.STRONG),
+            Span(f" ({ping.cluster_id}, as in cluster.yaml{mode})", Tone.CONTEXT),
+            Span(f"      {total}", Tone.OK if whole else Tone.REFUSAL),
+        ),
+        line(),
+        Table(
+            ("  broker", "address", "Kafka", "response"),
+            (*map(_broker, ping.brokers), *map(_absent, ping.absent)),
+        ),
+        line(),
+        Table((f"  {ping.principal} is authorized to", ""), tuple(map(_right, ping.rights))),
+        *_below(ping),
+    )
+
+
+def list_sentences(ping: ClusterPing) -> list[str]:
+    """Return what works and what does not, without what is known only from cluster.yaml."""
+    total = len(ping.brokers) + len(ping.missed)
+    response = sum(broker.error is None for broker in ping.brokers)
+    granted = " and ".join(right.what for right in ping.rights if right.needed and right.granted)
+    return [
+        f"Connected to cluster {ping.cluster_id} as {ping.principal}.",
+        f"{response:,} of {counted(total, 'broker')} {plural(response, 'responds', 'respond')}.",
+        *(
+            f"Broker {broker.facts.id} at {broker.facts.address}: {broker.error}."
+            for broker in ping.brokers
+            if broker.error
+        ),
+        *([f"Authorized to {granted}."] if granted else []),
+        *(
+            f"Unknown whether it is authorized to {right.what}: {right.error}."
+            for right in ping.rights
+            if right.needed and right.granted is None
+        ),
+        *(
+            f"Not authorized to {right.what}: it needs {right.operation} on the resource Cluster. "
+            f"An administrator grants it with: {right.grant}"
+            for right in ping.missing
+        ),
+        *warnings(ping),
+    ]
+
+
+def _broker(broker: BrokerPing) -> Row:
+    facts = broker.facts
+    response = (
+        Span(broker.error, Tone.REFUSAL) if broker.error else Span("not queried", Tone.CONTEXT)
+    )
+    if broker.seconds is not None:
+        response = Span(duration(broker.seconds), Tone.OK)
+    version = Span(facts.version or "unknown")
+    name = "unknown" if facts.id == BOOTSTRAP else str(facts.id)
+    return Row((Span(f"  {name}"), Span(facts.address), version, response))
+
+
+def _absent(broker: Absent) -> Row:
+    words, tone = broker.why, Tone.REFUSAL
+    if broker.retired is not None:
+        words, tone = (
+            f"{words}; retired in cluster.yaml: {escape_text(broker.retired)}",
+            Tone.CONTEXT,
+        )
+    cells = (f"  {broker.id}", broker.address or "unknown", "unknown")
+    return Row((*map(Span, cells), Span(words, tone)))
+
+
+def _right(right: Right) -> Row:
+    if right.granted:
+        words = Span("yes", Tone.OK)
+    elif right.granted is None:
+        words = Span(f"unknown: {right.error}", Tone.REFUSAL if right.needed else Tone.CONTEXT)
+    elif right.needed:
+        words = Span(f"no: it needs {right.operation} on the resource Cluster", Tone.REFUSAL)
+    else:
+        words = Span(f"no, without {right.operation}; only some findings need it", Tone.CONTEXT)
+    return Row((Span(f"  {right.what}"), words))
+
+
+def _below(ping: ClusterPing) -> Iterator[Line]:
+    for warning in warnings(ping):
+        yield line()
+        yield line(warning, Tone.CHANGE)
+    for right in ping.missing:
+        yield line()
+        yield line(f"An administrator grants {right.operation} with:", Tone.STRONG)
+        yield line(f"    {right.grant}")
+
+
+def warnings(ping: ClusterPing) -> list[str]:
+    """Return why stored quotas may not apply, and what to do about unreachable brokers."""
+    zookeeper = _ZOOKEEPER if ping.mode is Mode.ZOOKEEPER else ""
+    partly = "" if ping.complete else INCOMPLETE
+    missed = f"{names_of(ping.missed)} could not be queried. {BACK_OR_GONE}" if ping.missed else ""
+    reach = _out_of_reach(ping.unreached)
+    needless = needless_words(ping.needless)
+    words = (callback_words(ping.facts), zookeeper, reach, missed, partly, *needless)
+    return [sentence for sentence in words if sentence]
+
+
+def _out_of_reach(brokers: tuple[int, ...]) -> str:
+    if not brokers:
+        return ""
+    names = ", ".join(map(str, brokers))
+    one = f"Broker {names} does not respond at the address that it advertises."
+    more = f"Brokers {names} do not respond at the addresses that they advertise."
+    return f"{plural(len(brokers), one, more)} {ONLY_BOOTSTRAP}"
+
+
+def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
+    """Return the ping as one object.
+
+    cluster, cluster_id, principal, mode (KRaft, ZooKeeper, null unknown)
+    absent     brokers of the cluster that no client is sent to: id, address, why, retired (the
+               reason of cluster.yaml; null where it counts)
+    complete   whether the cluster named all of its brokers
+    brokers    id, address, version, callback_class, network_threads, io_threads, seconds, error
+    bootstrap  whether cluster.yaml sets verify: bootstrap; only brokers[0] was queried then
+    rights     what, operation, granted (true, false, null unknown), needed, error, grant (the
+               command line)
+    warnings   sentences
+    """
+    return {
+        "cluster": cluster,
+        "cluster_id": ping.cluster_id,
+        "principal": ping.principal,
+        "mode": ping.mode,
+        "brokers": [
+            asdict(broker.facts) | {"seconds": broker.seconds, "error": broker.error}
+            for broker in ping.brokers
+        ],
+        "absent": [broker._asdict() for broker in ping.absent],
+        "complete": ping.complete,
+        "bootstrap": ping.bootstrap,
+        "rights": [asdict(right) for right in ping.rights],
+        "warnings": warnings(ping),
+    }

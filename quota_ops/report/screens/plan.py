@@ -1,0 +1,321 @@
+"""The screens of the command line, as values that `plain` and `terminal.show` lay out."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from quota_ops.findings.silences import list_unsilenced
+from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.plan import SHORT, Plan
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.runs.outcome import AS_INTENDED, Outcome, Status
+from quota_ops.model.runs.report import Report
+from quota_ops.model.text import counted, plural
+from quota_ops.report.outline import cells
+from quota_ops.report.outline.brokers import broker_words, brokers_words
+from quota_ops.report.outline.cells import trouble
+from quota_ops.report.outline.client_effects import inventory_lines
+from quota_ops.report.outline.findings import FEW, excerpt, finding_lines
+from quota_ops.report.outline.folding import Fold, fold_profiles
+from quota_ops.report.outline.formats import at_commit, duration, escape_text
+from quota_ops.report.outline.layout import Line, Screen, Span, Tone, line
+from quota_ops.report.outline.row_status import (
+    ReportRow,
+    RowStatus,
+    Section,
+    find_overridden,
+    list_unread_rows,
+    report_rows,
+)
+from quota_ops.report.outline.row_table import plan_table
+from quota_ops.report.outline.sentences import (
+    NO_LEDGER,
+    approval_words,
+    guards_words,
+    holds_words,
+    is_accepted,
+    name_rows,
+    standstill_words,
+    validated_words,
+    warnings,
+)
+from quota_ops.report.outline.stages import stopped_stages
+from quota_ops.report.outline.throttling import throttling_lines
+from quota_ops.report.outline.ways import list_overriding_ways
+
+UNTIL_THEN = (
+    "Until then, runs change only what the other quotas files declare, and clear nothing. A file "
+    "that cannot be read or a problem elsewhere, for example in cluster.yaml, stops them."
+)
+
+
+def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
+    """Return every problem of a desired state with its place underlined, and how many there are.
+
+    With `under`, the folder of the files, it also returns the findings.
+    """
+    lines: list[Line] = []
+    for problem in error.problems:
+        text = problem.message if problem.remedy is None else f"{problem.message} {problem.remedy}"
+        lines += [(Span(problem.place, Tone.STRONG), Span(f"  {text}")), *excerpt(problem)]
+    findings = list_unsilenced(error.findings) if under else ()
+    lines += finding_lines(findings, under)
+    if error.unlisted:
+        lines.append(line(f"… and {counted(error.unlisted, 'more problem')}", Tone.CONTEXT))
+    number = len(error.problems) + error.unlisted
+    total = (
+        f"{counted(number, 'problem')} in {error.files_with_problems:,} of "
+        + counted(error.files, "file")
+        + (f", {counted(len(findings), 'finding')}" if findings else "")
+        + f" ({counted(error.quotas, 'quota')} read)"
+    )
+    lines.append(line(total, Tone.REFUSAL))
+    if error.quotas and error.files_with_problems < error.files:
+        lines.append(line(UNTIL_THEN, Tone.CONTEXT))
+    return tuple(lines)
+
+
+def plan_screen(report: Report, *, most: int | None = None) -> Screen:
+    """Return what a run would change, whether the broker accepts it, and the guards that block it.
+
+    `most` is the largest number of listed rows; None lists them all.
+    """
+    plan = report.plan
+    if plan is None:
+        return ()
+    rows = report_rows(report)
+    listed = [row for row in rows if row.section is not Section.REST]
+    validated, is_in_force = validated_words(report), not find_overridden(report)
+    folds, listed = fold_profiles(listed)
+    left_out = len(listed) - len(listed[:most])
+    return (
+        _heading(report, plan),
+        line(),
+        *map(_fold_line, folds),
+        *plan_table(listed[:most]),
+        *([line(f"  … and {left_out:,} more", Tone.CONTEXT)] if left_out else []),
+        *([line()] if listed or folds else []),
+        *overriding_lines(report),
+        *([] if plan.writes else [line("No changes.", Tone.OK if is_in_force else Tone.REFUSAL)]),
+        *([line(validated, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if validated else []),
+        *inventory_lines(report.clients),
+        *throttling_lines(report.throttling),
+        *warning_lines(report),
+        *guard_lines(report),
+        *finding_lines(list_unsilenced(report.findings), most=FEW),
+    )
+
+
+def overriding_screen(report: Report, *, most: int) -> Screen:
+    """Return the overriding quotas of a run without a plan, and the ways out."""
+    rows = [row for row in report_rows(report) if row.overrides]
+    more = [_more(rows, most)] if rows[most:] else []
+    return (*plan_table(rows[:most]), *more, *overriding_lines(report))
+
+
+def overriding_lines(report: Report) -> Screen:
+    """Return the ways out of overriding quotas, as lines of a screen."""
+    return tuple(line(words, Tone.CHANGE) for words in list_overriding_ways(report))
+
+
+def _fold_line(fold: Fold) -> Line:
+    first = fold.rows[0]
+    values = f"{cells.current(first)} -> {cells.desired(first)}  {cells.change(first)}"
+    return (
+        Span(f"  {fold.profile}", Tone.STRONG),
+        Span(f"  {first.difference.key}  {values}  ", Tone.CHANGE),
+        Span(fold.list_entities(), Tone.CONTEXT),
+    )
+
+
+def warning_lines(report: Report) -> Screen:
+    """Return a line for each warning about the cluster."""
+    return tuple(line(words, Tone.CHANGE) for words in warnings(report))
+
+
+def _heading(report: Report, plan: Plan) -> Line:
+    return (
+        Span(report.cluster, Tone.STRONG),
+        Span(f" ({plan.policy.cluster_id}) {at_commit(report.provenance)}", Tone.CONTEXT),
+        Span(f"      plan {plan.digest[:SHORT]}      "),
+        Span(plan_numbers(plan), Tone.CHANGE if plan.writes else Tone.OK),
+    )
+
+
+def plan_numbers(plan: Plan) -> str:
+    """Return how many rows a plan changes, and how many it does not, by reason.
+
+    `8 to change of 26 (6 to set, 2 to clear), 18 in sync, 1 unmanaged`: to change, in sync,
+    overridden, held and only reported add up to the total; overriding, unmanaged and gone rows are
+    not in it, and neither are rows that were not judged.
+    """
+    count = Counter(_part(row) for row in plan.differences)
+    held, reported, gone = count["held"], count["only reported"], count["gone"]
+    sets, clears, overriding = count[Action.SET], count[Action.CLEAR], count[Kind.OVERRIDING]
+    both = f" ({sets:,} to set, {clears:,} to clear)" if sets and clears else ""
+    whole = sets + clears + plan.in_sync + plan.overridden + held + reported
+    return (
+        f"{sets + clears:,} to change of {whole:,}{both}, {plan.in_sync:,} in sync"
+        + (f", {plan.overridden:,} overridden" if plan.overridden else "")
+        + (f", {held:,} held" if held else "")
+        + (f", {count['not judged']:,} not judged" if count["not judged"] else "")
+        + (f", {reported:,} only reported" if reported else "")
+        + (f", {gone:,} gone" if gone else "")
+        + (f", {overriding:,} overriding" if overriding else "")
+        + f", {count['unmanaged']:,} unmanaged"
+    )
+
+
+def _part(row: Difference) -> str:
+    """Return the part of the heading that a row is counted in; empty for none."""
+    if row.action in WRITES:
+        return row.action
+    if row.kind in {Kind.IN_SYNC, Kind.CLEARED}:
+        return ""
+    if row.kind is Kind.NOT_JUDGED:
+        return "not judged"
+    if row.action is Action.HELD:
+        return "held"
+    if row.kind in {Kind.UNMANAGED, Kind.OVERRIDING, Kind.GONE}:
+        return row.kind
+    return "only reported"
+
+
+def guard_lines(report: Report) -> Iterator[Line]:
+    """Yield the limits of a run: a missing ledger, a pause, holds, and guards with the override."""
+    plan = report.plan
+    if plan and plan.ledger is None:
+        yield line(NO_LEDGER)
+    if plan and (stopped := standstill_words(plan)):
+        yield line(stopped, Tone.REFUSAL)
+    yield from hold_lines(report)
+    yield from map(guard_line, plan.guards if plan else ())
+    if plan and (override := guards_words(plan)):
+        yield line(override, Tone.REFUSAL)
+
+
+def hold_lines(report: Report) -> tuple[Line, ...]:
+    """Return a line for each hold in force."""
+    return tuple(line(words, Tone.CHANGE) for words in holds_words(report))
+
+
+def guard_line(guard: GuardFinding) -> Line:
+    """Return a guard's finding, and the reason for its override if it was overridden."""
+    tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
+    passed = "" if guard.allowed is None else f" (overridden: {guard.allowed})"
+    return (Span(guard.guard, tone), Span(f": {guard.message}{passed}"))
+
+
+def apply_screen(report: Report, *, most: int) -> Screen:
+    """Return the number of keys with each outcome, and at most `most` unconfirmed rows."""
+    keys: Counter[str] = Counter()
+    for outcome in report.applied:
+        when = "" if outcome.earlier is None else " earlier"
+        keys[f"{outcome.status}{when}"] += len(outcome.keys)
+    total = ", ".join(f"{number:,} {status.replace('_', ' ')}" for status, number in keys.items())
+    rows = [row for row in report_rows(report) if row.status is RowStatus.UNSETTLED]
+    is_whole = AS_INTENDED.issuperset(outcome.status for outcome in report.applied)
+    tone = Tone.OK if is_whole else Tone.REFUSAL
+    more = [_more(rows, most)] if rows[most:] else []
+    return (
+        line(f"applied: {total or 'nothing'}", tone),
+        *plan_table(rows[:most], applied=True),
+        *more,
+    )
+
+
+def verify_screen(report: Report) -> Screen:
+    """Return a line for each broker."""
+    return tuple(
+        line(broker_words(broker), Tone.OK if broker.agrees else Tone.REFUSAL)
+        for broker in report.brokers
+    )
+
+
+def verdicts_screen(report: Report, *, most: int) -> Screen:
+    """Return each row that differs on a broker: the desired value, and each broker's value."""
+    rows = [row for row in report_rows(report) if row.verdict is not None and row.verdict.seen]
+    wrong = (
+        line(
+            f"{escape_text(row.difference.entity)}  {escape_text(row.difference.key)}  desired "
+            f"{format_limit(row.difference.key, row.verdict and row.verdict.expected)}: "
+            f"{trouble(row)}",
+            Tone.REFUSAL,
+        )
+        for row in rows[:most]
+    )
+    return (*wrong, *([_more(rows, most)] if rows[most:] else []))
+
+
+def _more(rows: Sequence[ReportRow], most: int) -> Line:
+    return line(f"… and {len(rows) - most:,} more", Tone.CONTEXT)
+
+
+def verified_line(report: Report) -> Line:
+    """Return how many quotas every broker that responded stores, and whether they are in force."""
+    all_rows = report.verified + len(report.verdicts)
+    responding = sum(broker.behind is not None for broker in report.brokers)
+    if responding == 0:
+        return line("No broker responded.", Tone.REFUSAL)
+    missing = len(report.brokers) - responding
+    where = f"on each of the {responding} that responded" if missing else "on every broker"
+    if not missing and report.metadata and report.metadata.complete is False:
+        where += " known"
+    if report.brokers[0].bootstrap:
+        where = "at the bootstrap address"
+    whole = missing == 0 and not report.verdicts and not report.overrides
+    words = f"{report.verified:,} of {counted(all_rows, 'quota')} verified {where}"
+    words += f"{_in_force_words(report)}."
+    if skipped := max(broker.left for broker in report.brokers):
+        words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped."
+    return line(words, Tone.OK if whole else Tone.REFUSAL)
+
+
+def _in_force_words(report: Report) -> str:
+    """Return what was verified: that the quotas are stored, and that they are in force."""
+    if report.overrides is None:
+        return ": stored"
+    if overridden := len(find_overridden(report)):
+        others = plural(overridden, "is not", "are not")
+        return f": stored, but {overridden:,} {others} in force for all clients"
+    if not report.protected:
+        return ": stored and in force"
+    named = name_rows(report.protected, escape_text)
+    return f": stored and in force, except where protected quotas come first ({named})"
+
+
+def finished_line(report: Report, place: str) -> Line:
+    """Return the last line of a run: the changes applied now and earlier, and the report's path."""
+    done = [outcome for outcome in report.applied if outcome.status is Status.ACCEPTED]
+    now, before = (
+        [outcome for outcome in done if (outcome.earlier is None) is new] for new in (True, False)
+    )
+    seconds = duration(sum(stage.seconds or 0.0 for stage in report.stages))
+    unknown = [outcome for outcome in report.applied if outcome.status is Status.UNKNOWN]
+    nothing = "no changes confirmed" if unknown else "no changes written"
+    parts = [f"applied {_keys(now)} in {seconds}" if now else f"{nothing} in {seconds}"]
+    if unknown:
+        parts.append(f"unknown: {_keys(unknown)}")
+    if before:
+        approval = "" if now else approval_words(report)
+        approved = f" ({approval})" if approval else ""
+        parts.append(f"written earlier: {_keys(before)}{approved}")
+    if found := [outcome for outcome in report.applied if outcome.status is Status.ALREADY]:
+        parts.append(f"already stored: {_keys(found)}")
+    if report.brokers:
+        parts.append(brokers_words(report.brokers))
+    whole = AS_INTENDED.issuperset(outcome.status for outcome in report.applied) and all(
+        broker.agrees for broker in report.brokers
+    )
+    guarded = report.plan and report.plan.refused
+    whole &= not (stopped_stages(report) or guarded or list_unread_rows(report))
+    return line("; ".join([*parts, f"report: {place}"]), Tone.OK if whole else Tone.REFUSAL)
+
+
+def _keys(outcomes: Sequence[Outcome]) -> str:
+    keys, entities = (
+        sum(len(outcome.keys) for outcome in outcomes),
+        {outcome.entity for outcome in outcomes},
+    )
+    return f"{counted(keys, 'key')} on {counted(len(entities), 'entity')}"

@@ -1,0 +1,29 @@
+"""The screen of `record`: which days of use were stored."""
+
+from collections.abc import Sequence
+from math import floor
+
+from quota_ops.model.text import counted
+from quota_ops.model.usage.digest import DigestedDay
+from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+
+_HEADINGS = ("day", "clients", "brokers", "seen")
+
+
+def digests_screen(cluster: str, days: Sequence[DigestedDay]) -> Screen:
+    """Return a row for each day that was read, why others are missing, and how many there are."""
+    stored = [day for day in days if day.why is None]
+    missing = [day for day in days if day.why is not None]
+    if not days:
+        return (line(f"Every day of {cluster} is stored already.", Tone.OK),)
+    table = Table(_HEADINGS, tuple(map(_row, stored)))
+    return (
+        *((table, line()) if stored else ()),
+        *(line(f"{day.day} is missing: {day.why}", Tone.CHANGE) for day in missing),
+        line(f"Stored the use of {cluster} on {counted(len(stored), 'day')}."),
+    )
+
+
+def _row(day: DigestedDay) -> Row:
+    cells = (day.day, f"{day.series:,}", f"{day.brokers:,}", f"{floor(100 * day.share)} %")
+    return Row(tuple(map(Span, cells)))

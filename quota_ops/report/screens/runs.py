@@ -1,0 +1,101 @@
+"""The screens of earlier runs: the list of runs, and the record of a run without a report."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.runs.report import RunSummary
+from quota_ops.model.runs.run import Alter, Change, LedgerEdit
+from quota_ops.report.outline.formats import escape_text, file_size, moment, short_commit
+from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.summary import SyncStatus
+
+_TONES: Mapping[str, Tone] = {
+    SyncStatus.IN_SYNC: Tone.OK,
+    SyncStatus.PENDING: Tone.CHANGE,
+    SyncStatus.ATTENTION: Tone.REFUSAL,
+    SyncStatus.UNKNOWN: Tone.REFUSAL,
+}
+_HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "by")
+
+
+def runs_screen(runs: Sequence[RunSummary], more: int) -> Screen:
+    """Return a row for each run, the newest first, with its unreadable parts listed below it.
+
+    A name that is that of several clusters is shown with the id.
+    """
+    if not runs:
+        return (line("No runs yet."),)
+    ids = {(run.cluster, run.cluster_id) for run in runs if run.cluster_id}
+    shared = {name for name, number in Counter(name for name, _ in ids).items() if number > 1}
+    older = (line(f"… and {more:,} older", Tone.CONTEXT),) if more else ()
+    rows = tuple(_run(run, shows_id=run.cluster in shared) for run in runs)
+    return (Table(_HEADINGS, rows), *older)
+
+
+def _run(run: RunSummary, *, shows_id: bool) -> Row:
+    damaged = run.trouble is not None
+    below = (line(f"    {run.trouble}", Tone.REFUSAL),) if damaged else ()
+    cells = (
+        Span(moment(run.started), Tone.CONTEXT),
+        Span(run.run, Tone.STRONG),
+        Span(f"{run.cluster} ({run.cluster_id or '?'})" if shows_id else run.cluster),
+        Span(short_commit(run.commit) if run.commit else "", Tone.CONTEXT),
+        Span(run.came_to, _tone(run)),
+        Span(f"{run.changes:,}" if run.changes else ""),
+        Span(file_size(run.size), Tone.CONTEXT),
+        Span(", ".join(map(_decision_words, run.decisions)) or run.by or ""),
+    )
+    return Row(cells, below)
+
+
+def _tone(run: RunSummary) -> Tone:
+    stopped = run.came_to.endswith(("refused", "failed", "interrupted"))
+    return _TONES.get(run.came_to, Tone.REFUSAL if stopped else Tone.PLAIN)
+
+
+def _decision_words(decision: Decision) -> str:
+    if decision.said is DecisionKind.NOTHING:
+        return "no decision in time"
+    who = decision.by or decision.login or "unknown"
+    if decision.said is DecisionKind.OVERRIDDEN:
+        return f"{who} (--allow {', '.join(decision.guards)})"
+    return who if decision.said is DecisionKind.APPROVED else f"rejected by {who}"
+
+
+def record_screen(
+    name: str, record: Alter | LedgerEdit, results: Mapping[str, str] | None = None
+) -> Screen:
+    """Return the record of an `alter`, `adopt` or `release`: its author, its reason, and each row.
+
+    `results` has the result of each entity that was validated or written.
+    """
+    rows: Sequence[Change | LedgerRow] = (
+        record.changes if isinstance(record, Alter) else record.rows
+    )
+    columns = ("before", "after") if isinstance(record, Alter) else ("value",)
+    heads = (*columns, "result") if results else columns
+    table = tuple(Row(tuple(map(Span, _cells(row, columns, results)))) for row in rows)
+    return (
+        line(),
+        line(name, Tone.STRONG),
+        *(
+            line(f"{field}: {value}", Tone.CONTEXT)
+            for field in ("by", "login", "reason")
+            if (value := getattr(record, field))
+        ),
+        *((Table(("entity", "key", *heads), table),) if table else ()),
+    )
+
+
+def _cells(
+    row: Change | LedgerRow, columns: Sequence[str], results: Mapping[str, str] | None
+) -> Iterator[str]:
+    yield escape_text(row.entity)
+    yield escape_text(row.key)
+    for column in columns:
+        yield format_limit(row.key, getattr(row, column))
+    if results:
+        yield results.get(row.entity, "")

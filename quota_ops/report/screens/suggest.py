@@ -1,0 +1,39 @@
+"""The screen of `suggest`: the limits that use suggests, and the patch that declares them."""
+
+from collections.abc import Sequence
+from math import floor
+
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.text import counted, format_percent
+from quota_ops.model.usage.suggestion import Suggestion
+from quota_ops.model.usage.use import UseOverview
+from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+
+_HEADINGS = ("entity", "key", "limit", "suggested", "change", "why")
+
+
+def suggestions_screen(overview: UseOverview, found: Sequence[Suggestion]) -> Screen:
+    """Return a row for each quota that use says something about, those with a limit first."""
+    rows = sorted(found, key=lambda each: (each.suggested is None, each.entity, each.key))
+    number = sum(each.suggested is not None for each in found)
+    window = f"from {iso_utc(overview.start)} to {iso_utc(overview.end)}"
+    return (
+        line(
+            f"{overview.cluster} {window}, seen {floor(100 * overview.seen)} % of the time",
+            Tone.STRONG,
+        ),
+        line(),
+        *((Table(_HEADINGS, tuple(map(_row, rows))), line()) if rows else ()),
+        line(f"{counted(number, 'limit')} suggested of {counted(len(overview.quotas), 'quota')}."),
+    )
+
+
+def _row(found: Suggestion) -> Row:
+    suggested, change = "", ""
+    if found.suggested is not None:
+        suggested = format_limit(found.key, found.suggested)
+        change = format_percent(float(f"{100 * (found.suggested / found.limit - 1):.3g}"))
+    limit = format_limit(found.key, found.limit)
+    cells = (found.entity, found.key, limit, suggested, change, found.reason)
+    return Row(tuple(map(Span, cells)))

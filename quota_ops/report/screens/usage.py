@@ -1,0 +1,328 @@
+"""What clients used, beside the limits: a table with bars, JSON and CSV."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from typing import Any, NamedTuple
+
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, json_number, limits_a_client
+from quota_ops.model.text import counted
+from quota_ops.model.usage.usage import UsagePolicy
+from quota_ops.model.usage.use import (
+    SEEN,
+    KeyProbe,
+    QuotaUse,
+    SeriesShare,
+    UseOverview,
+    UseProbe,
+    Verdict,
+)
+from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+
+_BAR = 10
+"""The characters of a full bar."""
+_PARTS = " ▏▎▍▌▋▊▉█"
+_TOLERANCE = 0.2
+"""By what share of `step` the interval of scrapes may differ."""
+
+
+def format_rate(key: str, value: float) -> str:
+    """Format a measured rate with three digits: `1.04 MB/s`, `12.5 %`."""
+    if QUOTA_KEYS[key].unit != "bytes/s":
+        return f"{value:.3g} {QUOTA_KEYS[key].unit}"
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}/s"
+    return f"{value:.0f} B/s"
+
+
+def draw_bar(share: float) -> str:
+    """Return a bar that is full at a share of 1."""
+    eighths = min(8 * _BAR, max(0, round(share * 8 * _BAR)))
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (_PARTS[rest] if rest else "")).ljust(_BAR)
+
+
+def format_seconds(seconds: float) -> str:
+    """Format a time for people: `0`, `45 s`, `12 min`, `3.2 h`."""
+    if seconds < 60:  # noqa: PLR2004 - a minute
+        return f"{seconds:.0f} s" if seconds else "0"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"  # noqa: PLR2004
+
+
+def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
+    """Return the window and what was seen of it, the shown quotas, and what cannot be known."""
+    rows = tuple(Row(_cells(quota)) for quota in shown)
+    headings = ("entity", "key", "limit", "p95", "share of the limit", "at limit", "highest seen")
+    table = [Table((*headings, "owner", "note"), rows)] if rows else []
+    listed = f"{counted(len(shown), 'quota')} of {len(overview.quotas):,}"
+    return [
+        *_heading(overview),
+        line(),
+        *table,
+        *([line()] if table else []),
+        line(f"{listed}; use is that of the busiest client on its busiest broker, not a sum."),
+        *_remarks(overview),
+    ]
+
+
+def _heading(overview: UseOverview) -> list[Line]:
+    lines = [
+        line(
+            f"{overview.cluster} from {iso_utc(overview.start)} to {iso_utc(overview.end)}, "
+            f"seen {_percent(overview.seen)} of the time",
+            Tone.STRONG,
+        )
+    ]
+    window = (overview.end - overview.start).total_seconds()
+    lines += [
+        line(f"  {broker} was not scraped for {format_seconds((1 - share) * window)}.", Tone.CHANGE)
+        for broker, share in overview.coverage.items()
+        if share < SEEN
+    ]
+    if overview.brokers is not None and overview.brokers > len(overview.coverage):
+        text = f"  {len(overview.coverage)} of {counted(overview.brokers, 'broker')} "
+        lines.append(line(f"{text}were ever scraped: use on the others is unknown.", Tone.CHANGE))
+    if overview.limits_known < SEEN:
+        text = f"  The limits are known for {_percent(overview.limits_known)} of the time only"
+        lines.append(line(f"{text}: no run saw them before.", Tone.CHANGE))
+    return lines
+
+
+def _percent(share: float) -> str:
+    """Format a share, never rounded up to 100 %."""
+    return f"{int(share * 100)} %"
+
+
+def _remarks(overview: UseOverview) -> list[Line]:
+    lines = [
+        line(
+            f"Scraped every {overview.interval:.0f} s: shorter peaks are not seen, so the highest "
+            "is a lower bound.",
+            Tone.CONTEXT,
+        )
+    ]
+    if overview.last_look:
+        text = f"Limits are those of that time; since {iso_utc(overview.last_look)} no run has read"
+        lines.append(line(f"{text} them.", Tone.CONTEXT))
+    else:
+        lines.append(
+            line("No run has read the quotas yet: quota-ops plan reads them.", Tone.CHANGE)
+        )
+    lines += [
+        line(f"{counted(number, 'client')} used {key} without a limit.", Tone.CONTEXT)
+        for key, number in overview.unlimited.items()
+    ]
+    return lines
+
+
+def _cells(quota: QuotaUse) -> Line:
+    busiest = quota.busiest
+    limit = format_limit(quota.key, quota.limit)
+    own = (Span(quota.entity.text, Tone.STRONG), Span(quota.key), Span(limit))
+    owner = Span(quota.owner or "", Tone.CONTEXT)
+    if busiest is None:
+        empty = Span("")
+        note = f"{quota.verdict}: {quota.reason}" if quota.reason else str(quota.verdict)
+        return (*own, empty, empty, empty, empty, owner, Span(note, Tone.CONTEXT))
+    share = busiest.share
+    bar = "" if share is None else f"{draw_bar(share)} {_percent(share)}"
+    tone = Tone.REFUSAL if busiest.at_limit else Tone.PLAIN
+    return (
+        *own,
+        Span(format_rate(quota.key, busiest.p95)),
+        Span(bar, tone),
+        Span(format_seconds(busiest.at_limit) if share is not None else "", tone),
+        Span(format_rate(quota.key, busiest.highest)),
+        owner,
+        Span(_note(quota, busiest), Tone.CONTEXT),
+    )
+
+
+def _note(quota: QuotaUse, busiest: SeriesShare) -> str:
+    """Return what else a reader has to know about the busiest series."""
+    names = {"user": busiest.user, "client-id": busiest.client_id}
+    own = {kind: name for kind, name in quota.entity.parts if name is not None}
+    others = [
+        f"{kind} {name}" for kind, name in names.items() if name is not None and kind not in own
+    ]
+    notes = [" ".join(others)] if others else []
+    if len(quota.series) > 1:
+        notes.append(f"the busiest of {counted(len(quota.series), 'client')}")
+    if busiest.throttled and not busiest.at_limit:
+        notes.append("throttled")
+    if busiest.share is None and limits_a_client(quota.key, quota.limit):
+        notes.append("the limit of that time is not known")
+    elif busiest.limit is not None and busiest.limit != quota.limit:
+        notes.append(f"share of the limit then, {format_limit(quota.key, busiest.limit)}")
+    return ", ".join(notes)
+
+
+def usage_json(overview: UseOverview, shown: Sequence[QuotaUse]) -> dict[str, Any]:
+    """Return the overview as JSON values; rates are in the unit of the key, shares are of 1."""
+    return {
+        "cluster": overview.cluster,
+        "start": iso_utc(overview.start),
+        "end": iso_utc(overview.end),
+        "scrape_interval": overview.interval,
+        "seen": overview.seen,
+        "coverage": overview.coverage,
+        "registered_brokers": overview.brokers,
+        "limits_known": overview.limits_known,
+        "last_look": overview.last_look and iso_utc(overview.last_look),
+        "without_limit": overview.unlimited,
+        "quotas": [
+            {
+                "entity": dict(quota.entity.user_first),
+                "key": quota.key,
+                "limit": json_number(quota.limit),
+                "owner": quota.owner,
+                "verdict": quota.verdict,
+                "reason": quota.reason,
+                "clients": [share._asdict() for share in quota.series],
+            }
+            for quota in shown
+        ],
+        "not_counted": list(overview.troubles),
+    }
+
+
+_COLUMNS = ("entity", "key", "limit", "owner", "verdict", "reason")
+
+
+def usage_csv(overview: UseOverview, shown: Sequence[QuotaUse]) -> str:
+    """Return a line for each quota with its busiest client, and the window and what was seen."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*_COLUMNS, *SeriesShare._fields, "start", "end", "seen"))
+    for quota in shown:
+        own = (quota.entity.text, quota.key, json_number(quota.limit), quota.owner)
+        busiest = quota.busiest or ("",) * len(SeriesShare._fields)
+        seen = (iso_utc(overview.start), iso_utc(overview.end), f"{overview.seen:.4f}")
+        writer.writerow((*own, quota.verdict, quota.reason, *busiest, *seen))
+    return text.getvalue()
+
+
+def select_quotas(
+    overview: UseOverview, *, owner: str | None, near: float | None, unused: bool
+) -> list[QuotaUse]:
+    """Return the quotas of an owner, from a share of their limit on, or that nobody used.
+
+    The nearest to their limit come first.
+    """
+    found = [
+        quota
+        for quota in overview.quotas
+        if owner in {None, quota.owner}
+        and (not unused or quota.verdict is Verdict.UNUSED)
+        and (near is None or _share(quota) * 100 >= near)
+    ]
+    return sorted(found, key=_share, reverse=True)
+
+
+def _share(quota: QuotaUse) -> float:
+    return (quota.busiest.share or 0.0) if quota.busiest else -1.0
+
+
+class ProbeFacts(NamedTuple):
+    """What runs saw of a cluster, which explains what is missing in Prometheus."""
+
+    brokers: int | None
+    """How many brokers are registered; None if no run has recorded it."""
+    quotas: Mapping[str, int] | None
+    """How many quotas of each key are stored; None if no run has read them."""
+    callback_class: str | None
+
+
+def explain_key(found: KeyProbe, facts: ProbeFacts, probe: UseProbe) -> str:
+    """Return the verdict on a key: whether it is measured, or why it is not."""
+    is_unused = facts.quotas is not None and not facts.quotas.get(found.key)
+    verdicts = (
+        (found.series, "measured"),
+        (facts.callback_class, f"{facts.callback_class} of the brokers decides what is measured"),
+        (not found.is_exported, "the preset has no metric of this key: set it in usage.metrics"),
+        (found.elsewhere, f"wrong matchers: {found.elsewhere:,} series have other labels"),
+        (is_unused, "no quota of this key is stored, so brokers measure nothing"),
+        (probe.merged_users or probe.named_after_clients, "rules that lose names: see below"),
+        (not probe.up, "no broker is scraped, or wrong matchers: up has no series either"),
+        (
+            any(other.series for other in probe.keys),
+            "no client used it in the last hour, or no rule exports it",
+        ),
+    )
+    otherwise = "no rule exports it, or it has another name: see the rules to copy"
+    return next((verdict for is_so, verdict in verdicts if is_so), otherwise)
+
+
+_OLD_RULES = (
+    "Old rules of the JMX exporter put users into the label resource, and drop quotas of users "
+    "alone: replace them by the rules to copy."
+)
+_KRAFT_RULES = (
+    "The rules of the JMX exporter's example for KRaft put names into metrics, changed and in "
+    "lower case: put the rules to copy before them."
+)
+
+
+def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsagePolicy) -> Screen:
+    """Return what Prometheus has of a cluster, and why something is missing."""
+    lines = [line(f"{cluster} in the Prometheus {usage.prometheus}", Tone.STRONG)]
+    registered = "" if facts.brokers is None else f" of {facts.brokers:,} registered"
+    is_short = facts.brokers is not None and len(probe.up) != facts.brokers
+    scraped = f"  brokers scraped: {len(probe.up)}{registered}"
+    lines.append(line(scraped, Tone.CHANGE if is_short or not probe.up else Tone.PLAIN))
+    lines += [
+        line(f"    the last scrape of {broker} failed", Tone.CHANGE)
+        for broker, is_up in probe.up.items()
+        if not is_up
+    ]
+    if is_short and len(probe.up) > (facts.brokers or 0):
+        lines.append(line("    match selects the targets of something else, too", Tone.CHANGE))
+    if probe.interval is not None:
+        differs = abs(probe.interval - usage.step) > _TOLERANCE * usage.step
+        remedy = (
+            f", but step is {usage.step} s: set step: {round(probe.interval)}s" if differs else ""
+        )
+        tone = Tone.CHANGE if differs else Tone.PLAIN
+        lines.append(line(f"  scraped every {probe.interval:.0f} s{remedy}", tone))
+    if probe.oldest is not None:
+        lines.append(line(f"  oldest scrape: {probe.oldest:%Y-%m-%d}"))
+    fitting = [f"{name} ({number})" for name, number in probe.presets.items() if number]
+    lines.append(line(f"  presets that fit, by keys: {', '.join(fitting) or 'none'}"))
+    if fitting and not probe.presets.get(usage.preset):
+        best = max(probe.presets, key=lambda name: probe.presets[name])
+        lines.append(line(f"    the preset is {usage.preset}: set preset: {best}", Tone.CHANGE))
+    rows = [
+        Row(
+            (
+                Span(found.key, Tone.STRONG),
+                Span(f"{found.series:,}"),
+                Span(f"{found.brokers:,}"),
+                Span(explain_key(found, facts, probe), Tone.PLAIN if found.series else Tone.CHANGE),
+            )
+        )
+        for found in probe.keys
+    ]
+    below = [
+        line(text, Tone.CHANGE)
+        for number, text in (
+            (probe.merged_users, _OLD_RULES),
+            (probe.named_after_clients, _KRAFT_RULES),
+        )
+        if number
+    ]
+    return [*lines, line(), Table(("key", "series", "brokers", ""), tuple(rows)), *below]
+
+
+def probe_json(cluster: str, probe: UseProbe, facts: ProbeFacts) -> dict[str, Any]:
+    """Return what Prometheus has of a cluster as JSON values."""
+    return {
+        "cluster": cluster,
+        **probe._asdict(),
+        "oldest": probe.oldest and f"{probe.oldest:%Y-%m-%d}",
+        "registered_brokers": facts.brokers,
+        "keys": [
+            {**found._asdict(), "verdict": explain_key(found, facts, probe)} for found in probe.keys
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Reports, screens and progress as text: plain, and in color on a terminal."""

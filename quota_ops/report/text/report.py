@@ -1,0 +1,90 @@
+"""A report as plain text, for a pipe, a log or a mail."""
+
+from collections.abc import Iterator
+
+from quota_ops.findings.silences import list_unsilenced
+from quota_ops.model.plans.plan import SHORT
+from quota_ops.model.runs.report import Report
+from quota_ops.report.outline.capacity import capacity_screen
+from quota_ops.report.outline.client_effects import inventory_lines
+from quota_ops.report.outline.findings import finding_lines
+from quota_ops.report.outline.formats import at_commit, moment
+from quota_ops.report.outline.layout import Line, Screen, Tone, line, plain
+from quota_ops.report.outline.rollback import rollback_screen
+from quota_ops.report.outline.row_status import ReportRow, Section, has_applied, report_rows
+from quota_ops.report.outline.row_table import report_table
+from quota_ops.report.outline.sentences import approval_words
+from quota_ops.report.outline.stages import stage_lines, stages_not_run, stop_word, stopped_stages
+from quota_ops.report.outline.summary import summarize
+from quota_ops.report.outline.throttling import throttling_lines
+from quota_ops.report.screens.plan import (
+    guard_lines,
+    overriding_lines,
+    verify_screen,
+    warning_lines,
+)
+
+MOST = 1_000
+"""The most rows that a section lists; report.json has them all."""
+
+
+def as_text(report: Report) -> str:
+    """Return the report as text without wrapping or colour, at most `MOST` rows in a section."""
+    return plain(report_screen(report))
+
+
+def report_screen(report: Report) -> Screen:
+    """Return the summary, rows that need attention, changed rows, brokers, findings, the rest."""
+    rows = report_rows(report)
+    return (
+        line(summarize(report).sentence, Tone.STRONG),
+        line(_where(report), Tone.CONTEXT),
+        *_stopped(report),
+        *warning_lines(report),
+        *guard_lines(report),
+        *inventory_lines(report.clients),
+        *throttling_lines(report.throttling),
+        *(rollback_screen(report.rollback) if report.rollback else ()),
+        *((line(words),) if (words := approval_words(report)) else ()),
+        *_section(Section.PERSON, report, rows),
+        *overriding_lines(report),
+        *_section(Section.CHANGE, report, rows),
+        *_section(Section.HELD, report, rows),
+        *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),
+        *verify_screen(report),
+        *capacity_screen(report),
+        *_findings(report),
+        *_section(Section.REST, report, rows),
+    )
+
+
+def _where(report: Report) -> str:
+    plan = f", plan {report.plan.digest[:SHORT]}" if report.plan else ""
+    return (
+        f"{report.cluster} ({report.cluster_id or 'unknown cluster id'}) "
+        f"{at_commit(report.provenance)}{plan}, run {report.run}, {moment(report.finished)}"
+    )
+
+
+def _stopped(report: Report) -> Iterator[Line]:
+    for stage in stopped_stages(report):
+        first, *rest = stage_lines(stage)
+        yield line(f"{stage.stage} {stop_word(report, stage)}: {first}", Tone.REFUSAL)
+        yield from (line(f"  {text}") for text in rest)
+    if skipped := stages_not_run(report):
+        yield line(f"not run: {', '.join(skipped)}", Tone.CONTEXT)
+
+
+def _findings(report: Report) -> Screen:
+    found = list_unsilenced(report.findings)
+    heading = (line(), line(f"Findings ({len(found):,})", Tone.STRONG))
+    return (*heading, *finding_lines(found)) if found else ()
+
+
+def _section(section: Section, report: Report, rows: tuple[ReportRow, ...]) -> Screen:
+    shown = [row for row in rows if row.section is section]
+    applied = has_applied(report)
+    heading = f"{section.heading(applied=applied)} ({len(shown):,})"
+    table = report_table(shown[:MOST], applied=applied, read_back=bool(report.brokers))
+    more = [line(f"… and {len(shown) - MOST:,} more, in report.json")] if shown[MOST:] else []
+    return (line(), line(heading, Tone.STRONG), *table, *more) if shown else ()
