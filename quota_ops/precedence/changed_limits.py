@@ -1,19 +1,24 @@
 """The quotas of one key before and after some changes, arranged to look up classes of clients."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Self
 
 from quota_ops.model.plans.effect import Limit
 from quota_ops.model.quotas.entity import CLIENT_ID, DEFAULT_TEXT, IP, USER, Entity, text_of
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import Key
 from quota_ops.precedence.resolution import LEVELS
 
 ANY_USER, ANY_CLIENT_ID, ANY_IP = (f"{kind}={DEFAULT_TEXT}" for kind in (USER, CLIENT_ID, IP))
 NO_CLIENT_ID = f'{CLIENT_ID}=""'
 """A client id that counts as none, so that no limit for it ever applies."""
+_USER_PART = f"{USER}="
+"""How a user begins in an entity's text; without quotes in it, the user is the last part."""
 _OTHER = ""
 """Any name without a limit of its own: no entity has it."""
-_FORMS = {None: 0, False: 1, True: 2}
+_NAMED = 2
+_FORMS = {None: 0, False: 1, True: _NAMED}
 _Level = tuple[tuple[str, ...], int, int]
 _LEVELS: list[_Level] = [
     (level.types, _FORMS[own.get(USER)], _FORMS[own.get(CLIENT_ID)])
@@ -30,6 +35,45 @@ class Change(NamedTuple):
     after: float | None
 
 
+class Users(NamedTuple):
+    """Users with a limit of their own that stays, and those with one for each client id."""
+
+    own: set[str]
+    of_client_id: dict[str, set[str]]
+
+
+class Neighbors(NamedTuple):
+    """The stored quotas that matter to some changes, by key and entity.
+
+    The other quotas of users whom no change names are only in `users`, by key.
+    """
+
+    quotas: Mapping[str, Mapping[str, Change]]
+    users: Mapping[str, Users]
+
+
+def list_neighbors(stored: Iterable[tuple[str, str, float]], changes: Iterable[Key]) -> Neighbors:
+    """Return the stored quotas, as (entity, key, value), that matter to these changes."""
+    changed: dict[str, set[str]] = {key: set() for _, key in changes if key in QUOTA_KEYS}
+    for entity, key in changes:
+        if key in changed and (at := entity.find(_USER_PART)) >= 0:
+            changed[key].add(entity[at:])
+    quotas: dict[str, dict[str, Change]] = {key: {} for key in changed}
+    users = {key: Users(set(), defaultdict(set)) for key in changed}
+    for entity, key, value in stored:
+        if key not in changed:
+            continue
+        at = entity.find(_USER_PART)
+        user = entity[at:]
+        if at < 0 or user == ANY_USER or user in changed[key] or '"' in entity:
+            quotas[key][entity] = Change(value, value)
+        elif at == 0 or entity.startswith(ANY_CLIENT_ID):
+            users[key].own.add(user)
+        else:
+            users[key].of_client_id[entity[: at - 1]].add(user)
+    return Neighbors(quotas, users)
+
+
 class Sides(NamedTuple):
     """The limit of a class before and after the changes.
 
@@ -42,7 +86,12 @@ class Sides(NamedTuple):
 
     def come_from(self, entity: str) -> bool:
         """Return whether the quota of an entity decides, or would if it were not removed."""
-        return any(limit is not None and limit.entity == entity for limit in self)
+        before, after, if_kept = self
+        return (
+            (before is not None and before.entity == entity)
+            or (after is not None and after.entity == entity)
+            or (if_kept is not None and if_kept.entity == entity)
+        )
 
     def summarize(self, entity: str) -> tuple[object, ...]:
         """Return what classes must have in common to be one: values, sharing, and whose limits."""
@@ -70,30 +119,32 @@ class ChangedLimits:
     """The quotas of one key, by the text of their entity; those of unknown types are left out.
 
     `parts` has the parts of each entity. `own_users` are users with a limit of their own that
-    stays, `users_of` those of each client id's pairs, `own_addresses` such addresses.
+    stays, `own_addresses` such addresses.
     `own_ids` has the client ids of each user's pairs and, at None, those that have a default.
-    `own_levels` are the levels of a user's limits for all client ids.
     """
 
-    def __init__(self, quotas: Mapping[str, Change]) -> None:
+    def __init__(self, quotas: Mapping[str, Change], users: Users) -> None:
         self.parts: dict[str, Parts] = {}
         self.addresses: dict[str, Change] = {}
         self.own_addresses: set[str] = set()
-        self.own_users: set[str] = set()
-        self.users_of: dict[str, set[str]] = defaultdict(set)
+        self.own_users = users.own.copy()
+        self._users_of = users.of_client_id
+        self._pair_users: dict[str, set[str]] = defaultdict(set)
         self.own_ids: dict[str | None, dict[str, None]] = defaultdict(dict)
         self._stored: dict[tuple[str | None, str | None], tuple[str, Change]] = {}
         """The text and the values of each entity with a user or a client id, by these parts."""
         for entity, change in quotas.items():
-            if (parts := _split(entity)) is not None:
+            if any(value is not None for value in change) and (parts := _split(entity)):
                 self.parts[entity] = parts
                 self._add(entity, parts, change)
         forms = {
             (_find_form(user, ANY_USER), _find_form(client_id, ANY_CLIENT_ID))
             for user, client_id in self._stored
         }
-        self._levels = [level for level in _LEVELS if level[1:] in forms]
-        self.own_levels = [level for level in self._levels if level[1:] in {(2, 1), (2, 0)}]
+        levels = [level for level in _LEVELS if level[1:] in forms]
+        self._levels_of_user = [level for level in levels if level[1] == _NAMED]
+        self._levels_of_anyone = [level for level in levels if level[1] != _NAMED]
+        self._of_anyone: dict[tuple[str | None, bool], Sides] = {}
         self.has_client_id_defaults = any(form == 1 for _, form in forms)
 
     def _add(self, entity: str, parts: Parts, change: Change) -> None:
@@ -113,7 +164,11 @@ class ChangedLimits:
             return
         self.own_ids[user][parts.client_id] = None
         if user and is_kept:
-            self.users_of[parts.client_id].add(user)
+            self._pair_users[parts.client_id].add(user)
+
+    def find_pair_users(self, client_id: str) -> set[str]:
+        """Return the users with a limit of their own for a client id that stays."""
+        return self._pair_users[client_id] | self._users_of.get(client_id, set())
 
     def decide(
         self,
@@ -122,19 +177,49 @@ class ChangedLimits:
         examined: str | None = None,
         *,
         sends_client_id: bool = True,
-        levels: Sequence[_Level] | None = None,
     ) -> Sides:
         """Return the limit of a class on each side: that of the first level with one.
 
         None is any name without a limit of its own. `examined` is the entity whose quota decides
-        `if_kept`. Without `levels`, all are looked up. `Limits.resolve` lists all levels of one
-        client; a plan needs thousands of answers, so this looks only at levels that have a quota.
-        A property test compares the two.
+        `if_kept`. `Limits.resolve` lists all levels of one client; a plan needs thousands of
+        answers, so this looks only at levels that have a quota. A property test compares the two.
         """
-        users = None, ANY_USER, user or _OTHER
+        if user is None:
+            levels, sends = self._levels_of_anyone, sends_client_id
+            return self._look_up(levels, _OTHER, client_id, examined, sends_client_id=sends)
+        own = self.decide_own(user, client_id, examined, sends_client_id=sends_client_id)
+        if own.before and own.after:
+            return own
+        client = client_id, sends_client_id
+        if client not in self._of_anyone:
+            self._of_anyone[client] = self.decide(None, client_id, sends_client_id=sends_client_id)
+        return own.fall_back(self._of_anyone[client])
+
+    def decide_own(
+        self,
+        user: str,
+        client_id: str | None,
+        examined: str | None,
+        *,
+        sends_client_id: bool = True,
+    ) -> Sides:
+        """Return what `decide` does, from quotas that name the user."""
+        levels, sends = self._levels_of_user, sends_client_id
+        return self._look_up(levels, user, client_id, examined, sends_client_id=sends)
+
+    def _look_up(
+        self,
+        levels: Iterable[_Level],
+        user: str,
+        client_id: str | None,
+        examined: str | None,
+        *,
+        sends_client_id: bool,
+    ) -> Sides:
+        users = None, ANY_USER, user
         client_ids = None, ANY_CLIENT_ID, client_id or _OTHER
         before = after = if_kept = None
-        for types, of_user, of_client_id in self._levels if levels is None else levels:
+        for types, of_user, of_client_id in levels:
             if of_client_id and not sends_client_id:
                 continue
             found = self._stored.get((users[of_user], client_ids[of_client_id]))

@@ -6,7 +6,7 @@ clients of a class have the same limit. Only classes that a changed quota may co
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
@@ -25,7 +25,6 @@ from quota_ops.model.plans.effect import (
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import IP, USER, Entity
 from quota_ops.model.quotas.owners import OwnerIndex
-from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key
 from quota_ops.precedence.changed_limits import (
     ANY_CLIENT_ID,
@@ -34,13 +33,13 @@ from quota_ops.precedence.changed_limits import (
     NO_CLIENT_ID,
     Change,
     ChangedLimits,
+    Neighbors,
     Sides,
+    list_neighbors,
 )
 
 MOST_NAMES = 3
 """How many clients of each kind are named; the others are counted."""
-MOST_GROUPS = 20
-"""How many groups of client ids with equal defaults are listed for each changed user."""
 
 _NOBODY = {ANY_USER, ANY_CLIENT_ID, f"{ANY_CLIENT_ID},{ANY_USER}", ANY_IP}
 """The entities that name no client."""
@@ -68,7 +67,6 @@ def find_write_effects(
     returned: a write that only does so has none. A temporary value that is written now has the risk
     of what it returns to as well, because no guard judges the return.
     """
-    values = list(stored)
     changes = {row.id: Change(row.before, row.target) for row in writes}
     agreed = {row.id: row.target for row in writes if row.restores or row.is_return}
     later = {
@@ -76,18 +74,20 @@ def find_write_effects(
         for row in writes
         if row.returns_to is not None and row.id not in agreed
     }
+    near = list_neighbors(stored, changes)
     if not (agreed or later):
-        return find_effects(values, changes, ownership)
+        return _find_all(near, changes, ownership)
     others = {row: change for row, change in changes.items() if row not in agreed}
-    verified = {Key(entity, key): value for entity, key, value in values} | agreed
-    undone = [(*row, value) for row, value in verified.items() if value is not None]
-    risks = {row: effect.risk for row, effect in find_effects(undone, others, ownership).items()}
+    settled = {row: Change(value, value) for row, value in agreed.items()}
+    risks = {
+        row: effect.risk for row, effect in _find_all(near, others, ownership, settled).items()
+    }
     if later:
-        for row, effect in find_effects(undone, others | later, ownership).items():
+        for row, effect in _find_all(near, others | later, ownership, settled).items():
             risks[row] = risks[row].combine(effect.risk)
     return {
         row: effect._replace(risk=risks.get(row, NO_RISK))
-        for row, effect in find_effects(values, changes).items()
+        for row, effect in _find_all(near, changes).items()
     }
 
 
@@ -96,21 +96,27 @@ def add_up_pairs(effects: Mapping[Key, Effect], writes: Iterable[Difference]) ->
 
     They shared that limit, and each has one of its own then: the user may have the sum of them.
     """
-    judged = {row.id for row in writes if not (row.restores or row.is_return)}
     together: dict[tuple[str, str], dict[Key, float]] = defaultdict(dict)
-    for row in judged & effects.keys():
+    for write in writes:
+        row = write.id
+        if row not in effects or write.restores or write.is_return:
+            continue
         for clients in effects[row].classes:
             before, after = clients.before, clients.after
+            if not (before and after and clients.user) or before.types != (USER,):
+                continue
             shared, own = number_of(row.key, before), number_of(row.key, after)
-            is_pair = after is not None and len(after.types) > 1
-            if clients.user and before and before.types == (USER,) and is_pair and shared:
+            if len(after.types) > 1 and shared:
                 together[clients.user, row.key][row] = 0.0 if inf in (shared, own) else own / shared
     rises = {row: fsum(rows.values()) for rows in together.values() for row in rows if rows}
     return {
-        row: effect._replace(risk=effect.risk._replace(rise=max(effect.risk.rise, rises[row])))
-        if row in rises
-        else effect
-        for row, effect in effects.items()
+        **effects,
+        **{
+            row: effects[row]._replace(
+                risk=effects[row].risk._replace(rise=max(effects[row].risk.rise, rise))
+            )
+            for row, rise in rises.items()
+        },
     }
 
 
@@ -124,17 +130,23 @@ def find_effects(
     A change has none if its key or an entity type is not one of Apache Kafka's: how a broker looks
     it up is not known. Without `ownership` no client is another owner's.
     """
-    by_key: dict[str, dict[str, Change]] = {key: {} for _, key in changes if key in QUOTA_KEYS}
-    if not by_key:
-        return {}
-    for (entity, key), change in changes.items():
+    return _find_all(list_neighbors(stored, changes), changes, ownership)
+
+
+def _find_all(
+    near: Neighbors,
+    changes: Mapping[Key, Change],
+    ownership: Ownership | None = None,
+    settled: Mapping[Key, Change] | None = None,
+) -> dict[Key, Effect]:
+    """Return the effects of changes, with other values in place of the stored ones of `settled`."""
+    by_key = {key: dict(quotas) for key, quotas in near.quotas.items()}
+    for (entity, key), change in {**(settled or {}), **changes}.items():
         if key in by_key:
             by_key[key][entity] = change
-    for entity, key, value in stored:
-        if key in by_key and entity not in by_key[key]:
-            by_key[key][entity] = Change(value, value)
     effects = {
-        key: _Effects(key, ChangedLimits(quotas), ownership) for key, quotas in by_key.items()
+        key: _Effects(key, ChangedLimits(quotas, near.users[key]), ownership)
+        for key, quotas in by_key.items()
     }
     return {
         change: effect
@@ -150,8 +162,7 @@ class _Effects:
         self._key = key
         self._limits = limits
         self._ownership = ownership
-        self._groups: dict[int, list[dict[str, Sides]]] = {}
-        self._ranked: dict[int, list[_Ranked]] = {}
+        self._defaults: dict[int, _Defaults] = {}
 
     def find(self, entity: str) -> Effect | None:
         """Return the effect of a changed entity; None if one of its types is unknown."""
@@ -172,7 +183,7 @@ class _Effects:
         risk = self._judge(entity, classes)
         if user:
             return Effect(classes, risk=risk)
-        pairs = self._limits.users_of.get(client_id, set())
+        pairs = self._limits.find_pair_users(client_id)
         count = len(self._limits.own_users) + len(pairs - self._limits.own_users)
         named = _first({*_first(pairs), *self._first_own_users})
         return Effect(classes, count, own=named, risk=risk)
@@ -243,16 +254,17 @@ class _Effects:
                 if sides.come_from(entity)
             ),
         ]
-        unexamined = 0
-        if user and others.come_from(entity) and _is_anothers(others, user):
-            own_sides = limits.decide(user, None, entity, levels=limits.own_levels)
-            falls_back = 0 if own_sides.before is None else 1
-            defaults = list(islice(self._list_default_groups(own_ids, falls_back), MOST_GROUPS))
-            groups += [(some, count, own_sides.fall_back(sides)) for some, count, sides in defaults]
-            unexamined = self._count_defaults(own_ids) - sum(count for _, count, _ in defaults)
-            for client_id, default_sides in self._list_extremes(own_ids, falls_back):
-                sides = own_sides.fall_back(default_sides)
-                judged.append(ClassEffect(sides.before, sides.after, user, client_id))
+        between = 0
+        side = _find_falling_side(others, user) if user and others.come_from(entity) else None
+        if user and side is not None and (defaults := self._rank_defaults(side)).ids:
+            shown = list(defaults.list_extremes(own_ids))
+            between = _count(defaults.ids, own_ids) - sum(count for _, count, _ in shown)
+            own_sides = limits.decide_own(user, None, entity)
+            groups += [(ids, count, own_sides.fall_back(sides)) for ids, count, sides in shown]
+            extremes = [(ids[0], sides) for ids, _, sides in shown]
+            for client_id, sides in (*extremes, *defaults.list_owned(own_ids)):
+                before, after, _ = own_sides.fall_back(sides)
+                judged.append(ClassEffect(before, after, user, client_id))
         own, named = 0, [] if user else list(self._first_own_users)
         found: dict[tuple[object, ...], ClassEffect] = {}
         for some, count, sides in groups:
@@ -273,7 +285,7 @@ class _Effects:
         classes += found.values()
         users = 0 if user else len(limits.own_users)
         risk = self._judge(entity, judged)
-        return Effect(tuple(classes), users, own, 0, unexamined, tuple(named), risk)
+        return Effect(tuple(classes), users, own, 0, between, tuple(named), risk)
 
     def _find_address_effect(self, entity: str, address: str) -> Effect:
         addresses = self._limits.addresses
@@ -291,108 +303,99 @@ class _Effects:
         classes = (ClassEffect(before, after, address=address),)
         return Effect(classes, risk=self._judge(entity, classes))
 
-    def _count_defaults(self, but: Mapping[str, None]) -> int:
-        """Return how many client ids have a default, without some."""
-        defaults = self._limits.own_ids.get(None, {})
-        return len(defaults) - sum(client_id in defaults for client_id in but)
-
-    def _list_default_groups(
-        self, but: Mapping[str, None], side: int
-    ) -> Iterator[tuple[tuple[str, ...], int, Sides]]:
-        """Yield up to three client ids with equal defaults, how many there are, and the defaults.
-
-        They are equal on one side, 0 for before and 1 for after: on the other side, a changed user
-        has a limit of their own. The largest groups come first, without the client ids in `but`.
-        """
-        if side not in self._groups:
-            groups: dict[tuple[object, ...] | None, dict[str, Sides]] = defaultdict(dict)
-            for client_id in self._limits.own_ids.get(None, {}):
+    def _rank_defaults(self, side: int) -> "_Defaults":
+        """Return the client ids that have a default of their own on a side, 0 before or 1 after."""
+        if side not in self._defaults:
+            ranked = []
+            for client_id in self._limits.own_ids.get(None, ()):
                 sides = self._limits.decide(None, client_id)
                 limit = sides[side]
-                groups[limit and (limit.value, limit.types)][client_id] = sides
-            self._groups[side] = sorted(groups.values(), key=len, reverse=True)
-        for group in self._groups[side]:
-            count = len(group) - sum(client_id in group for client_id in but)
-            if some := tuple(
-                islice((client_id for client_id in group if client_id not in but), MOST_NAMES)
-            ):
-                yield some, count, group[some[0]]
-
-    def _list_extremes(self, but: Container[str], side: int) -> Iterator[tuple[str, Sides]]:
-        """Yield the client ids with the highest and the lowest default on a side, without some.
-
-        They are those of each way in which clients share a limit, and without a limit. Of two
-        owners, it yields the highest default of each: one of them is another owner's.
-        """
-        if side not in self._ranked:
-            self._ranked[side] = self._rank_defaults(side)
-        for ids, owned in self._ranked[side]:
-            for some in (ids, reversed(ids)):
-                yield from islice((client for client in some if client[0] not in but), 1)
-            yield from owned.list_highest(but)
-
-    def _rank_defaults(self, side: int) -> "list[_Ranked]":
-        """Return the client ids with defaults, the highest first, by how clients share them."""
-        by_sharing: dict[object, list[_Default]] = defaultdict(list)
-        for client_id in self._limits.own_ids.get(None, {}):
-            sides = self._limits.decide(None, client_id)
-            limit = sides[side]
-            is_limited = number_of(self._key, limit) < inf
-            by_sharing[is_limited, limit and limit.types].append((client_id, sides))
-        ranked: list[_Ranked] = []
-        for ids in by_sharing.values():
-            ids.sort(key=lambda client: number_of(self._key, client[1][side]), reverse=True)
-            owned = [
-                (client, owner)
-                for client in ids
-                if (limit := client[1][side]) and limit.entity not in _NOBODY
-                if self._ownership and (owner := self._ownership.before.get(self._at(limit)))
-            ]
-            ranked.append((ids, _Owned(owned)))
-        return ranked
+                if limit is not None and limit.entity not in _NOBODY:
+                    owner = self._ownership and self._ownership.before.get(self._at(limit))
+                    number = number_of(self._key, limit)
+                    ranked.append(_Default(-number, limit.types, client_id, sides, owner))
+            self._defaults[side] = _Defaults(sorted(ranked))
+        return self._defaults[side]
 
     def _at(self, limit: Limit) -> Key:
         return Key(limit.entity, self._key)
 
 
-_Default = tuple[str, Sides]
-"""A client id, and its limits for users without one of their own."""
+class _Default(NamedTuple):
+    """A client id whose limit, for users without one of their own, names the client id."""
+
+    order: float
+    types: tuple[str, ...]
+    client_id: str
+    sides: Sides
+    owner: str | None
 
 
-class _Owned:
-    """Client ids from the highest to the lowest limit, with the owner of each limit."""
+class _Defaults:
+    """The client ids with defaults of their own, from the highest limit to the lowest."""
 
-    def __init__(self, ids: Sequence[tuple[_Default, str]]) -> None:
-        self._ids = ids
-        self._next_owner = [len(ids)] * len(ids)
+    def __init__(self, ranked: Sequence[_Default]) -> None:
+        self.ids = {default.client_id for default in ranked}
+        groups: dict[tuple[float, tuple[str, ...]], dict[str, Sides]] = defaultdict(dict)
+        for default in ranked:
+            groups[default[:2]][default.client_id] = default.sides
+        kinds: dict[tuple[object, ...], list[dict[str, Sides]]] = defaultdict(list)
+        for (order, types), group in groups.items():
+            kinds[order > -inf, types].append(group)
+        self._kinds = list(kinds.values())
+        """The groups of client ids with equal limits, of each way in which clients share them."""
+        self._owned = [default for default in ranked if default.owner is not None]
+        self._next_owner = [len(self._owned)] * len(self._owned)
         """The place of the next client id with another owner."""
-        for at in range(len(ids) - 2, -1, -1):
-            is_same = ids[at][1] == ids[at + 1][1]
+        for at in range(len(self._owned) - 2, -1, -1):
+            is_same = self._owned[at].owner == self._owned[at + 1].owner
             self._next_owner[at] = self._next_owner[at + 1] if is_same else at + 1
 
-    def list_highest(self, but: Container[str]) -> Iterator[_Default]:
-        """Yield the highest of two owners, without some client ids."""
+    def list_extremes(self, but: Collection[str]) -> Iterator[tuple[tuple[str, ...], int, Sides]]:
+        """Yield the highest and the lowest limit of each way to share one.
+
+        Each with up to three of its client ids, and how many there are, without those in `but`.
+        """
+        for groups in self._kinds:
+            ends = {}
+            for way in (groups, reversed(groups)):
+                for group in way:
+                    others = (client_id for client_id in group if client_id not in but)
+                    if ids := tuple(islice(others, MOST_NAMES)):
+                        ends[ids] = ids, _count(group, but), group[ids[0]]
+                        break
+            yield from ends.values()
+
+    def list_owned(self, but: Container[str]) -> Iterator[tuple[str, Sides]]:
+        """Yield the highest limits of two owners: one of them is another owner's than the change.
+
+        Without the client ids in `but`.
+        """
         at, first = 0, None
-        while at < len(self._ids):
-            client, owner = self._ids[at]
-            if client[0] in but:
+        while at < len(self._owned):
+            default = self._owned[at]
+            if default.client_id in but:
                 at += 1
-            elif first is None:
-                yield client
-                first, at = owner, self._next_owner[at]
-            elif owner == first:
+            elif default.owner == first:
                 at = self._next_owner[at]
             else:
-                yield client
-                return
+                yield default.client_id, default.sides
+                if first is not None:
+                    return
+                first, at = default.owner, self._next_owner[at]
 
 
-_Ranked = tuple[Sequence[_Default], _Owned]
+def _count(ids: Collection[str], but: Iterable[str]) -> int:
+    return len(ids) - sum(client_id in ids for client_id in but)
 
 
-def _is_anothers(sides: Sides, user: str) -> bool:
-    """Return whether no limit, or that of others too, applies to a user before or after."""
-    return any(not limit or user not in limit.entity for limit in sides[:2])
+def _find_falling_side(sides: Sides, user: str) -> int | None:
+    """Return the side, 0 before or 1 after, on which a user has no limit of their own."""
+    for side in (0, 1):
+        limit = sides[side]
+        if limit is None or user not in limit.entity:
+            return side
+    return None
 
 
 def _first(names: Iterable[str]) -> tuple[str, ...]:

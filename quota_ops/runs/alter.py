@@ -274,7 +274,7 @@ def _reveals_verified(write: Difference, effect: Effect, verified: Stored) -> bo
     return (
         write.target is None
         and write.verified is None
-        and not effect.unexamined
+        and not effect.between
         and all(
             limits.after is not None
             and verified.get(Key(limits.after.entity, write.key)) == limits.after.value

@@ -16,7 +16,7 @@ from quota_ops.model.plans.effect import ClassEffect, Effect, Limit, Risk
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.precedence.changed_limits import Change
-from quota_ops.precedence.effects import MOST_GROUPS, find_effects
+from quota_ops.precedence.effects import find_effects
 from quota_ops.precedence.resolution import Limits
 from quota_ops.report.outline.effects import format_effect
 from quota_ops.stages.plan.effects import effect_json, parse_effects, read_effects
@@ -84,19 +84,22 @@ def test_the_effect_on_a_key_of_a_newer_kafka_is_not_guessed() -> None:
     assert find_effects([], {unknown: change}) == {}
 
 
-def test_a_user_is_compared_with_the_largest_groups_of_defaults() -> None:
-    """Users times client ids would be too many: the smaller groups are only counted."""
+def test_a_user_is_compared_with_the_extremes_of_defaults() -> None:
+    """Of many client ids with defaults, the text has those with the highest and lowest ones."""
     ids = {f"client-id=c{number},user=<default>": float(number) for number in range(1, 31)}
+    ids["client-id=other,user=<default>"] = 30.0
     found = find_effects(
         [(entity, KEY, value) for entity, value in ids.items()],
         {Key("user=alice", KEY): Change(None, 5.0)},
     )
     effect = found[Key("user=alice", KEY)]
 
-    assert effect.unexamined == len(ids) - MOST_GROUPS
-    assert len(effect.classes) == 1 + MOST_GROUPS
-    assert format_effect(effect, "user=alice", KEY).endswith(
-        "not examined: 10 more client ids with own defaults"
+    assert format_effect(effect, "user=alice", KEY) == (
+        "newly limited: user alice; cut: client ids c30, other of user alice, from 30 B/s for each "
+        "client id of a user (client-id=c30,user=<default>) to 5 B/s for all client ids of a user "
+        "together; shared differently: client id c1 of user alice, from 1 B/s for this client id "
+        "alone (client-id=c1,user=<default>) to 5 B/s for all client ids of a user together; "
+        "limits between these: 28 more client ids"
     )
 
     changes = {Key(entity, KEY): Change(None, value) for entity, value in ids.items()}

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from math import inf
 from typing import NamedTuple
-from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity, text_of
 from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key, StoredQuota
-from quota_ops.precedence import effects
 from quota_ops.precedence.changed_limits import Change
 from quota_ops.precedence.effects import Ownership, find_effects, find_write_effects
 from quota_ops.precedence.resolution import Limits
@@ -101,7 +99,7 @@ def list_classes(rows: Mapping[Entity, Row]) -> Iterator[ClassEffect]:
 
 
 def find_risks(rows: Mapping[Entity, Row]) -> dict[Key, Risk]:
-    """Return the risks of all changed rows, with few groups of client ids listed."""
+    """Return the risks of all changed rows."""
     writes = [
         Difference.of_values(
             ("id", entity.text, KEY),
@@ -120,8 +118,7 @@ def find_risks(rows: Mapping[Entity, Row]) -> dict[Key, Risk]:
         {Key(entity.text, KEY): row.changer for entity, row in rows.items()},
         OwnerIndex(()),
     )
-    with patch.object(effects, "MOST_GROUPS", 1):
-        found = find_write_effects(stored, writes, ownership)
+    found = find_write_effects(stored, writes, ownership)
     return {row: effect.risk for row, effect in found.items()}
 
 

@@ -88,7 +88,9 @@ class ClassEffect(NamedTuple):
 
         A client that no longer has to share a limit gains, and one that now has to share it loses.
         """
-        before, after = number_of(key, self.before), number_of(key, self.after)
+        return self._compare(number_of(key, self.before), number_of(key, self.after))
+
+    def _compare(self, before: float, after: float) -> LimitChange:
         if before == after == inf:
             return LimitChange.SAME
         if before == inf:
@@ -109,7 +111,7 @@ class ClassEffect(NamedTuple):
         A limit that fewer clients share may be lower without being cut.
         """
         before, after = number_of(key, self.before), number_of(key, self.after)
-        change = self.change(key)
+        change = self._compare(before, after)
         loses = change in _LOSSES and IP not in QUOTA_KEYS[key].types
         if inf in (before, after) or not before:
             return Risk(unlimited=before < after == inf, loses=loses)
@@ -134,8 +136,8 @@ class Effect(NamedTuple):
     A quota that is removed also has the classes that it would apply to if it stayed. Without any
     class, another limit comes first for each of its clients, before and after.
     `own_users`, `own_client_ids` and `own_addresses` are the numbers of those with a limit of their
-    own, which the change does not concern. `unexamined` is the number of further client ids with
-    defaults of their own, each of which the change may concern; `risk` includes them. `own` names
+    own, which the change does not concern. `between` is the number of further client ids whose
+    defaults are between those of `classes`, the highest and the lowest. `own` names
     up to three users, client ids and addresses of those numbers, as in an entity's text.
     """
 
@@ -143,7 +145,7 @@ class Effect(NamedTuple):
     own_users: int = 0
     own_client_ids: int = 0
     own_addresses: int = 0
-    unexamined: int = 0
+    between: int = 0
     own: tuple[str, ...] = ()
     risk: Risk = NO_RISK
 
@@ -168,7 +170,7 @@ class Effect(NamedTuple):
     def concerns_nobody(self, key: str) -> bool:
         """Return whether no client gets another limit, as far as client ids were examined."""
         changes = (clients.change(key) for clients in self.classes)
-        return not self.unexamined and all(change is LimitChange.SAME for change in changes)
+        return not self.between and all(change is LimitChange.SAME for change in changes)
 
     def cuts(self, key: str) -> bool:
         """Return whether it cuts the limit of a class."""

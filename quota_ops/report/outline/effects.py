@@ -172,5 +172,5 @@ def _list_others(found: Effect) -> Iterator[str]:
     ]
     if others:
         yield f"not affected by this row (own limits): {', '.join(others)}"
-    if found.unexamined:
-        yield f"not examined: {counted(found.unexamined, 'more client id')} with own defaults"
+    if found.between:
+        yield f"limits between these: {counted(found.between, 'more client id')}"

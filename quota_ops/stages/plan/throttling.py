@@ -165,7 +165,7 @@ def find_throttling(
             found, quiet = find_groups(each, *sides[row.key], past)
             groups[row.id] += found
             below[row.id] = below.get(row.id, 0) + quiet
-        if effect.unexamined or not losing:
+        if effect.between or not losing:
             groups[row.id].append("not all of its clients are known")
     known: dict[str, dict[str, Delays | str]] = {}
     try:
