@@ -21,7 +21,6 @@ from quota_ops.model.runs.progress import ConcurrentWrite
 from quota_ops.report.outline.layout import Screen, Tone, line
 from quota_ops.runs.command_record import start_command_run
 from quota_ops.runs.ownership import Attribution
-from quota_ops.stages.report.audit_command import Verb
 from quota_ops.store.run.folder import RunFolder
 
 
@@ -51,9 +50,7 @@ class OwnershipRun:
         why = find_pause(self.desired.policy, datetime.now(UTC))
         return why and f"{self.desired.policy.cluster} is {why}"
 
-    def show_rows(
-        self, verb: Verb, screen: Screen, rows: list[dict[str, Any]], output: str
-    ) -> None:
+    def show_rows(self, screen: Screen, rows: list[dict[str, Any]], output: str) -> None:
         """Show what was done, and record the run's end even if the output cannot be written."""
         path = str(self.folder.place)
         try:
@@ -62,7 +59,7 @@ class OwnershipRun:
             else:
                 click.echo(json.dumps({"run": path, "rows": rows}, ensure_ascii=False, indent=1))
         finally:
-            record_command(self.folder, verb, self.session.connection_file)
+            record_command(self.folder, self.session.connection_file)
 
 
 def parse_wanted(

@@ -14,9 +14,7 @@ from quota_ops.report.outline.layout import Screen, Tone, line
 from quota_ops.report.outline.rollback import list_next_steps, rollback_screen
 from quota_ops.report.outline.sentences import is_accepted
 from quota_ops.report.screens import plan as screens
-from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.report.audit import audit_record
-from quota_ops.stages.report.audit_command import Verb
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_run_history
 from quota_ops.stages.report.run_report import read_report
@@ -101,20 +99,19 @@ def record_run(
         _warn_missed(record_end(folder, partial(audit_record, report), find_audit))
 
 
-def record_command(folder: RunFolder, verb: Verb, connection_file: Path | None) -> None:
+def record_command(folder: RunFolder, connection_file: Path | None) -> None:
     """Record the end of an alter, adopt or release in the same way."""
-    find_audit = partial(find_audit_connection, file=connection_file)
-    _warn_missed(record_command_end(folder, verb, find_audit))
+    record_run(folder, read_report(folder), connection_file, writes=True)
 
 
 def record_command_if_stopped(
-    folder: RunFolder, verb: Verb, artifact: str, connection_file: Path | None
+    folder: RunFolder, artifact: str, connection_file: Path | None
 ) -> AbstractContextManager[None]:
-    """Record the end of a verb if a signal ends the block after its artifact was written."""
+    """Record the end of such a command if a signal ends the block after it left an artifact."""
 
     def keep() -> None:
         if folder.has(artifact):
-            record_command(folder, verb, connection_file)
+            record_command(folder, connection_file)
 
     return report_run_if_stopped(folder.place, keep)
 

@@ -11,13 +11,11 @@ from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.report import Life, StageResult, StageStatus
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.stored import to_json
-from quota_ops.runs.command_record import record_command_end
-from quota_ops.stages.report.audit_command import Verb
 from quota_ops.stages.verify.record import follow_applied
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import store_of
-from quota_ops.store.run.files import ALTER, APPLIED, SETTLING
+from quota_ops.store.run.files import APPLIED, SETTLING
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import (
     find_liveness,
@@ -96,12 +94,9 @@ def _settle(
         run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))
     else:
         _settle_ended(state, by, stored)
-    if run.has(ALTER):
-        record_command_end(run, Verb.ALTER, find_audit)
-    else:
-        from quota_ops.stages.report import write_reports  # noqa: PLC0415 - templates, rarely needed here
+    from quota_ops.stages.report import write_reports  # noqa: PLC0415 - templates, rarely needed here
 
-        write_reports(run, find_audit)
+    write_reports(run, find_audit)
     unmark(run.place)
 
 

@@ -29,6 +29,7 @@ from quota_ops.store.run.files import (
     ADOPTED,
     ALTER,
     APPROVAL,
+    END,
     PLAN,
     PRUNED,
     RELEASED,
@@ -122,9 +123,7 @@ def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
     for expired_run in expired:
         try:
             if expired_run.stays and expired_run.what == "run":
-                run = summarize_run(expired_run.place)
-                pruned = Pruned(iso_utc(now), run.came_to, run.sentence, run.digest, run.changes)
-                RunFolder(expired_run.place).write(PRUNED, pruned)
+                RunFolder(expired_run.place).write(PRUNED, Pruned(iso_utc(now)))
             _remove(expired_run)
         except (OSError, InvalidInput) as error:
             failures.append(f"{expired_run.place}: {getattr(error, 'strerror', None) or error}")
@@ -174,7 +173,8 @@ def _expired_folder(what: str, cluster: str, place: Place, *, stays: bool) -> It
     """Yield the folder, unless nothing in it is removed; it stays if it has unknown files."""
     recorded, unknown = _split_files(place)
     stays = stays or bool(unknown)
-    keeps = {Prune.RECORD, *((Prune.ALTER_RECORD,) if ALTER in recorded else ())} if stays else ()
+    is_open = ALTER in recorded or END.of(1) not in recorded
+    keeps = {Prune.RECORD, *((Prune.OPEN_RECORD,) if is_open else ())} if stays else ()
     removed = {path: size for path, size in recorded.items() if find_pruned(path) not in keeps}
     if size := sum(removed.values()):
         files = map(place.below, sorted(removed, key=ABOUT.__eq__))

@@ -121,7 +121,7 @@ RECORDS: list[tuple[Any, Any]] = [
     (Findings, Findings((FINDING, FINDING._replace(place=Location("team.yaml", 3))))),
     (Checked, Checked((), (), (InvalidFile("a.yaml", "search", 3, "It is empty.", 2),))),
     (Checked, Checked((FINDING,), (Silence("QO105", "later", None, Location("c.yaml", 3, 21)),))),
-    (Pruned, Pruned("2026-11-21T10:00:00Z", "verified", None, None, 3)),
+    (Pruned, Pruned("2026-11-21T10:00:00Z")),
     (
         About,
         About("r", "demo", "now", Provenance("c", CommitSource.COMPARED, ("a.yaml",), "b", None)),
@@ -150,11 +150,6 @@ def test_a_record_comes_back(kind: Any, record: Any) -> None:
         del values[field.name]
         with pytest.raises(ValueError, match=f"missing required field `{field.name}`"):
             from_json(kind, values)
-
-
-def test_how_a_pruned_run_ended() -> None:
-    """The end of a pruned run is what the list of runs shows, without the time of `prune`."""
-    assert Pruned("now", "verified", "a sentence", "d", 3).end == ("verified", "a sentence", "d", 3)
 
 
 @given(plans)

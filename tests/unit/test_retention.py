@@ -27,8 +27,14 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 BEFORE = NOW - timedelta(days=90)
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-11-21T00:00:00Z"
 VERIFIED = {"stage": "verify", "status": "done", "seconds": 1.0, "message": None}
-END = {"answer": {"word": "In sync", "sentence": "demo matches Git."}}
-REPORT = {**END, "counts": {"changed": 2}, "plan": {"digest": "abc"}, "rows": []}
+APPLIED = VERIFIED | {"stage": "apply"}
+END = {
+    "answer": {"word": "In sync", "sentence": "demo matches Git."},
+    "stages": [APPLIED],
+    "plan": {"digest": "abc"},
+    "changed": 2,
+    "changes": [],
+}
 
 
 def leave(store: RunStore, run: str, started: str, sequence: int, **files: Any) -> Place:
@@ -82,9 +88,14 @@ def test_a_run_that_failed_stays_in_the_list(store: RunStore) -> None:
     prune(store)
 
     assert names(store.root / "runs" / "demo") == [path.name for path in paths]
-    assert [names(path) for path in paths] == [["pruned.json", "run.json"]] * 3
+    assert [names(path) for path in paths] == [
+        ["policy.json", "run.json", "stage-describe.json"],
+        ["policy.json", "run.json"],
+        ["applied.json", "pruned.json", "run.json"],
+    ]
     after = [summarize_run(path).as_json() for path in paths]
-    assert after == [one | {"size": two["size"]} for one, two in zip(before, after, strict=True)]
+    before[-1] |= {"digest": None, "size": after[-1]["size"]}
+    assert after == before
     assert [one["came_to"] for one in after[:2]] == ["describe failed", "unfinished"]
     assert find_expired(store, BEFORE) == ()
 
@@ -92,14 +103,28 @@ def test_a_run_that_failed_stays_in_the_list(store: RunStore) -> None:
 def test_how_a_run_ended_stays(store: RunStore) -> None:
     """A pruned run keeps its records; `runs` lists it as before, and `show` gives the time."""
     path = leave(
-        store, "old", OLD, 1, report=REPORT, end_0001=END, approval={"decisions": []}, batch_0001={}
+        store,
+        "old",
+        OLD,
+        1,
+        report={},
+        end_0001=END,
+        stage_apply=APPLIED,
+        approval={"decisions": []},
+        batch_0001={},
     )
     on_disk(path / "attempt-0001").mkdir()
     before = summarize_run(path).as_json()
 
     prune(store)
 
-    assert names(path) == ["approval.json", "end-0001.json", "pruned.json", "run.json"]
+    assert names(path) == [
+        "approval.json",
+        "end-0001.json",
+        "pruned.json",
+        "run.json",
+        "stage-apply.json",
+    ]
     after = summarize_run(path).as_json()
     assert after == before | {"size": after["size"]}
     shown = CliRunner().invoke(cli.main, ["show", "old", "--run-store", str(store.root)])
@@ -136,7 +161,8 @@ def test_what_no_run_recorded_stays(store: RunStore) -> None:
     assert shown.stdout.endswith(kept)
     assert again.stdout.startswith("Nothing to remove")
     mine = ["attempt-0001", "batch-1.json", "notes", "plan.json.bak", "report.txt"]
-    assert names(path) == sorted([*mine, "pruned.json", "run.json"])
+    recorded = ["batch-0001.json", "pruned.json", "run.json", "stage-plan.json"]
+    assert names(path) == sorted([*mine, *recorded])
     assert names(path / "attempt-0001") == ["mail.txt"]
     assert names(path / "notes") == ["report.json"]
     assert names(store.overviews / "drift") == ["run.json", "why.md"]
@@ -168,8 +194,8 @@ def test_the_docs_list_every_file_of_a_run() -> None:
 
 def test_the_last_verified_run_stays_whole(store: RunStore) -> None:
     """The verified run with the largest sequence number is kept whole, however old it is."""
-    leave(store, "earlier", NEW.replace("11", "02"), 1, stage_verify=VERIFIED, report=REPORT)
-    last = leave(store, "last", OLD, 2, stage_verify=VERIFIED, report=REPORT)
+    leave(store, "earlier", NEW.replace("11", "02"), 1, stage_verify=VERIFIED, report={})
+    last = leave(store, "last", OLD, 2, stage_verify=VERIFIED, report={})
 
     prune(store)
 

@@ -60,7 +60,6 @@ def adopt(
     from quota_ops.report.screens.ownership import adopted_screen, format_adopted
     from quota_ops.runs.command_record import open_run_cluster
     from quota_ops.runs.ownership import Attribution, adopt_quotas
-    from quota_ops.stages.report.audit_command import Verb
     from quota_ops.store.ledger.holds import holds_now
     from quota_ops.store.run.files import ADOPTED
 
@@ -69,7 +68,7 @@ def adopt(
     connection = session.find_connection()
     run = OwnershipRun.start(session, Attribution(by, reason, find_login()), commit)
     writes = run.find_writes(who)
-    stoppable = record_command_if_stopped(run.folder, Verb.ADOPT, ADOPTED, connection_file)
+    stoppable = record_command_if_stopped(run.folder, ADOPTED, connection_file)
     opening = open_run_cluster(run.folder, "adopt", session.policy, connection)
     holds, stopped = holds_now(session.records.holds), run.standstill
     with stoppable, opening as opened:
@@ -83,7 +82,7 @@ def adopt(
         )
     screen = adopted_screen(session.heading, rows, stopped, holds)
     fates = (format_adopted(row, stopped, holds) for row in rows)
-    run.show_rows(Verb.ADOPT, screen, list(map(_row, rows, fates)), output)
+    run.show_rows(screen, list(map(_row, rows, fates)), output)
     warn_of_writes(writes)
 
 

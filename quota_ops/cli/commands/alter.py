@@ -114,7 +114,6 @@ def alter(
     from quota_ops.runs.command_record import open_run_cluster, start_command_run
     from quota_ops.runs.ownership import Attribution
     from quota_ops.stages.plan.effects import read_effects
-    from quota_ops.stages.report.audit_command import Verb
     from quota_ops.stages.report.end_record import find_audit_connection
     from quota_ops.store.run.attempt import report_sent
     from quota_ops.store.run.files import ALTER, APPLIED, EFFECTS
@@ -133,7 +132,7 @@ def alter(
     run = start_command_run(session.store, session.policy, provenance)
     entities = {alteration.entity for alteration in wanted}
     writes = session.find_writes(entities.__contains__)
-    stoppable = record_command_if_stopped(run, Verb.ALTER, APPLIED, connection_file)
+    stoppable = record_command_if_stopped(run, APPLIED, connection_file)
     opening = open_run_cluster(run, "validate", session.policy, connection)
     with stoppable, opening as opened:
         find_facts = opened.start_facts_query()
@@ -176,7 +175,7 @@ def alter(
             warn_of_writes((*writes, *session.find_writes(entities.__contains__)) if sent else ())
         finally:
             if not validate_only:
-                record_command(run, Verb.ALTER, connection_file)
+                record_command(run, connection_file)
     _raise_unless_done(done)
 
 

@@ -115,7 +115,6 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     from quota_ops.model.runs.ownership import explain_unwritable
     from quota_ops.report.screens.ownership import format_released, released_screen
     from quota_ops.runs.ownership import release_quotas
-    from quota_ops.stages.report.audit_command import Verb
     from quota_ops.store.ledger.holds import holds_now
     from quota_ops.store.run.files import RELEASED
 
@@ -124,7 +123,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     kept = holds_now(session.records.holds)
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     writes = run.find_writes(who)
-    with record_command_if_stopped(run.folder, Verb.RELEASE, RELEASED, None):
+    with record_command_if_stopped(run.folder, RELEASED, None):
         released = release_quotas(run.folder, session.records, who, run.attribution)
     rows = [
         (
@@ -142,7 +141,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
         for entity in (Entity.parse(row.entity),)
     ]
     screen = released_screen(session.heading, rows)
-    run.show_rows(Verb.RELEASE, screen, [_row(*row) for row in rows], output)
+    run.show_rows(screen, [_row(*row) for row in rows], output)
     warn_of_writes(writes)
 
 

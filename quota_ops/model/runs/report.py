@@ -84,11 +84,35 @@ def has_not_ended(stages: Iterable[StageResult]) -> bool:
     return any(stage.status is StageStatus.NOT_ENDED for stage in stages)
 
 
+class Verb(StrEnum):
+    """A command that changes something without a plan."""
+
+    ALTER = "alter"
+    ADOPT = "adopt"
+    RELEASE = "release"
+
+
+class RecordedChange(NamedTuple):
+    """A row of such a command; an adopt or a release leaves its value as it is."""
+
+    id: Key
+    before: float | None
+    after: float | None
+    owner: str | None = None
+    source: str | None = None
+
+
 class Record(NamedTuple):
-    """What a run without a plan did: a word, `Altered`, and a sentence."""
+    """What a run without a plan did: a word, `Altered`, and a sentence; by whom, why, and where."""
 
     word: str
     reason: str
+    verb: Verb
+    by: str
+    login: str | None
+    why: str
+    """The reason that the person gave; empty without one."""
+    changes: tuple[RecordedChange, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

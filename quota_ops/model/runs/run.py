@@ -258,15 +258,6 @@ class Audited:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How a run ended, and when `prune` removed all but its records."""
+    """When `prune` removed all but the records of a run."""
 
     at: str
-    came_to: str
-    sentence: str | None
-    digest: str | None
-    changes: int
-
-    @property
-    def end(self) -> tuple[str, str | None, str | None, int]:
-        """How it ended, without the time of `prune`."""
-        return self.came_to, self.sentence, self.digest, self.changes

@@ -33,7 +33,8 @@ def write_reports(
 ) -> Report:
     """Record the run's end, also in the history, and write report.json, .txt and .html.
 
-    `find_audit` looks up the connection to the audit topic by its name.
+    An alter, adopt or release has no such files: `show` prints its report. `find_audit` looks up
+    the connection to the audit topic by its name.
     """
     read = add_past(folder, read_run(folder))
     forgotten = record_run_history(
@@ -44,7 +45,8 @@ def write_reports(
         report = read
     else:
         report = replace(read, audit=missed, history=forgotten)
-    write_forms(folder, report)
+    if report.record is None:
+        write_forms(folder, report)
     return folder.read_cached(REPORT, lambda: report)
 
 

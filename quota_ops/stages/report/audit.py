@@ -7,12 +7,12 @@ from typing import Any
 
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.quotas.difference import WRITES
-from quota_ops.model.quotas.quota import json_number
+from quota_ops.model.quotas.quota import json_number, same
 from quota_ops.model.runs.outcome import DONE, Status
-from quota_ops.model.runs.report import STAGES, Report, StageStatus
+from quota_ops.model.runs.report import STAGES, Record, Report, StageStatus, Verb
 from quota_ops.model.runs.verification import Verdict
 from quota_ops.report.outline.row_status import ReportRow, report_rows
-from quota_ops.report.outline.summary import SyncStatus, summarize
+from quota_ops.report.outline.summary import summarize
 from quota_ops.store.places.json_text import without_nulls
 
 Json = dict[str, Any]
@@ -30,14 +30,17 @@ def audit_record(report: Report, end: int) -> Json:
     Numbers are in the key's own unit; NaN, inf and -inf are written as strings. A change has no
     null fields, except values, outcome and verdict.
     """
-    rows = report_rows(report)
     summary, plan, rollback = summarize(report), report.plan, report.rollback
+    record, stages = report.record, report.stages
+    changes = list(_list_recorded(report, record) if record else _list_planned(report))
+    if record:
+        stages = tuple(stage for stage in stages if stage.status is not StageStatus.NOT_RUN)
     return {
         "schema": SCHEMA,
-        "verb": None,
-        "by": None,
-        "login": None,
-        "reason": None,
+        "verb": record and record.verb,
+        "by": record and record.by,
+        "login": record and record.login,
+        "reason": (record and record.why) or None,
         "cluster": report.cluster,
         "cluster_id": report.cluster_id,
         "run": report.run,
@@ -50,15 +53,60 @@ def audit_record(report: Report, end: int) -> Json:
         "started": report.started,
         "finished": report.finished,
         "answer": {"word": summary.word, "sentence": summary.sentence},
-        "stages": [stage._asdict() for stage in report.stages],
+        "stages": [stage._asdict() for stage in stages],
         "plan": plan
         and {"digest": plan.digest, "guards": [asdict(guard) for guard in plan.guards]},
         "decisions": [decision.as_json() for decision in report.decisions],
         "rollback": rollback
         and {name: getattr(rollback, name) for name in ("run", "by", "login", "reason")},
         "brokers": [asdict(broker) for broker in report.brokers],
-        "changes": [_change(row, report) for row in rows if row.difference.action in WRITES],
+        "changed": count_changed(report),
+        "changes": changes,
     }
+
+
+def count_changed(report: Report) -> int:
+    """Return how many rows a run has changed on its cluster."""
+    if report.record is None:
+        return sum(row.was_written for row in report_rows(report))
+    written = {outcome.entity for outcome in report.applied if outcome.was_written}
+    return sum(
+        change.id.entity in written and not same(change.before, change.after)
+        for change in report.record.changes
+    )
+
+
+def _list_planned(report: Report) -> Iterator[Json]:
+    rows = report_rows(report)
+    return (_change(row, report) for row in rows if row.difference.action in WRITES)
+
+
+def _list_recorded(report: Report, record: Record) -> Iterator[Json]:
+    """Yield the rows of a command; those that every broker was read back for have a verdict."""
+    outcomes = {outcome.entity: outcome for outcome in report.applied}
+    wrong = {row.id: row.verdict for row in report.verdicts}
+    for change in record.changes:
+        outcome = outcomes.get(change.id.entity)
+        is_read = bool(report.brokers and outcome and outcome.was_written)
+        yield {
+            "entity": change.id.entity,
+            "key": change.id.key,
+            "kind": KINDS[record.verb],
+            "before": json_number(change.before),
+            "after": json_number(change.after),
+            "outcome": outcome and outcome.status,
+            "verdict": wrong.get(change.id, Verdict.VERIFIED) if is_read else None,
+        } | without_nulls(
+            {
+                "owner": change.owner,
+                "source": change.source,
+                "error": outcome and outcome.error,
+                "message": outcome and outcome.message,
+            }
+        )
+
+
+KINDS = {Verb.ALTER: "altered", Verb.ADOPT: "adopted", Verb.RELEASE: "released"}
 
 
 def _change(row: ReportRow, report: Report) -> Json:
@@ -157,7 +205,7 @@ def audit_schema() -> Json:
         "seen": _list({"type": "array", "prefixItems": [_COUNT, _NUMBER]}),
     }
     stage = _object(
-        stage=_values(*STAGES, "adopt", "release"),
+        stage=_values(*STAGES, Verb.ADOPT, Verb.RELEASE),
         status=_values(*StageStatus),
         seconds={"type": ["number", "null"]},
         message=_MAYBE,
@@ -188,7 +236,7 @@ def audit_schema() -> Json:
         "title": "The end of a run, or a part of it",
         **_object(
             schema={"const": SCHEMA},
-            verb=_values("alter", "adopt", "release", None),
+            verb=_values(*Verb, None),
             by=_MAYBE,
             login=_MAYBE,
             reason=_MAYBE,
@@ -203,14 +251,13 @@ def audit_schema() -> Json:
             uncommitted=_list(_TEXT),
             started=_TEXT,
             finished=_TEXT,
-            answer={
-                "anyOf": [{"type": "null"}, _object(word=_values(*SyncStatus), sentence=_TEXT)]
-            },
+            answer=_object(word=_TEXT, sentence=_TEXT),
             stages=_list(stage),
             plan={"anyOf": [{"type": "null"}, _object(digest=_TEXT, guards=_list(guard))]},
             decisions=_list(decision),
             rollback={"anyOf": [{"type": "null"}, rollback]},
             brokers=_list(broker),
+            changed=_COUNT,
             changes=_list(change),
         ),
     }

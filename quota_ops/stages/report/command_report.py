@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.runs.outcome import Status
-from quota_ops.model.runs.report import Record, StageStatus
+from quota_ops.model.runs.report import Record, RecordedChange, StageStatus, Verb
 from quota_ops.model.runs.run import Alter
 from quota_ops.model.text import counted, plural
 from quota_ops.report.screens.ownership import released_words
-from quota_ops.store.run.files import ADOPTED, ALTER, RELEASED, VALIDATED
+from quota_ops.store.run.files import ADOPTED, ALTER, RECORDS, RELEASED, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
 
@@ -26,9 +26,19 @@ def read_record(folder: RunFolder) -> Record | None:
     record = folder.record()
     if record is None:
         return None
-    guards = record.guards if isinstance(record, Alter) else ()
-    describe = next(describe for file, describe in _RECORDS.items() if folder.has(file))
-    return describe(folder, f", by {record.by}{_describe_guards(guards)}")
+    file = next(file for file in RECORDS if folder.has(file))
+    verb, describe = _COMMANDS[file]
+    if isinstance(record, Alter):
+        guards = record.guards
+        changes = [RecordedChange(row.id, row.before, row.after) for row in record.changes]
+    else:
+        guards = ()
+        rows = record.rows
+        changes = [
+            RecordedChange(row.id, row.value, row.value, row.owner, row.file) for row in rows
+        ]
+    word, words = describe(folder, f", by {record.by}{_describe_guards(guards)}")
+    return Record(word, words, verb, record.by, record.login, record.reason, tuple(changes))
 
 
 def _describe_guards(guards: Sequence[GuardFinding]) -> str:
@@ -42,40 +52,40 @@ def _describe_guards(guards: Sequence[GuardFinding]) -> str:
     return f", {did} {found}" if found else ""
 
 
-def _altered(folder: RunFolder, by: str) -> Record:
+def _altered(folder: RunFolder, by: str) -> tuple[str, str]:
     cluster, changing = folder.about().cluster, folder.read(ALTER).changing
     state = RunState(folder)
     if state.has_sent:
         if not changing:
             stores = f"{cluster} already stored these values"
-            return Record("Not altered", f"there was nothing to change{by}: {stores}")
+            return ("Not altered", f"there was nothing to change{by}: {stores}")
         keys, unknown = len(state.written), len(state.unknown)
         were = plural(len(changing), "was", "were")
         may = f", {unknown:,} may have been" if unknown else ""
         words = f"{keys:,} of {counted(len(changing), 'change')} on {cluster} {were} written"
-        return Record("Altered" if keys else _UNALTERED[bool(unknown)], f"{words}{may}{by}")
+        return ("Altered" if keys else _UNALTERED[bool(unknown)], f"{words}{may}{by}")
     validated = state.read_outcomes(VALIDATED)
     refused = sum(outcome.status is not Status.ACCEPTED for outcome in validated)
     why = _ACCEPTED if state.apply.status is StageStatus.REFUSED else _ONLY_VALIDATED
     if refused:
         why = _REFUSED.format(refused, counted(len(validated), "entity"))
-    return Record("Not altered", f"nothing was written on {cluster}{by}: {why}")
+    return ("Not altered", f"nothing was written on {cluster}{by}: {why}")
 
 
-def _adopted(folder: RunFolder, by: str) -> Record:
+def _adopted(folder: RunFolder, by: str) -> tuple[str, str]:
     rows = folder.read(ADOPTED).rows
     quotas, cluster = counted(len(rows), "quota"), folder.about().cluster
-    return Record("Adopted", f"{quotas} on {cluster} entered the ledger{by}")
+    return ("Adopted", f"{quotas} on {cluster} entered the ledger{by}")
 
 
-def _released(folder: RunFolder, by: str) -> Record:
+def _released(folder: RunFolder, by: str) -> tuple[str, str]:
     rows = folder.read(RELEASED).rows
     words = released_words((row.id, row.state) for row in rows)
-    return Record("Released", f"{words} on {folder.about().cluster}{by}")
+    return ("Released", f"{words} on {folder.about().cluster}{by}")
 
 
-_RECORDS: dict[str, Callable[[RunFolder, str], Record]] = {
-    ALTER: _altered,
-    ADOPTED: _adopted,
-    RELEASED: _released,
+_COMMANDS: dict[str, tuple[Verb, Callable[[RunFolder, str], tuple[str, str]]]] = {
+    ALTER: (Verb.ALTER, _altered),
+    ADOPTED: (Verb.ADOPT, _adopted),
+    RELEASED: (Verb.RELEASE, _released),
 }

@@ -9,8 +9,7 @@ from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.runs.report import Report
 from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.stages.plan.earlier_runs import count_managed_rows
-from quota_ops.stages.report.audit import Json
-from quota_ops.stages.report.history_rows import RunEnd, list_command_rows, list_report_rows
+from quota_ops.stages.report.history_rows import RunEnd, list_report_rows
 from quota_ops.stages.report.run_report import read_work_end
 from quota_ops.store.history import history
 from quota_ops.store.run.folder import RunFolder
@@ -32,11 +31,6 @@ def record_run_history(folder: RunFolder, report: Report) -> str | None:
     return missed
 
 
-def record_command_history(folder: RunFolder, record: Json) -> str | None:
-    """Append an alter, adopt or release by its audit record; return as `record_run_history`."""
-    return _append(folder, lambda end: list_command_rows(record, end))
-
-
 def _append(folder: RunFolder, list_rows: Callable[[RunEnd], tuple[HistoryRow, ...]]) -> str | None:
     if folder.only_read:
         return None
@@ -48,8 +42,6 @@ def _append(folder: RunFolder, list_rows: Callable[[RunEnd], tuple[HistoryRow, .
             about.sequence,
             about.by,
             owned,
-            about.provenance.author,
-            folder.decisions(),
             folder.settlement(),
         )
         history.append(folder.store, list_rows(end))

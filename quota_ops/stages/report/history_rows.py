@@ -10,14 +10,13 @@ from quota_ops.model.plans.effect import NO_RISK
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.quotas.difference import WRITES, Difference, Kind
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.outcome import DONE, Status
-from quota_ops.model.runs.report import STOPPED, Report, StageStatus
+from quota_ops.model.runs.report import STOPPED, Record, Report, StageStatus, Verb
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.records.json_report import COUNTED, count_rows
-from quota_ops.stages.report.audit import Json
+from quota_ops.stages.report.audit import KINDS, count_changed
 
 _LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.UNMANAGED})
 """The statuses of rows that are only counted."""
@@ -34,14 +33,14 @@ class RunEnd(NamedTuple):
     by: str | None
     owned: Mapping[str | None, int]
     """How many managed rows the ledger had, by owner."""
-    commit_author: str | None = None
-    decisions: tuple[Decision, ...] = ()
     settlement: Settlement | None = None
     """What a later run found of the writes that got no response."""
 
 
 def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
-    """Return the rows of a run that compared, or tried to; the revision is 1."""
+    """Return the rows of a run; the revision is 1."""
+    if report.record is not None:
+        return _list_command_rows(report, report.record, end)
     rollback, last = report.rollback, report.decisions[-1] if report.decisions else None
     applied = bool(report.applied) or any(
         stage.stage == "apply" and stage.status is not StageStatus.NOT_RUN
@@ -189,53 +188,48 @@ def _find_outcome(row: ReportRow) -> Status | None:
     return outcome and outcome.status
 
 
-def list_command_rows(record: Json, end: RunEnd) -> tuple[HistoryRow, ...]:
-    """Return the rows of an alter, adopt or release, from its audit record; the revision is 1."""
+def _list_command_rows(report: Report, record: Record, end: RunEnd) -> tuple[HistoryRow, ...]:
     run = _NOTHING | {
-        **{name: record[name] for name in ("cluster", "cluster_id", "run", "started", "commit")},
+        "cluster": report.cluster,
+        "cluster_id": report.cluster_id,
+        "run": report.run,
         "sequence": end.sequence,
+        "started": report.started,
         "ended": end.ended,
         "revision": 1,
-        "mode": Mode(record["verb"]),
+        "mode": Mode(record.verb),
         "status": "",
-        "author": record["by"] or record["login"],
-        "commit_author": end.commit_author,
-        "approver": list_approvers(end.decisions),
-        "run_reason": record["reason"],
+        "commit": report.commit,
+        "commit_author": report.provenance.author,
+        "author": record.by or record.login,
+        "approver": list_approvers(report.decisions),
+        "run_reason": record.why or None,
     }
-    stopped = next((stage for stage in record["stages"] if stage["status"] in STOPPED), None)
-    why = stopped and {
-        "stopped_at": stopped["stage"],
-        "stopped": stopped["status"],
-        "failure": stopped["message"],
-    }
-    rows = tuple(_list_changes(record, end.settlement))
-    changed = sum(row["outcome"] == Status.ACCEPTED for row in rows)
     return (
-        HistoryRow(**run | (why or {}) | {"changed": changed}),
-        *(HistoryRow(**run | row) for row in rows),
+        HistoryRow(**run | _describe_stop(report) | {"changed": count_changed(report)}),
+        *(HistoryRow(**run | row) for row in _list_changes(report, record, end.settlement)),
     )
 
 
-def _list_changes(record: Json, settlement: Settlement | None) -> Iterator[dict[str, Any]]:
-    for change in record["changes"]:
-        before, after = (
-            None if change[name] is None else float(change[name]) for name in ("before", "after")
-        )
-        row, by = Key(change["entity"], change["key"]), record["run"]
-        found: tuple[float | None, str | None] = (before, by)  # when it was validated or adopted
-        if settlement and row in settlement.found:
-            found = settlement.found[row], settlement.by
-        elif record["verb"] == Mode.RELEASE or change["outcome"] in {*DONE, Status.UNKNOWN}:
+def _list_changes(
+    report: Report, record: Record, settlement: Settlement | None
+) -> Iterator[dict[str, Any]]:
+    statuses = {outcome.entity: outcome.status for outcome in report.applied}
+    for change in record.changes:
+        outcome = statuses.get(change.id.entity)
+        found: tuple[float | None, str | None] = (change.before, report.run)  # as it was read
+        if settlement and change.id in settlement.found:
+            found = settlement.found[change.id], settlement.by
+        elif record.verb is Verb.RELEASE or outcome in {*DONE, Status.UNKNOWN}:
             found = None, None
         yield {
-            "entity": change["entity"],
-            "key": change["key"],
-            "kind": change["kind"],
-            "outcome": change["outcome"],
-            "actual": before,
-            "requested": after if change["outcome"] in _REQUESTED else None,
+            "entity": change.id.entity,
+            "key": change.id.key,
+            "kind": KINDS[record.verb],
+            "outcome": outcome,
+            "actual": change.before,
+            "requested": change.after if outcome in _REQUESTED else None,
             "found": found[0],
             "found_by": found[1],
-            "owner": change.get("owner"),
+            "owner": change.owner,
         }

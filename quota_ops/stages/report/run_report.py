@@ -78,7 +78,12 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     plan = parts.read(PLAN, lambda: folder.plan()[0])
     if plan is None and not (folder.has(PLAN) or folder.has(VERIFICATION)):
         plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
-    stages = tuple(parts.stage(stage) for stage in STAGES[:-1])
+    results = map(parts.stage, (*STAGES[:-1], *_RECORDED))
+    stages = tuple(
+        result
+        for result in results
+        if result.stage in STAGES or result.status is not StageStatus.NOT_RUN
+    )
     ended, verification, applied = not parts.is_writing, parts.verification, parts.outcomes
     if not ended or (verification and verification.earlier):
         verification = None  # what later stages left is from an earlier attempt

@@ -53,7 +53,7 @@ class Prune(Enum):
 
     REMOVE = "removed"
     RECORD = "stays"
-    ALTER_RECORD = "stays if the run is an alter"
+    OPEN_RECORD = "stays if the run is an alter, or its end was not recorded"
 
 
 class RunFile(str, Generic[Content]):
@@ -110,7 +110,7 @@ def _declare(
     return file
 
 
-_RECORD, _ALTER_RECORD = Prune.RECORD, Prune.ALTER_RECORD
+_RECORD, _OPEN_RECORD = Prune.RECORD, Prune.OPEN_RECORD
 ABOUT = _declare("run.json", _BEFORE, About, "its name, cluster, start, number and commit", _RECORD)
 BEGAN = _declare(
     "began.json", _BEFORE, Beginning, "the commit it began with, and the one applied before it"
@@ -118,7 +118,7 @@ BEGAN = _declare(
 ROLLBACK = _declare(
     "rollback.json", _BEFORE, Rollback, "the run that it rolls back, by whom and why", _RECORD
 )
-POLICY = _declare("policy.json", "check", Policy, "the settings of cluster.yaml", _ALTER_RECORD)
+POLICY = _declare("policy.json", "check", Policy, "the settings of cluster.yaml", _OPEN_RECORD)
 CHECKED = _declare("checked.json", "check", Checked, "the findings of the files, and the silences")
 CHANGES = _declare(
     "commits.json", "check", Changes, "the commits since the last applied one, for an approval"
@@ -126,7 +126,7 @@ CHANGES = _declare(
 _declare(DESIRED.file, "check", bytes, "the quotas that Git declares, for each broker")
 _declare(DECLARED.file, "check", bytes, "them before limits of the whole cluster were divided")
 _declare(INVENTORY.file, "check", bytes, "the clients of an inventory in Git")
-_declare("stage-check.json", "check", StageEnd, "how stage check ended")
+_declare("stage-check.json", "check", StageEnd, "how stage check ended", _RECORD)
 DESCRIBED = _declare(
     "described.json", "describe", Described, "the ledger that was read, and the holds in force"
 )
@@ -145,7 +145,7 @@ METADATA = _declare(
 )
 _declare(DIFFERENCES.file, "diff", bytes, "the rows that differ")
 _declare(OVERRIDES.file, "diff", bytes, "the unmanaged rows that take clients from declared ones")
-_declare(BATCHES.file, "diff", bytes, "the changes of each request", _ALTER_RECORD)
+_declare(BATCHES.file, "diff", bytes, "the changes of each request", _OPEN_RECORD)
 COMPARED = _declare("diff-<NNNN>.json", _AFTER, dict, "the attempt of Spark that became the result")
 _declare("spark-<ID>/<PATH>", "diff", bytes, "what a killed attempt of Spark left")
 PLAN = _declare("plan.json", "plan", StoredPlan, "the plan, its digest and the guards")
@@ -171,8 +171,8 @@ VALIDATED = _declare(
 )
 APPROVAL = _declare("approval.json", "plan", Decisions, "the decisions about its plan", _RECORD)
 CLAIM = _declare("claim-<NNNN>.json", _AFTER, dict, "which process has applied it, one at a time")
-BATCH = _declare("batch-<NNNN>.json", "apply", Outcomes, "the outcomes of a request", _ALTER_RECORD)
-APPLIED = _declare("applied.json", "apply", Outcomes, "the outcome of each row", _ALTER_RECORD)
+BATCH = _declare("batch-<NNNN>.json", "apply", Outcomes, "the outcomes of a request", _OPEN_RECORD)
+APPLIED = _declare("applied.json", "apply", Outcomes, "the outcome of each row", _OPEN_RECORD)
 ALTER = _declare("alter.json", "apply", Alter, "who altered what, and why", _RECORD)
 ADOPTED = _declare("adopted.json", "apply", LedgerEdit, "who adopted what, and why", _RECORD)
 RELEASED = _declare("released.json", "apply", LedgerEdit, "who released what, and why", _RECORD)
@@ -182,7 +182,7 @@ SETTLING = _declare(
 VERIFICATION = _declare(
     "verification.json", "verify", Verification, "the values that each broker stores after it"
 )
-STAGE = _declare("stage-<STAGE>.json", "describe", StageEnd, "how a stage ended")
+STAGE = _declare("stage-<STAGE>.json", "describe", StageEnd, "how a stage ended", _RECORD)
 PAST = _declare("past.json", "report", Past, "the history that its page shows")
 REPORT = _declare("report.json", "report", dict, "the report, for programs")
 PAGE = _declare("report.html", "report", str, "the page")

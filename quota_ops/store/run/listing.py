@@ -6,25 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
+from itertools import count, islice, takewhile
 from typing import Any, NamedTuple, Self, TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.runs.report import STAGES, STOPPED, Life, RunSummary
+from quota_ops.model.runs.report import STAGES, STOPPED, Life, RunSummary, StageStatus
 from quota_ops.model.runs.run import About
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.run.files import (
-    ABOUT,
-    ADOPTED,
-    ALTER,
-    APPROVAL,
-    PLAN,
-    PRUNED,
-    RELEASED,
-    REPORT,
-)
+from quota_ops.store.run.files import ABOUT, APPROVAL, END, PLAN
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import format_deadline
 from quota_ops.store.run.names import latest_first, list_runs_of
@@ -78,7 +69,7 @@ def _read_author(folder: RunFolder) -> str | None:
 
 
 class _End(NamedTuple):
-    """How a run ended; `prune` keeps this."""
+    """How a run ended."""
 
     came_to: str
     sentence: str | None
@@ -134,26 +125,37 @@ def _digest(plan: dict[str, Any]) -> str:
     return str(plan["digest"])
 
 
-def _reported(values: dict[str, Any]) -> _End:
+def _parse_end(values: dict[str, Any]) -> tuple[_End, dict[str, Any] | None]:
+    """Return how a run ended, and its last stage, from the record of an end."""
     answer, plan = values["answer"], values["plan"]
-    return _End(
-        str(answer["word"]),
-        str(answer["sentence"]),
-        plan and _digest(plan),
-        int(values["counts"]["changed"] or 0),
+    digest, changed = plan and _digest(plan), int(values["changed"])
+    stages = [stage for stage in values["stages"] if stage["status"] != StageStatus.NOT_RUN]
+    return (
+        _End(str(answer["word"]), str(answer["sentence"]), digest, changed),
+        stages[-1] if stages else None,
     )
 
 
-def _find_end(run: _ListedRun) -> _End:
-    """Return how a run ended: of a run whose apply was cut off, the report is of an attempt before.
+def _read_end(run: _ListedRun) -> _End | None:
+    """Return how a run ended by its newest record; None if it has started over since.
 
-    Without a report, it is the stage that stopped, or how far the run got.
+    It has if its last stage is not the one in the record.
     """
-    if pruned := run.find(PRUNED):
-        return _End(*pruned.end)
+    newest = max(takewhile(run.folder.has, map(END.of, count(1))), default=None)
+    if newest is None:
+        return None
+    found = run.read(newest, partial(run.folder.read_as, newest, _parse_end, before="changes"))
+    end, last = found or (None, None)
+    return end if last is None or run.stage(last["stage"])._asdict() == last else None
+
+
+def _find_end(run: _ListedRun) -> _End:
+    """Return how a run ended: of a run whose apply was cut off, the record is of an attempt before.
+
+    Without a record, it is the stage that stopped, or how far the run got.
+    """
     is_cut_off = run.phase in {Phase.WRITING, Phase.INTERRUPTED}
-    read_report = partial(run.folder.read_as, REPORT, _reported, before="rows")
-    if not is_cut_off and (end := run.read(REPORT, read_report)):
+    if not is_cut_off and (end := _read_end(run)):
         return end
     read_digest = partial(run.folder.read_as, PLAN, _digest, before="differences")
     digest, changes = run.read(PLAN, read_digest), len(run.written)
@@ -164,7 +166,7 @@ def _find_end(run: _ListedRun) -> _End:
         ended = run.stage(stage)
         if ended.status in STOPPED:
             return _End(f"{stage} {ended.status}", ended.message, digest, changes)
-    return _End(_describe_record(run) or run.phase, None, digest, changes)
+    return _End(run.phase, None, digest, changes)
 
 
 def _count_outcomes(run: RunState) -> str:
@@ -176,15 +178,3 @@ def _count_outcomes(run: RunState) -> str:
     if run.life is Life.UNKNOWN and (until := format_deadline(run.folder.place)):
         counts.append(f"counts as running until {until}")
     return ", ".join(counts)
-
-
-def _describe_record(run: RunState) -> str | None:
-    """Return the status of a run without a plan; None for any other run."""
-    if edit := run.find(ADOPTED) or run.find(RELEASED):
-        word = "adopted" if run.folder.has(ADOPTED) else "released"
-        return word if edit.rows else "nothing changed"
-    if not run.folder.has(ALTER):
-        return None
-    if not run.has_sent:
-        return "not applied"
-    return "altered" if run.written else "unknown" if run.unknown else "nothing changed"

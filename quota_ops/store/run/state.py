@@ -170,8 +170,6 @@ class RunState:
     @property
     def phase(self) -> Phase:
         """How far it got."""
-        if self.folder.has(PRUNED):
-            return Phase.PRUNED
         if self.apply.status is StageStatus.INTERRUPTED or self.life is Life.GONE:
             return Phase.INTERRUPTED
         if self.is_writing:
@@ -181,7 +179,9 @@ class RunState:
             (APPLIED, Phase.WRITTEN),
             (BATCH.of(1), Phase.BEGUN),
             (PLAN, Phase.PLANNED),
+            (ALTER, Phase.PLANNED),
             (DIFFERENCES.file, Phase.COMPARED),
+            (PRUNED, Phase.PRUNED),
         )
         return next((phase for file, phase in reached if self.folder.has(file)), Phase.BEGUN)
 
