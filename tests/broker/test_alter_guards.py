@@ -46,7 +46,7 @@ def test_guards_of_a_one_off_change() -> None:
     assert "To override: --allow small_limit --reason TEXT" in refused.stderr
     assert (end["verb"], end["by"], end["reason"]) == ("alter", "anna", "INC-31")
     assert end["stages"][-1]["message"].startswith(f"small_limit: {found}")
-    assert "apply refused" in runs
+    assert "Not altered" in runs
     assert runs.splitlines()[1].endswith("anna")
     assert shown.partition("\n")[0] == (
         "Not altered: nothing was written on demo, by anna, blocked by guard small_limit "
@@ -103,7 +103,7 @@ def test_what_the_broker_refuses_has_an_end() -> None:
     (end,) = (json.loads(path.read_text()) for path in Path().glob("**/end-0001.json"))
     assert refused.exit_code == 1
     assert end["stages"][-1]["message"] == "1 of 1 entity would be rejected\n  Nothing was written."
-    assert "apply refused" in CliRunner().invoke(main, ["runs"]).stdout
+    assert "Not altered" in CliRunner().invoke(main, ["runs"]).stdout
     shown = CliRunner().invoke(main, ["show", "last"]).stdout
     assert "\nRequested changes\n" in shown
     assert "INVALID_REQUEST" in shown

@@ -40,14 +40,14 @@ def test_each_run_is_listed(lab: Lab) -> None:
     shown = masked(said(lab.call("runs", "demo", "--last", "3")), lab)
     assert re.sub(" +", " ", shown).splitlines() == [
         "when run cluster commit status changes size by",
-        "TIME RUN demo altered 1 SIZE anna",
+        "TIME RUN demo Altered 1 SIZE anna",
         "TIME RUN demo Pending SIZE",
         "TIME RUN demo In sync 1 SIZE",
         "… and 2 older",
     ]
     told = json.loads(said(lab.call("runs", "--format", "json")))
     assert [(one["came_to"], one["changes"], one["commit"]) for one in told] == [
-        ("altered", 1, None),
+        ("Altered", 1, None),
         ("Pending", 0, None),
         ("In sync", 1, None),
         ("planned", 0, None),
@@ -70,7 +70,7 @@ def test_a_run_that_wrote_alone_is_never_called_a_yes(lab: Lab) -> None:
         "1 change was written and not read back; "
         "0 of 1 quota in sync.",
     }
-    assert " not read back  1  " in said(lab.call("runs"))
+    assert "  Unknown  1  " in said(lab.call("runs"))
     lab.wait_for({"user=alice": {KEY: 10.0}})
 
 

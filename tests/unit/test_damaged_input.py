@@ -31,11 +31,11 @@ from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import (
     APPLIED,
+    END,
     FACTS,
     METADATA,
     ORIGINS,
     PLAN,
-    REPORT,
     VALIDATED,
     VERIFICATION,
     RunFile,
@@ -216,10 +216,10 @@ def test_artifacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
     nested = "[" * depth + "]" * depth
     plan = (on_disk(folder) / PLAN).read_text("utf-8")
     (on_disk(folder) / PLAN).write_text(plan.replace('"schedule":null', f'"schedule":{nested}'))
-    for name in (FACTS, REPORT, VALIDATED):
+    for name in (FACTS, END.of(1), VALIDATED):
         (on_disk(folder) / name).write_text(nested)
 
-    assert str(summarize_run(folder.place).trouble).startswith(f"{REPORT} is ")
+    assert str(summarize_run(folder.place).trouble).startswith(f"{END.of(1)} is ")
     assert outcome(
         lambda: load_approved_plan(
             folder, run.folder.read_json(PLAN)["digest"], run.records.approvals
