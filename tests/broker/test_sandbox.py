@@ -27,6 +27,7 @@ from quota_ops.lab.kafka.sandbox import (
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
 from quota_ops.model.quotas.rows import StoredQuota
 from tests.certificates import make_certificates
+from tests.docs.transcript import mask_machine, shown_output
 from tests.looking import seen_in_time
 from tests.writing import write
 
@@ -192,6 +193,10 @@ def test_a_sandbox_like_production() -> None:
     run = CliRunner().invoke
     started = run(main, ["sandbox", "start", "--brokers", "3", "--auth", "scram-tls"])
     assert started.exit_code == 0, started.output
+    shown = shown_output(
+        "how-to/install.md", "quota-ops sandbox start --brokers 3 --auth scram-tls"
+    )
+    assert mask_machine(started.stderr + started.stdout) == shown
     told = run(main, ["sandbox", "status", "--format", "json"])
     status = json.loads(told.stdout)
     assert status["brokers"] == len(status["bootstrap"].split(",")) == 3

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.airflow.api import AirflowApi
+from tests.docs.transcript import mask_machine, shown_output
 from tests.looking import seen_in_time
 
 QUOTA_OPS = (sys.executable, "-m", "quota_ops")
@@ -152,6 +153,7 @@ def test_up_and_down(tmp_path: Path, home: dict[str, str]) -> None:
     api = AirflowApi(int(login[1]), login[2], login[3])
     api.wait_for_dag("reconcile_demo")
     api.wait_for_dag("drift")
+    assert mask_machine(said) == shown_output("how-to/airflow.md", "quota-ops up")
     again = quota_ops("up", tmp_path, home)
     assert again == said.replace("started", "running already", 1)
 

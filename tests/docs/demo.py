@@ -34,7 +34,7 @@ def main() -> None:
     ends = [*starts.values(), len(transcript)]
     parts = (transcript[starts[one] : min(it for it in ends if it > starts[one])] for one in SHOWN)
     text = "\n\n".join(part.rstrip() for part in parts)
-    DEMO.replace_blocks({shown_block(): f"{text}\n"})
+    DEMO.replace_blocks({shown_block(): f"$ quota-ops demo\n{text}\n"})
 
 
 if __name__ == "__main__":

@@ -46,7 +46,6 @@ from quota_ops.model.usage.usage import Preset
 from quota_ops.report.outline.cells import KIND_MEANING
 from tests.docs.markdown import PAGES, ROOT, Page
 from tests.docs.python_api import python_api
-from tests.docs.transcript import NOT_RUN
 from tests.faults.every import EVERY
 from tests.faults.table import on_the_page, section
 from tests.faults.weather import sentence
@@ -210,12 +209,12 @@ def _command_page(name: str) -> str:
     return f"\n{page}Example, from {link}:\n\n```text\n{shown}\n```\n"
 
 
-_LONGEST_EXAMPLE = 26
+_LONGEST_EXAMPLE = 45
 """Lines of an example."""
 
 
 def _find_example(name: str) -> tuple[Page, str] | None:
-    """Return a call of a command on a page that the tests run, and what it prints.
+    """Return a call of a command on a page, and what it prints; tests run or compare each.
 
     That is the shortest that succeeds with more than one line of output and without a pipe, if
     there is one.
@@ -225,7 +224,7 @@ def _find_example(name: str) -> tuple[Page, str] | None:
         if page.path.parent.name == "cli" or page.name == "CHANGELOG.md":
             continue
         for block in page.blocks():
-            if block.language == "console" and block.text.partition("\n")[0] not in NOT_RUN:
+            if block.language == "console":
                 for call in re.split(r"^(?=\$ )", block.text, flags=re.MULTILINE):
                     lines = call.rstrip().splitlines()
                     if re.match(rf"\$ quota-ops {name}(?![\w-])", call) and lines[1:]:

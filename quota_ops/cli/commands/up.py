@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 _FIRST_RUN = """\
-A guard blocks the first run of the demo: give default_touched as a guard to override, and a
-reason."""
+A guard blocks the first run of the demo: enter default_touched as the guard to override, and
+a reason."""
 
 
 @click.command(
