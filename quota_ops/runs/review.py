@@ -181,6 +181,8 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
     rows = {row.id: row for row in folder.read_rows(DESIRED)}
     is_base_known = base is None or not base.invalid
     declared = (base.rows if base else {}) if is_base_known else rows
+    if queried and declared:
+        found = replace(found, unjudged=(*found.unjudged, *_find_lost_ledger(run)))
     if folder.read(DESCRIBED).ledger is None:
         _count_as_managed(folder, declared)
         what = "the merge base declares" if is_base_known else "these files declare"
@@ -271,6 +273,17 @@ def _list_partial(report: Report, *, queried: bool) -> Iterator[Unjudged]:
         yield Unjudged("the inventory was not read", report.clients.trouble)
     if queried and (late := late_words(report.facts)):
         yield Unjudged("brokers sent their settings too late", late, "Run the review again.")
+
+
+def _find_lost_ledger(run: Run) -> Iterator[Unjudged]:
+    """Yield why the last applied policy and values are not known: as by a lost or wrong store."""
+    what, described = "the ledger was not read", run.folder.read(DESCRIBED)
+    if described.old_ledger is not None:
+        why = f"the run store has {described.old_ledger}"
+        yield Unjudged(what, why, f"Restore the ledger: {run.records.ledger}")
+    elif described.ledger is None and not run.store.root.entries():
+        why = f"the run store {run.store.root} is empty or does not exist"
+        yield Unjudged(what, why, "Correct --run-store or QUOTA_OPS_RUN_STORE, or apply once.")
 
 
 def _find_changed(rows: Mapping[Key, DesiredRow], base: Mapping[Key, DesiredRow]) -> set[Key]:

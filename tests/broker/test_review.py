@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from tests.broker.rights import properties_of, rights
 from tests.lab import Lab, open_lab
+from tests.places import on_disk
 from tests.repositories import commit_all, git, head
 
 MIB = 2.0**20
@@ -23,7 +25,8 @@ def limits(**users: float) -> dict[str, dict[str, float]]:
 
 
 def begin(lab: Lab, **users: float) -> None:
-    """Commit quotas on main, and check out a branch."""
+    """Commit quotas on main, check out a branch, and let the run store have a run."""
+    lab.start()
     lab.desire(limits(**users), guards={"cut_share": 50, "raise_factor": 10})
     git(lab.folder.parent, "init", "--quiet", "--initial-branch", "main")
     commit_all(lab.folder.parent)
@@ -315,6 +318,27 @@ def test_a_branch_is_judged_by_the_strictest_policy_that_was_applied_or_merged(l
     ) in comment
     assert (plan.returncode, f"{cut}; now it is 90)" in plan.stdout) == (1, True), plan.stdout
     assert "policy_changed" in plan.stdout
+
+
+def test_a_lost_ledger_or_a_wrong_run_store_is_no_agreement(lab: Lab) -> None:
+    """Without the last applied policy and values, nothing is green: no guard could judge by them.
+
+    The store knows that it had a ledger, and one that is empty may be a typing error.
+    """
+    begin(lab, alice=10)
+    lab.run("reconcile")
+    change(lab, alice=9)
+    assert review(lab)[0] == 0
+    shutil.move(on_disk(lab.records.ledger), lab.root / "lost")
+
+    for where, detail in (
+        ((), "the run store has an older copy of the ledger, whose newest file was 0"),
+        (("--run-store", str(lab.root / "typo")), f"the run store {lab.root / 'typo'} is empty or"),
+    ):
+        code, comment = review(lab, *where)
+        assert code == 6
+        assert "cannot judge: the ledger was not read" in comment.splitlines()[0]
+        assert detail in comment
 
 
 def test_a_repair_of_main_is_not_judged(lab: Lab) -> None:

@@ -2,16 +2,16 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import DesiredRow
-from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES, Table
 from quota_ops.sql import text
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import Engine, diff_runs
+from quota_ops.sql.job import SIDES, Engine, diff_runs
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.folder import RunFolder
 from tests.engines.cases import Case, cases
@@ -69,13 +69,23 @@ def test_batches_hold_what_is_written(case: Case, decided: dict[str, Path]) -> N
     assert {(row.entity, row.key, row.after) for row in batches(decided[case.cluster])} == written
 
 
-def test_a_side_that_is_missing_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> None:
-    """A run folder without one of its sides is an error with the file, and decides nothing."""
+@pytest.mark.parametrize("side", SIDES, ids=lambda side: side.name)
+def test_a_side_that_is_missing_or_truncated_is_named(
+    side: Table[Any], embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    """A run folder without one of its sides, or with a part, is an error, and decides nothing."""
     folder = put(tmp_path, "c")
-    (folder / ACTUAL.file).unlink()
+    content = (folder / side.file).read_bytes()
+    for left, why in ((content[:-9], " is not a Parquet file"), (None, " is missing: the stage")):
+        (folder / side.file).unlink()
+        if left is not None:
+            (folder / side.file).write_bytes(left)
 
-    with pytest.raises(InvalidInput, match=r"actual\.parquet is missing: the stage that writes it"):
-        diff_runs(embedded, [open_place(folder)])
+        with pytest.raises(InvalidInput) as error:
+            diff_runs(embedded, [open_place(folder)])
+
+        assert f"{folder / side.file}{why}" in error.value.message
+        assert not (folder / DIFFERENCES.file).exists()
 
 
 def test_every_discrepancy_of_a_table_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> None:
@@ -95,15 +105,6 @@ def test_every_discrepancy_of_a_table_is_named(embedded: EmbeddedEngine, tmp_pat
             if name not in ACTUAL.names
         )
     )
-
-
-def test_a_damaged_table_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> None:
-    """Bytes that are not Parquet are an error with the file's name."""
-    folder = put(tmp_path, "c")
-    (folder / ACTUAL.file).write_bytes(b"PAR1 no")
-
-    with pytest.raises(InvalidInput, match=r"actual\.parquet is not a Parquet file"):
-        diff_runs(embedded, [open_place(folder)])
 
 
 def test_one_cluster_twice(embedded: EmbeddedEngine, tmp_path: Path) -> None:

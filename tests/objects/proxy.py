@@ -1,17 +1,27 @@
 """A proxy between quota-ops and an S3 server that loses or replaces responses."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http import HTTPStatus
+from datetime import timedelta
+from email.utils import format_datetime, parsedate_to_datetime
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from typing import NamedTuple
 
 LOST = 0
 """The server gets the request, and its response is lost."""
 CONFIRMED = 1
 """The server gets the request, and whatever it replies, the proxy replies 200."""
+
+
+class Response(NamedTuple):
+    """The headers and the content of a response."""
+
+    headers: list[tuple[str, str]]
+    content: bytes
 
 
 @dataclass
@@ -27,6 +37,17 @@ class Faults:
     """The status and the error code of S3 with which every request is refused."""
     outage_at: tuple[str, int] | None = None
     """A name and a number: from this put of an object with the name on, the store is overloaded."""
+    cut_at: str | None = None
+    """Responses with an object whose path has this text are half as long as they should be."""
+    cut_each: int = 2
+    """Each so manieth of them is cut."""
+    is_cut_whole: bool = False
+    """Whether a cut response states the length that it has, and not that of the object."""
+    gets: int = 0
+    slowness: float = 0.0
+    """The seconds that each list of objects takes."""
+    clock_lead: timedelta = timedelta()
+    """How far the clock of the store is ahead."""
     removed: tuple[str, ...] = ()
     """Headers that no request to the server has, in lower case."""
 
@@ -36,6 +57,28 @@ class Faults:
             return False
         self.outage_at = (self.outage_at[0], self.outage_at[1] - 1)
         return self.outage_at[1] == 0
+
+    def alter(
+        self, command: str, path: str, headers: list[tuple[str, str]], content: bytes
+    ) -> "Response":
+        """Return what the proxy sends of a response: late, cut, or with another time."""
+        length = len(content)
+        if command == "GET" and "list-type" in path:
+            time.sleep(self.slowness)
+        elif command == "GET" and self.cut_at is not None and self.cut_at in path:
+            self.gets += 1
+            if self.gets % self.cut_each == 0:
+                content = content[: length // 2]
+        sent = []
+        for name, value in headers:
+            if name.lower() == "content-length" and self.is_cut_whole and command == "GET":
+                sent.append((name, str(len(content))))
+            elif name.lower() == "last-modified":
+                moved = parsedate_to_datetime(value) + self.clock_lead
+                sent.append((name, format_datetime(moved, usegmt=True)))
+            elif name.lower() not in {"transfer-encoding", "connection", "date", "server"}:
+                sent.append((name, value))
+        return Response(sent, content)
 
     def next_fault(self) -> int | None:
         """Return the fault of the next put; None for none."""
@@ -87,14 +130,16 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
             if fault == LOST:
                 self.close_connection = True
                 return
-            self.send_response(200 if fault == CONFIRMED else response.status)
-            if fault == CONFIRMED and response.status != HTTPStatus.OK:
+            status = 200 if fault == CONFIRMED else response.status
+            self.send_response(status)
+            if status != response.status:
                 self.send_header("ETag", '"none"')
-            for name, value in response.getheaders():
-                if name.lower() not in {"transfer-encoding", "connection", "date", "server"}:
-                    self.send_header(name, value)
+            sent = faults.alter(self.command, self.path, response.getheaders(), content)
+            self.close_connection = len(sent.content) < len(content)
+            for name, value in sent.headers:
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content)
+            self.wfile.write(sent.content)
 
         do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _forward  # noqa: N815 - named by the library
 

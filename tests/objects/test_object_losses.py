@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -11,7 +12,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import ComparedRun
-from quota_ops.store.places.run_store import open_place
+from quota_ops.store.ledger import claims, decisions, holds, ledger
+from quota_ops.store.places.run_store import find_run_store, open_place
 from quota_ops.store.run.files import APPLIED
 from quota_ops.store.run.listing import summarize_run
 from tests.cli.test_screens import KEY
@@ -90,3 +92,44 @@ def test_a_put_is_believed_only_if_the_object_is_there(address: str, faults: Fau
     faults.plan = [200]
     with pytest.raises(InvalidInput, match="lost is missing although the store confirmed the wr"):
         (open_place(address) / "lost").create(b"ours")
+
+
+def test_a_response_that_is_cut_is_no_damage(address: str, faults: Faults) -> None:
+    """A cut response is requested again; if it is cut unnoticed, no file is called damaged."""
+    records = find_run_store(address).of_cluster("id")
+    files = (
+        (records.ledger / "00000001.parquet", ledger.last),
+        (records.holds / "00000001.json", lambda found: holds.read(found.holds)),
+        (records.claims / "00000001.json", lambda found: claims.read(found, 1)),
+        (records.approvals / "abc-0001.json", lambda found: decisions.read(found.approvals, "abc")),
+    )
+    for place, _ in files:
+        place.create(b"{" + b" " * 1000 + b"}")
+    faults.cut_at = "id/"
+    assert all(len(place.read()) == 1002 for place, _ in files)
+
+    faults.cut_each, faults.is_cut_whole = 1, True
+    for place, read in files:
+        with pytest.raises(InvalidInput) as error:
+            read(records)
+        assert f"{place} was returned with 501 bytes, and the run store lists 1,002" in str(
+            error.value
+        )
+        assert "leave the file where it is" in str(error.value)
+
+
+@pytest.mark.parametrize("hours", [5, -5])
+def test_the_clock_of_a_store_is_wrong(hours: int, lab: Lab, address: str, faults: Faults) -> None:
+    """Runs succeed, a hold names the difference, and `prune` removes no run."""
+    lab = replace(lab, address=address)
+    faults.clock_lead = timedelta(hours=hours)
+    lab.desire({"user=alice": {KEY: 1000.0}})
+    lab.run("reconcile")
+
+    held = lab.call("hold", "demo", "--names", "user=alice", "--until", "1h", "--reason", "INC-31")
+    pruned = lab.call("prune", "--keep", "1d")
+
+    assert held.returncode == pruned.returncode == 0
+    assert held.stderr.startswith("The clock of this machine is ")
+    assert ("ahead" if hours < 0 else "behind") in held.stderr
+    assert pruned.stdout.startswith("Nothing to remove from ")

@@ -53,6 +53,8 @@ def test_a_snapshot_keeps_every_row(rows: list[StoredQuota]) -> None:
         line({USER: "a"}, "k", None),
         line({USER: "a"}, "k", "ten"),
         '{"entity": {"user": "a"}, "key": "k"}\n',
+        '{"entity": {"user": "a", "user": "b"}, "key": "k", "value": 1}\n',
+        '{"entity": {"user": "a"}, "key": "k", "value": 1, "value": 2}\n',
     ],
 )
 def test_a_line_that_is_no_row_is_named(wrong: str) -> None:
@@ -70,6 +72,14 @@ def test_a_row_stands_once_in_a_snapshot() -> None:
 
     with pytest.raises(InvalidInput, match=r"^s.jsonl:2: user=alice has k twice\.$"):
         read_snapshot([row, row], "s.jsonl")
+
+
+def test_a_change_has_each_field_once() -> None:
+    """Of two values in one line, neither is written: a person may have read the other one."""
+    twice = '{"entity": {"user": "a"}, "key": "producer_byte_rate", "value": 1, "value": 2}'
+
+    with pytest.raises(InvalidInput, match=r"^c.jsonl:1: this is not a change\. A field is there"):
+        read_changes([twice], "c.jsonl")
 
 
 @pytest.mark.parametrize("lines", [[], ["\n", "  \n"]])

@@ -1,6 +1,7 @@
 """The command that removes old runs: what it prints, and what it rejects."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from time_machine import TimeMachineFixture
 from quota_ops import cli
 from quota_ops.model.moment import iso_utc
 from quota_ops.store.places.run_store import RunStore, open_place
+from tests.places import on_disk
 from tests.unit.test_retention import OLD, leave
 
 
@@ -62,6 +64,25 @@ def test_a_clock_that_is_ahead_removes_no_run(
         "before this machine's clock. If runs began since, a clock is or was wrong: synchronize "
         "it, and prune again after a few more runs.\n"
     )
+
+
+@pytest.mark.parametrize("year", [2025, 2030])
+def test_a_wrong_clock_of_the_store_or_one_that_is_behind_removes_no_run(
+    year: int, store: RunStore, time_machine: TimeMachineFixture
+) -> None:
+    """Neither the times of files nor a clock that was set back make a run old."""
+    for number in (1, 2):
+        leave(store, f"run-{number}", f"2026-11-2{number}T00:00:00Z", number, plan={"digest": "a"})
+    moved = datetime(year, 1, 1, tzinfo=UTC).timestamp()
+    for leaf in store.root.walk():
+        os.utime(on_disk(store.root.below(leaf.path)), (moved, moved))
+    time_machine.move_to("2025-06-01T00:00:00Z")
+
+    ended = CliRunner().invoke(
+        cli.main, ["prune", "--keep", "1d", "--run-store", str(store.root), "--dry-run"]
+    )
+
+    assert (ended.exit_code, ended.stdout[:17]) == (0, "Nothing to remove")
 
 
 def test_runs_of_a_clock_that_was_ahead_do_not_age_the_others(store: RunStore) -> None:

@@ -1,6 +1,5 @@
 """An alteration: the changes of one request entry to one entity."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
 from quota_ops.model.quotas.rows import BatchRow
-from quota_ops.model.quotas.snapshot import EXAMPLE, numbered_rows
+from quota_ops.model.quotas.snapshot import EXAMPLE, numbered_rows, parse_line
 from quota_ops.model.quotas.specification import require_text
 
 
@@ -117,7 +116,7 @@ def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
     found: dict[Entity, dict[str, float | None]] = {}
     for number, line in numbered_rows(lines):
         try:
-            entity, key, value = _change(json.loads(line))
+            entity, key, value = _change(parse_line(line))
         except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
             why = f" {error}" if type(error) is ValueError else ""
             raise InvalidInput(

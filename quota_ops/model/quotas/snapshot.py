@@ -114,12 +114,24 @@ def read_snapshot(lines: Iterable[str], place: str) -> tuple[StoredQuota, ...]:
 def _rows(lines: Iterable[str], place: str) -> Iterator[tuple[int, StoredQuota]]:
     for number, line in numbered_rows(lines):
         try:
-            yield number, _row(json.loads(line))
+            yield number, _row(parse_line(line))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InvalidInput(
                 f"{place}:{number}: this is not a row of a snapshot.",
                 f"A row is one line like {EXAMPLE}",
             ) from None
+
+
+def parse_line(line: str) -> Any:
+    """Return the JSON value of a line. Raises ValueError if it is none, or has a field twice."""
+    return json.loads(line, object_pairs_hook=_collect)
+
+
+def _collect(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(fields)
+    if len(values) < len(fields):
+        raise ValueError("A field is there twice.")
+    return values
 
 
 def _row(said: Mapping[str, Any]) -> StoredQuota:

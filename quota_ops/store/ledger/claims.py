@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from quota_ops.model.errors import InvalidInput, Refused, describe_damage
 from quota_ops.model.plans.plan import exact
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.store.places.numbered_files import file_name, numbers, read_file
+from quota_ops.store.places.numbered_files import file_name, numbers, read_file, require_whole
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.places.written_by import explain_newer, find_newer, stamp, without_version
 
@@ -59,12 +59,15 @@ def read(records: ClusterStore, number: int) -> Claim:
     """Return the claim of the run with this number. Raises InvalidInput if it is damaged."""
     place = records.claims / file_name(number, KIND)
     kept: Any = None
+    content: bytes | None = None
     try:
-        kept = json.loads(read_file(place))
+        content = read_file(place)
+        kept = json.loads(content)
         return from_json(Claim, without_version(kept))
     except (AttributeError, OSError, RecursionError, ValueError) as error:
         if newer := find_newer(kept):
             raise explain_newer(place, newer, describe_damage(error)) from error
+        require_whole(place, content)
         raise InvalidInput(
             f"{place} is damaged: {describe_damage(error)}",
             "Nothing was written. Move the file elsewhere and plan again.",

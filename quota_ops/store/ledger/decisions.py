@@ -16,7 +16,7 @@ from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.runs.run import Decisions
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.store.places.numbered_files import create_next, read_file
+from quota_ops.store.places.numbered_files import create_next, read_file, require_whole
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.written_by import explain_newer, find_newer, stamp, without_version
 from quota_ops.store.run.files import APPROVAL
@@ -97,12 +97,15 @@ def read(approvals: Place, digest: str) -> tuple[Decision, ...]:
 
 def _decision(file: Place) -> Decision:
     values: Any = None
+    content: bytes | None = None
     try:
-        values = json.loads(read_file(file))
+        content = read_file(file)
+        values = json.loads(content)
         return _dated(from_json(Decision, without_version(values)))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         if newer := find_newer(values):
             raise explain_newer(file, newer, describe_damage(error)) from error
+        require_whole(file, content)
         raise InvalidInput(
             f"{file} is damaged: {describe_damage(error)}",
             "Move the file elsewhere. The plan then needs approval again.",

@@ -16,7 +16,13 @@ from quota_ops.model.quotas.rows import BatchRow, HoldRow, Stored
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.store.places.numbered_files import create_next, file_name, numbers, read_file
+from quota_ops.store.places.numbered_files import (
+    create_next,
+    file_name,
+    numbers,
+    read_file,
+    require_whole,
+)
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.written_by import explain_newer, find_newer, stamp, without_version
@@ -93,13 +99,16 @@ def release(folder: Place, who: EntityFilter | EntityGroup, *, by: str, reason: 
 
 def _read(file: Place) -> Hold:
     values: Any = None
+    content: bytes | None = None
     try:
-        values = json.loads(read_file(file))
+        content = read_file(file)
+        values = json.loads(content)
         return from_json(Hold, without_version(values))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         why = f"it has no field {error}" if isinstance(error, KeyError) else error
         if newer := find_newer(values):
             raise explain_newer(file, newer, str(why)) from error
+        require_whole(file, content)
         raise InvalidInput(
             f"{file} is not a hold: {why}",
             "Nothing was changed. Move the damaged file elsewhere, and hold its entities again.",

@@ -42,6 +42,7 @@ from quota_ops.store.places.numbered_files import (
     numbers,
     read_file,
     refused_create,
+    require_whole,
 )
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore, safe_name
@@ -128,6 +129,7 @@ def last(records: ClusterStore) -> LedgerFile:
         why = error.message if isinstance(error, InvalidInput) else f"{place}: {error}"
         if newer := parquet.find_newer_writer(content):
             raise explain_newer(place, newer, why) from error
+        require_whole(place, content)
         raise damaged(why) from error
 
 

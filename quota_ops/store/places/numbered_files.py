@@ -64,6 +64,21 @@ def read_file(place: Place) -> bytes:
         ) from error
 
 
+def require_whole(place: Place, content: bytes | None) -> None:
+    """Raise InvalidInput if the store lists another size of a file than it returned.
+
+    A file that does not parse is then not damaged: what is between here and the store is.
+    """
+    listed = {leaf.size for leaf in place.parent.walk() if leaf.path == place.name}
+    if content is not None and listed and listed != {len(content)}:
+        raise InvalidInput(
+            f"{place} was returned with {len(content):,} bytes, and the run store lists "
+            f"{max(listed):,}",
+            "Nothing was changed. Run the command again. If it fails again, look for the proxy "
+            "that cuts responses; leave the file where it is.",
+        )
+
+
 def create_next(
     place_of: Callable[[int], Place], content_of: Callable[[int], bytes], first: int = 1
 ) -> int:
