@@ -37,6 +37,8 @@ class Faults:
     """The status and the error code of S3 with which every request is refused."""
     outage_at: tuple[str, int] | None = None
     """A name and a number: from this put of an object with the name on, the store is overloaded."""
+    lost_at: str | None = None
+    """A put of an object with this end of its path is confirmed, and lost."""
     cut_at: str | None = None
     """Responses with an object whose path has this text are half as long as they should be."""
     cut_each: int = 2
@@ -80,9 +82,11 @@ class Faults:
                 sent.append((name, value))
         return Response(sent, content)
 
-    def next_fault(self) -> int | None:
+    def next_fault(self, path: str) -> int | None:
         """Return the fault of the next put; None for none."""
         self.puts += 1
+        if self.lost_at is not None and path.endswith(self.lost_at):
+            return 200
         if self.lose_every and self.puts % self.lose_every == 0:
             return LOST
         return self.plan.pop(0) if self.plan else None
@@ -110,7 +114,7 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
                 self.end_headers()
                 self.wfile.write(error)
                 return
-            fault = faults.next_fault() if self.command == "PUT" else None
+            fault = faults.next_fault(self.path) if self.command == "PUT" else None
             if fault and fault != CONFIRMED:
                 self.send_response(fault)
                 self.send_header("Content-Length", "0")

@@ -133,3 +133,25 @@ def test_the_clock_of_a_store_is_wrong(hours: int, lab: Lab, address: str, fault
     assert held.stderr.startswith("The clock of this machine is ")
     assert ("ahead" if hours < 0 else "behind") in held.stderr
     assert pruned.stdout.startswith("Nothing to remove from ")
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [("/applied.json", "Sent before that: 1 key accepted"), ("/verification.json", "")],
+)
+def test_outcomes_that_are_lost_are_not_nothing(
+    name: str, sent: str, lab: Lab, address: str, faults: Faults
+) -> None:
+    """A run whose store loses what it confirms names what it sent, and does not succeed."""
+    lab = replace(lab, address=address)
+    lab.desire({"user=alice": {KEY: 1000.0}})
+    faults.lost_at = name
+
+    ended = lab.call("reconcile", "demo")
+
+    assert ended.returncode != 0
+    assert f"{name} is missing although the store confirmed the write" in ended.stderr
+    assert sent in ended.stderr
+    assert lab.stored() == {"user=alice": {KEY: 1000.0}}
+    faults.lost_at = None
+    assert lab.call("reconcile", "demo").returncode == 0

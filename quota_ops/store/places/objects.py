@@ -26,7 +26,7 @@ from quota_ops.store.places.object_client import (
     why_failed,
 )
 from quota_ops.store.places.parted_file import PartedFile
-from quota_ops.store.places.place import Entry, Leaf
+from quota_ops.store.places.place import Entry, Leaf, explain_lost
 
 PART = 256 * 1024
 """Bytes that a read of a part fetches in one request."""
@@ -91,10 +91,7 @@ class ObjectStore:
             if found is not None:
                 return found == writer
             if failure is None:
-                raise InvalidInput(
-                    f"{self.uri(key)} is missing although the store confirmed the write",
-                    "Use a store that keeps what it confirms, and no proxy that replies for it.",
-                )
+                raise explain_lost(self.uri(key))
             if time.monotonic() > deadline:
                 raise self._refused(key, failure, "written")
             time.sleep(pause)

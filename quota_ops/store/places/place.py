@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO, NamedTuple, Protocol
 
+from quota_ops.model.errors import InvalidInput
+
 
 class Entry(NamedTuple):
     """A file or folder directly below a place."""
@@ -253,3 +255,11 @@ class Place:
     def find_checkout(self) -> str | None:
         """Return the Git checkout that contains it; None if there is none."""
         return self.store.find_checkout(self.key)
+
+
+def explain_lost(place: "Place | str") -> InvalidInput:
+    """Return the error for a file that a store has confirmed and does not have."""
+    return InvalidInput(
+        f"{place} is missing although the store confirmed the write",
+        "Use a store that keeps what it confirms, and no proxy that replies for it.",
+    )

@@ -11,7 +11,7 @@ from quota_ops.model.errors import InvalidInput, describe_damage
 from quota_ops.model.quotas.tables import Row, Table
 from quota_ops.store.places import parquet
 from quota_ops.store.places.json_text import head, json_text
-from quota_ops.store.places.place import Place
+from quota_ops.store.places.place import Place, explain_lost
 
 Parsed = TypeVar("Parsed")
 
@@ -25,6 +25,8 @@ class ArtifactFolder:
     """The parsed artifacts that this process wrote or read, by name; None to remember nothing."""
     names: frozenset[str] | None = field(default=None, compare=False, repr=False)
     """The names of the artifacts, if they were listed and do not change; None to look up each."""
+    written: set[str] = field(default_factory=set, compare=False, repr=False)
+    """The names of the artifacts that this process has written since `require_written`."""
 
     def with_cache(self) -> Self:
         """Return the same folder, for a process that runs several stages.
@@ -112,7 +114,17 @@ class ArtifactFolder:
 
     def _write(self, name: str, content: bytes) -> None:
         (self.place / name).replace(content)
+        self.written.add(name)
         self._forget(name)
+
+    def require_written(self) -> None:
+        """Raise InvalidInput if the store lost an artifact that it has confirmed.
+
+        Without this, a lost list of outcomes would look as if nothing had been sent.
+        """
+        if lost := self.written.difference(self.place.list() if self.written else ()):
+            raise explain_lost(self.place / min(lost))
+        self.written.clear()
 
     def _forget(self, what: str | Table[Any]) -> None:
         if self.kept is not None:

@@ -238,12 +238,14 @@ class RunFolder(ArtifactFolder):
         Until then, apply, which writes to the cluster, is NOT_ENDED.
         """
         self.require_claim()
+        self.written.clear()
         began = monotonic()
         if stage == "apply":
             self.keep_end(StageResult(stage, StageStatus.NOT_ENDED))
         try:
             with timed(_log, logging.INFO, f"stage {stage}"):
                 yield
+            self.require_written()
         except Claimed:  # the stage is that of the process that has taken over
             raise
         except BaseException as error:
