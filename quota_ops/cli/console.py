@@ -1,13 +1,16 @@
 """The output of commands: screens, progress and warnings."""
 
+import csv
+import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -36,6 +39,46 @@ def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
     from quota_ops.report.text.terminal import show as in_colour
 
     in_colour(screen, stream)
+
+
+def show_result(output: str, **forms: Callable[[], Any]) -> None:
+    """Print the result of a command in the form that --format names; the other forms are not made.
+
+    `text` returns a screen, whose blocks may also be text that is printed as it is. `json` returns
+    a list or an object. `rows` returns a mapping for each row of the table, for `jsonl` and `csv`.
+    Any form may return text instead, also piece by piece.
+    """
+    made = forms[output if output in forms else "rows"]()
+    if isinstance(made, str):
+        click.echo(made, nl=False)
+    elif output == "json" and isinstance(made, list | dict):
+        click.echo(json.dumps(made, ensure_ascii=False, indent=1))
+    elif output == "jsonl":
+        for row in made:
+            click.echo(json.dumps(row, ensure_ascii=False))
+    elif output == "csv":
+        _write_csv(made)
+    else:
+        for is_text, blocks in groupby(made, key=lambda block: isinstance(block, str)):
+            if is_text:
+                click.echo("".join(blocks), nl=False)
+            else:
+                show_screen(tuple(blocks))
+
+
+def _write_csv(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write the rows under the names of all their values; None is empty, a list or mapping JSON."""
+    rows = [
+        {
+            name: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+    columns = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
 
 
 def refuse_incomplete(troubles: Iterable[str], output: str) -> None:

@@ -58,14 +58,30 @@ def selects_group(
     return is_given
 
 
-output_format = click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for scripts.",
-)
+_FORMS = {
+    "text": "for people",
+    "json": "for scripts",
+    "jsonl": "for a stream of rows",
+    "csv": "for spreadsheets",
+    "markdown": "for a ticket",
+}
+"""Each --format with what it is for; `console.show_result` prints it."""
+
+
+def formats(*forms: str) -> Callable[[Command], Command]:
+    """Return the option --format of a command with these forms; the first is the default."""
+    return click.option(
+        "--format",
+        "output",
+        type=click.Choice(forms),
+        default=forms[0],
+        show_default=True,
+        help=f"{', '.join(f'{form} {_FORMS[form]}' for form in forms)}.",
+    )
+
+
+output_format = formats("text", "json")
+table_format = formats("text", "json", "jsonl", "csv")
 
 
 run_store = click.option(

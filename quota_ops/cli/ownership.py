@@ -1,14 +1,11 @@
 """What `adopt` and `release --from-ledger` share: a run that changes the ledger, and its end."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
-import click
-
-from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.console import show_result
 from quota_ops.cli.run_end import record_command
 from quota_ops.cli.session import Session
 from quota_ops.desired.git.commit import read_with_commit
@@ -54,10 +51,11 @@ class OwnershipRun:
         """Show what was done, and record the run's end even if the output cannot be written."""
         path = str(self.folder.place)
         try:
-            if output == TEXT:
-                show_screen((*screen, line(), line(f"run: {path}", Tone.CONTEXT)))
-            else:
-                click.echo(json.dumps({"run": path, "rows": rows}, ensure_ascii=False, indent=1))
+            show_result(
+                output,
+                text=lambda: (*screen, line(), line(f"run: {path}", Tone.CONTEXT)),
+                json=lambda: {"run": path, "rows": rows},
+            )
         finally:
             record_command(self.folder, self.session.connection_file)
 

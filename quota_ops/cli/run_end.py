@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.console import TEXT, show_result, show_screen
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.model.plans.approval import approve_command, needs_approval
 from quota_ops.model.runs.report import Report
@@ -34,9 +34,12 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     """Show the result of a run, and return its report."""
     report = load_report(folder)
     if output != TEXT:
-        from quota_ops.report.records.json_report import as_json
+        from quota_ops.report.outline.row_status import report_rows
+        from quota_ops.report.records.json_report import as_json, row_json
 
-        click.echo(as_json(report))
+        show_result(
+            output, json=lambda: as_json(report), rows=lambda: map(row_json, report_rows(report))
+        )
         return report
     if command in {"diff", "plan", "validate", "apply", "reconcile", "report", "rollback"}:
         show_screen(screens.plan_screen(report, most=None if command == "diff" else MOST))

@@ -69,7 +69,7 @@ def stage_command(
         name = function.__name__
         wrapped: Any = function
         more = (option for group in groups for option in group)
-        for decorator in reversed((*_SHARED, run, *more, options.output_format)):
+        for decorator in reversed((*_SHARED, run, *more, options.table_format)):
             wrapped = decorator(wrapped)
         there = [option for param in wrapped.__click_params__ for option in param.opts]
         for decorator in reversed(list(_idle_on_run(name, there))):

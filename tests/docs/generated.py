@@ -190,11 +190,12 @@ def _cli() -> str:
 
 
 def _find_shared() -> set[str]:
-    """Return the options that many commands have with the same help."""
+    """Return the options that many commands have with the same help; one for each name."""
     counts = Counter(
         option for command in COMMANDS.values() for option in map(_option, command.params)
     )
-    return {option for option, count in counts.items() if count >= SHARED_BY}
+    common = [option for option, count in counts.most_common() if count >= SHARED_BY]
+    return set({option.partition(" ")[0]: option for option in reversed(common)}.values())
 
 
 def _command_page(name: str) -> str:

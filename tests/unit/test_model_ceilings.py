@@ -83,7 +83,7 @@ def test_the_row_of_a_ceiling_needs_attention() -> None:
     assert not is_blocked_by(Guard.ABOVE_CEILING, RAISED, policy(3000.0))
     strict = combine_strictly(policy(2000.0), policy(3000.0))
     assert is_blocked_by(Guard.ABOVE_CEILING, RAISED, strict), "as the last applied policy says"
-    assert not exceeds_ceiling(row("a", 5000.0, None), policy(2000.0))
+    assert not exceeds_ceiling(row("a", 5000.0, None), policy(2000.0).ceilings)
 
 
 def test_ceilings_are_part_of_a_recorded_policy() -> None:

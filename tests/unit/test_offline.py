@@ -1,5 +1,6 @@
 """diff and plan on a snapshot, and how they treat rows of unknown types and keys."""
 
+import csv
 import json
 import os
 import subprocess
@@ -117,6 +118,35 @@ def test_a_diff_on_a_snapshot() -> None:
         ("user=bob", "pending", "set"),
         ("user=x", "gone", "forget"),
     ]
+
+
+def test_a_table_is_the_same_in_every_form() -> None:
+    """JSON Lines and CSV have the rows of JSON: a line each, and the same columns in CSV."""
+    Path("snapshot.jsonl").write_text(ALICE)
+    rows = differences("plan")
+    in_lines = run("plan", "--format", "jsonl").stdout
+    in_csv = run("plan", "--format", "csv").stdout
+
+    assert [json.loads(text) for text in in_lines.splitlines()] == rows
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    assert list(csv.reader(in_csv.splitlines())) == [
+        columns,
+        *([_as_cell(row.get(name)) for name in columns] for row in rows),
+    ]
+
+
+def _as_cell(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else str(value)
+
+
+def test_a_form_that_a_command_does_not_have() -> None:
+    """It is a usage error that lists the forms which the command has."""
+    result = CliRunner().invoke(main, ["ping", "demo", "--format", "csv"])
+
+    assert result.exit_code == 2
+    assert "'csv' is not one of 'text', 'json'." in result.stderr
 
 
 def list_loaded(*arguments: str) -> set[str]:

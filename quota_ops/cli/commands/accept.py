@@ -1,6 +1,5 @@
 """The command `accept`: write what a cluster stores into the YAML that declares otherwise."""
 
-import json
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.console import show_result
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.text import counted
@@ -132,25 +131,29 @@ def accept(
         is_alter=is_alter,
         reason=reason,
     )
-    if output == TEXT:
-        click.echo(found.patch, nl=False)
-        for key, why in found.left_out:
-            show_screen((line(f"left out: {key.entity} {key.key}: {why}", Tone.REFUSAL),))
-        did = "would be accepted" if dry_run else "accepted"
-        of = f"{len(found.accepted):,} of {counted(len(drifted), 'quota')} {did}"
-        if found.already:
-            of += f", {len(found.already):,} already as on the cluster"
-        show_screen((line(f"{of}; the values are those of run {folder.place.name}", Tone.OK),))
-    else:
-        values = {
+    did = "would be accepted" if dry_run else "accepted"
+    of = f"{len(found.accepted):,} of {counted(len(drifted), 'quota')} {did}"
+    if found.already:
+        of += f", {len(found.already):,} already as on the cluster"
+    show_result(
+        output,
+        text=lambda: (
+            found.patch,
+            *(
+                line(f"left out: {key.entity} {key.key}: {why}", Tone.REFUSAL)
+                for key, why in found.left_out
+            ),
+            line(f"{of}; the values are those of run {folder.place.name}", Tone.OK),
+        ),
+        json=lambda: {
             "run": folder.place.name,
             "written": not dry_run,
             "accepted": [key._asdict() for key in found.accepted],
             "already": [key._asdict() for key in found.already],
             "left_out": [{**key._asdict(), "why": why} for key, why in found.left_out],
             "patch": found.patch,
-        }
-        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+        },
+    )
     if not found.accepted and found.left_out:
         raise InvalidInput("nothing was accepted", "The reasons are above.")
 

@@ -1,6 +1,5 @@
 """The command `alter`: change quotas once, without Git."""
 
-import json
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import TEXT, show_screen, warn_idle, warn_of_writes
+from quota_ops.cli.console import show_result, warn_idle, warn_of_writes
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import GitFailed, InvalidInput, Refused
 from quota_ops.model.text import counted
@@ -286,11 +285,11 @@ def _read_changes(source: Path, policy: "Policy") -> "tuple[Alteration, ...]":
 def _show(report: "AlterReport", output: str) -> None:
     from quota_ops.report.screens.alter import alter_json, alter_screen, kept_text
 
-    if output == TEXT:
-        show_screen(alter_screen(report))
-        click.echo(kept_text(report), nl=False)
-    else:
-        click.echo(json.dumps(alter_json(report), ensure_ascii=False, indent=1))
+    show_result(
+        output,
+        text=lambda: (*alter_screen(report), kept_text(report)),
+        json=lambda: alter_json(report),
+    )
 
 
 def _read_desired(

@@ -24,7 +24,7 @@ Examples:
     help="The cluster.yaml whose guards are tried.",
 )
 @options.run_store
-@options.output_format
+@options.table_format
 def backtest(
     *, cluster: str, since: str, policy_file: Path, run_store: str | None, output: str
 ) -> None:
@@ -34,9 +34,7 @@ def backtest(
     after the other, count once. The guards use only what the history has; the last lines name those
     that are not tried.
     """
-    import json
-
-    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
+    from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.desired.read import read_policy
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.history.backtest import NOT_TRIED, count_unknown, judge_plans, list_plans
@@ -61,11 +59,11 @@ def backtest(
         )
     plans = list_plans(found.rows)
     blocked = judge_plans(plans, policy)
-    if output == TEXT:
-        show_screen(backtest_screen(plans, blocked, first, str(policy_file)))
-    else:
-        without_clients, without_effects = count_unknown(plans)
-        shown = {
+    without_clients, without_effects = count_unknown(plans)
+    show_result(
+        output,
+        text=lambda: backtest_screen(plans, blocked, first, str(policy_file)),
+        json=lambda: {
             "since": first,
             "plans": len(plans),
             "plans_without_clients": without_clients,
@@ -73,6 +71,7 @@ def backtest(
             "not_tried": list(NOT_TRIED),
             "blocked": list(map(blocked_json, blocked)),
             "not_counted": list(found.troubles),
-        }
-        click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+        },
+        rows=lambda: map(blocked_json, blocked),
+    )
     refuse_incomplete(found.troubles, output)

@@ -48,14 +48,7 @@ Examples:
 @options.brokers
 @refuse_idle("--brokers", "Leave it out: the run queries the brokers.", beside=("--run",))
 @options.no_cache
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json", "jsonl"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for scripts; jsonl: with --expanded, one limit a line.",
-)
+@options.formats("text", "json", "jsonl")
 def check(
     clusters: tuple[str, ...],
     desired_state: Path,

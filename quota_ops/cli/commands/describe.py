@@ -1,6 +1,5 @@
 """The command `describe`: show the quotas that a cluster stores."""
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,27 +114,27 @@ def describe(
 
 
 def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter) -> None:
-    from quota_ops.cli.console import show_screen
+    from quota_ops.cli.console import show_result
     from quota_ops.model.text import counted, plural
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.report.screens import describe as quota_screens
 
-    match output:
-        case "table":
-            fit = plural(len(rows), "fits", "fit")
-            fitting = f" that {fit} {wanted.text}" if wanted.parts else ""
-            total = line(f"{counted(len(rows), 'quota')}{fitting} on {place}", Tone.CONTEXT)
-            show_screen((*quota_screens.table_screen(rows), total))
-        case "text":
-            show_screen(quota_screens.kip546_screen(rows))
-        case "json":
-            click.echo(json.dumps(quota_screens.stored_objects(rows), ensure_ascii=False, indent=1))
-        case _:
-            from quota_ops.desired.export.quotas_text import left_out_comments, quotas_file
-            from quota_ops.desired.export.writable import split_writable
+    def as_yaml() -> str:
+        from quota_ops.desired.export.quotas_text import left_out_comments, quotas_file
+        from quota_ops.desired.export.writable import split_writable
 
-            writable, left_out = split_writable(rows)
-            click.echo(quotas_file(writable) + left_out_comments(left_out), nl=False)
+        writable, left_out = split_writable(rows)
+        return quotas_file(writable) + left_out_comments(left_out)
+
+    fitting = f" that {plural(len(rows), 'fits', 'fit')} {wanted.text}" if wanted.parts else ""
+    total = line(f"{counted(len(rows), 'quota')}{fitting} on {place}", Tone.CONTEXT)
+    show_result(
+        output,
+        table=lambda: (*quota_screens.table_screen(rows), total),
+        text=lambda: quota_screens.kip546_screen(rows),
+        json=lambda: quota_screens.stored_objects(rows),
+        yaml=as_yaml,
+    )
 
 
 def describe_run(

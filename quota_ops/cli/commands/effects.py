@@ -94,26 +94,31 @@ def _show(
     *,
     is_kept: bool,
 ) -> None:
-    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.console import show_result
     from quota_ops.model.plans.client_effects import CLIENT_EFFECTS, InventoryEffects
     from quota_ops.model.plans.plan import SHORT
     from quota_ops.model.stored import to_json
     from quota_ops.report.outline.client_effects import client_effects_screen, rank_by_loss
 
     plan, digest = folder.plan()
-    if output != TEXT:
+    heading = f"{plan.policy.cluster} ({plan.policy.cluster_id})      plan {digest[:SHORT]}"
+    clients = (dict(zip(CLIENT_EFFECTS.names, row, strict=True)) for row in rows)
+
+    def as_json() -> "Iterator[str]":
         head = {
             "run": str(folder.place) if is_kept else None,
             "plan": digest,
             **to_json(InventoryEffects, found),
             "total": found.total._asdict(),
         }
-        click.echo(f'{json.dumps(head)[:-1]}, "clients": [')
-        for number, row in enumerate(rows):
-            text = json.dumps(dict(zip(CLIENT_EFFECTS.names, row, strict=True)))
-            click.echo(text if number == 0 else f",{text}")
-        click.echo("]}")
-        return
-    heading = f"{plan.policy.cluster} ({plan.policy.cluster_id})      plan {digest[:SHORT]}"
-    listed = nsmallest(MOST, rows, key=rank_by_loss)
-    show_screen(client_effects_screen(heading, listed, found))
+        yield f'{json.dumps(head)[:-1]}, "clients": ['
+        for number, client in enumerate(clients):
+            yield f"{',' if number else ''}\n{json.dumps(client)}"
+        yield "]}\n"
+
+    show_result(
+        output,
+        text=lambda: client_effects_screen(heading, nsmallest(MOST, rows, key=rank_by_loss), found),
+        json=as_json,
+        rows=lambda: clients,
+    )

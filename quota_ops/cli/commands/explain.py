@@ -1,13 +1,12 @@
 """The command `explain`: show what a line of a file, or an entity, becomes."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.console import show_result
 from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ Examples:
 @options.as_of
 @options.brokers
 @options.no_cache
-@options.output_format
+@options.table_format
 def explain(
     *,
     cluster: str,
@@ -64,15 +63,17 @@ def explain(
     changes = _find_changes(desired, read)
     entities = _find_entities(desired, folder, what)
     rows = [row for row in desired.rows if row.entity in entities]
-    if output == TEXT:
-        show_screen(explanation_screen(rows, changes))
-        return
     objects = expanded_objects(rows, desired.policy.cluster)
     for row, found in zip(rows, objects, strict=True):
         found["changes"] = [
             {"at": time, "value": later and later.value} for time, later in changes.get(row.id, ())
         ]
-    click.echo(json.dumps({"limits": objects}, indent=1))
+    show_result(
+        output,
+        text=lambda: explanation_screen(rows, changes),
+        json=lambda: {"limits": objects},
+        rows=lambda: objects,
+    )
 
 
 def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str]:

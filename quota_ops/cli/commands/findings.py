@@ -1,7 +1,5 @@
 """The command that explains findings."""
 
-import json
-
 import click
 
 from quota_ops.cli import options
@@ -14,14 +12,14 @@ Examples:
   quota-ops findings QO105    one of them in full"""
 )
 @click.argument("code", required=False)
-@options.output_format
+@options.table_format
 def findings(code: str | None, output: str) -> None:
     """Explain the findings of check and plan.
 
     What each finding means, why it matters, what to do, and how to silence it with a reason,
     for an entity or for a whole cluster.
     """
-    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.console import show_result
     from quota_ops.findings.codes import CODES
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.outline.findings import code_screen, codes_screen
@@ -31,8 +29,10 @@ def findings(code: str | None, output: str) -> None:
         raise InvalidInput(
             f"{code!r} is not a finding code", "List the codes with quota-ops findings."
         )
-    if output != TEXT:
-        explained = CODES.values() if wanted is None else [wanted]
-        click.echo(json.dumps({"findings": [code._asdict() for code in explained]}, indent=1))
-    else:
-        show_screen(codes_screen() if wanted is None else code_screen(wanted))
+    explained = [each._asdict() for each in (CODES.values() if wanted is None else [wanted])]
+    show_result(
+        output,
+        text=lambda: codes_screen() if wanted is None else code_screen(wanted),
+        json=lambda: {"findings": explained},
+        rows=lambda: explained,
+    )

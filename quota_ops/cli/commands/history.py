@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     _View = tuple[Screen, dict[str, list[dict[str, object]]], tuple[str, ...]]
     """A screen, its values for JSON, and why a part could not be read."""
 
-JSON_LINES = "jsonl"
-
 
 @click.command(
     epilog="""\b
@@ -38,14 +36,7 @@ Examples:
 )
 @period.since
 @options.run_store
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json", "jsonl"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for scripts; jsonl, with --changes, is one JSON object a line.",
-)
+@options.table_format
 def history(
     *,
     cluster: str,
@@ -63,16 +54,12 @@ def history(
     its end. If a file of the history cannot be read, the result does not count it, stderr names it,
     and the exit code is 2.
     """
-    import json
-
-    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
+    from quota_ops.cli.console import TEXT, refuse_incomplete, show_result
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.run.listing import summarize_run
     from quota_ops.store.run.marks import find_unrecorded_runs
     from quota_ops.store.run.names import find_cluster
 
-    if output == JSON_LINES and not only_changes:
-        raise click.UsageError("--format jsonl needs --changes: it lists one change a line.")
     store, named = find_run_store(run_store), entity and _find_name(entity)
     cluster, cluster_id = find_cluster(store, cluster)
     unrecorded = [
@@ -89,15 +76,19 @@ def history(
     first = period.parse_since(since)
     read = _read_changes if only_changes else _read_past
     screen, values, troubles = read(store, (cluster, cluster_id), first, named)
-    if output == TEXT:
-        show_screen(screen)
-    elif output == JSON_LINES:
-        for change in values["changes"]:
-            click.echo(json.dumps({"cluster": cluster, **change}, ensure_ascii=False))
-    else:
-        head = {"cluster": cluster, "since": first, "unrecorded": [run.name for run in unrecorded]}
-        shown = {**head, **values, "not_counted": list(troubles)}
-        click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+    table = "changes" if only_changes else "days" if named is None else "events"
+    show_result(
+        output,
+        text=lambda: screen,
+        json=lambda: {
+            "cluster": cluster,
+            "since": first,
+            "unrecorded": [run.name for run in unrecorded],
+            **values,
+            "not_counted": list(troubles),
+        },
+        rows=lambda: ({"cluster": cluster, **row} for row in values[table]),
+    )
     refuse_incomplete(troubles, "json" if output == "json" else TEXT)
 
 

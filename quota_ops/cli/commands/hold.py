@@ -1,6 +1,5 @@
 """The command `hold`: pause changes to some entities."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,11 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
+from quota_ops.cli.console import show_result, warn_of_writes
 from quota_ops.model.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
     from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
+    from quota_ops.report.outline.layout import Screen
 
 
 @click.command(
@@ -85,7 +85,8 @@ def hold(
         raise InvalidInput(f"--until {error}") from None
     session.store.prepare()
     lead = measure_lead(add(session.records.holds, made))
-    if output == TEXT:
+
+    def list_holds() -> "Screen":
         is_known = session.is_declared(who) or session.is_managed(who) or session.was_stored(who)
         try:
             lasting = holds_now(session.records.holds)
@@ -94,9 +95,9 @@ def hold(
                 f"the hold was recorded, but the current holds cannot be listed: {error.message}",
                 error.remedy,
             ) from None
-        show_screen(hold_screen(session.policy, made, lasting, is_known=is_known))
-    else:
-        click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
+        return hold_screen(session.policy, made, lasting, is_known=is_known)
+
+    show_result(output, text=list_holds, json=made.as_json)
     if lead:
         click.echo(clock_words(lead), err=True)
     warn_of_writes(session.find_writes(who.accepts))

@@ -1,13 +1,12 @@
 """The command `holds`: list the holds."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import TEXT, show_screen, warn_empty
+from quota_ops.cli.console import show_result, warn_empty
 
 
 @click.command(
@@ -20,7 +19,7 @@ Examples:
 @click.option("--all", "everything", is_flag=True, help="Include ended holds and releases.")
 @options.desired_state
 @options.run_store
-@options.output_format
+@options.table_format
 def holds(
     *, cluster: str, everything: bool, desired_state: Path, run_store: str | None, output: str
 ) -> None:
@@ -36,8 +35,10 @@ def holds(
     if not kept:
         warn_empty(session.store)
     listed = kept if everything else select_current_holds(kept, now)
-    if output == TEXT:
-        show_screen(holds_screen(listed, now))
-    else:
-        found = [hold.as_json() for hold in listed]
-        click.echo(json.dumps({"holds": found}, ensure_ascii=False, indent=1))
+    found = [hold.as_json() for hold in listed]
+    show_result(
+        output,
+        text=lambda: holds_screen(listed, now),
+        json=lambda: {"holds": found},
+        rows=lambda: found,
+    )

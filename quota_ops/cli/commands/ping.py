@@ -1,6 +1,5 @@
 """The command `ping`: test a connection, or the run store."""
 
-import json
 from pathlib import Path
 
 import click
@@ -63,7 +62,7 @@ def ping(
 
 
 def _ping_store(run_store: str | None, output: str) -> None:
-    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.console import show_result
     from quota_ops.report.screens.store_ping import store_ping_json, store_ping_screen
     from quota_ops.store.places.ping import ping_store
     from quota_ops.store.places.run_store import find_run_store
@@ -71,10 +70,9 @@ def _ping_store(run_store: str | None, output: str) -> None:
     if run_store is None:
         raise InvalidInput("ping needs a CLUSTER or --run-store", "See quota-ops ping --help.")
     pinged = ping_store(find_run_store(run_store))
-    if output == TEXT:
-        show_screen(store_ping_screen(pinged))
-    else:
-        click.echo(json.dumps(store_ping_json(pinged), ensure_ascii=False, indent=1))
+    show_result(
+        output, text=lambda: store_ping_screen(pinged), json=lambda: store_ping_json(pinged)
+    )
     raise click.exceptions.Exit(pinged.exit_code)
 
 
@@ -85,7 +83,7 @@ def _ping_cluster(
     run_store: str | None,
     output: str,
 ) -> None:
-    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.console import show_result
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.kafka.connection import find_connection
     from quota_ops.kafka.ping import ping as ping_cluster
@@ -97,8 +95,9 @@ def _ping_cluster(
     found = find_connection(policy.connection, file=connection_file)
     known = read_known_brokers(find_run_store(run_store).of_cluster(policy.cluster_id))
     pinged = ping_cluster(found, policy, known)
-    if output == TEXT:
-        show_screen(ping_screen(policy.cluster, pinged))
-    else:
-        click.echo(json.dumps(as_json(policy.cluster, pinged), ensure_ascii=False, indent=1))
+    show_result(
+        output,
+        text=lambda: ping_screen(policy.cluster, pinged),
+        json=lambda: as_json(policy.cluster, pinged),
+    )
     raise click.exceptions.Exit(pinged.exit_code)

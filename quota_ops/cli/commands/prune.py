@@ -19,7 +19,7 @@ Examples:
 )
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @options.run_store
-@options.output_format
+@options.table_format
 def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> None:
     """Remove old runs from the run store.
 
@@ -32,10 +32,9 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     was decided on or wrote stays in `runs` with how it ended; its report and its tables are gone,
     and it cannot be rolled back. A run that only compared or planned is removed entirely.
     """
-    import json
     from datetime import UTC, datetime, timedelta
 
-    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.console import show_result
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.moment import iso_utc, parse_duration
     from quota_ops.report.screens.prune import expired_screen, newest_run_words
@@ -57,23 +56,24 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     before = newest - kept
     expired = find_expired(store, before)
     failures = () if dry_run else remove(expired, now)
-    if output == TEXT:
-        show_screen(
-            expired_screen(str(store.root), expired, before=iso_utc(before), dry_run=dry_run)
-        )
-    else:
-        found = [
-            {
-                "what": run.what,
-                "cluster": run.cluster,
-                "path": str(run.place),
-                "bytes": run.size,
-                "unknown": list(map(str, run.unknown)),
-            }
-            for run in expired
-        ]
-        values = {"before": iso_utc(before), "removed": not dry_run, "expired": found}
-        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+    found = [
+        {
+            "what": run.what,
+            "cluster": run.cluster,
+            "path": str(run.place),
+            "bytes": run.size,
+            "unknown": list(map(str, run.unknown)),
+        }
+        for run in expired
+    ]
+    show_result(
+        output,
+        text=lambda: expired_screen(
+            str(store.root), expired, before=iso_utc(before), dry_run=dry_run
+        ),
+        json=lambda: {"before": iso_utc(before), "removed": not dry_run, "expired": found},
+        rows=lambda: found,
+    )
     if now - newest > timedelta(days=1):
         click.echo(newest_run_words(newest, now), err=True)
     if failures:

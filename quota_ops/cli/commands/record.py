@@ -31,7 +31,7 @@ Examples:
 )
 @options.desired_state
 @options.run_store
-@options.output_format
+@options.table_format
 @refuse_idle("--days", "Pass either of them.", beside=("--day",))
 def record(
     *,
@@ -49,10 +49,9 @@ def record(
     forget samples after some weeks. A day that cannot be read stays missing, which is not a day
     without use, and the next run tries it again. Days are in UTC, and the current day is left out.
     """
-    import json
     from datetime import UTC, datetime
 
-    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.console import show_result
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.screens.record import digests_screen
@@ -73,8 +72,10 @@ def record(
         found = digest_days(store, policy.cluster_id, find_source(policy), [day])
     else:
         found = record_missing_days(store, policy, days)
-    if output == TEXT:
-        show_screen(digests_screen(policy.cluster, found))
-    else:
-        values = {"cluster": policy.cluster, "days": [each._asdict() for each in found]}
-        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+    rows = [day._asdict() for day in found]
+    show_result(
+        output,
+        text=lambda: digests_screen(policy.cluster, found),
+        json=lambda: {"cluster": policy.cluster, "days": rows},
+        rows=lambda: rows,
+    )

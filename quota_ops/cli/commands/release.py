@@ -1,13 +1,12 @@
 """The command `release`: end a hold, or remove rows from the ledger."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
+from quota_ops.cli.console import show_result, warn_of_writes
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 
@@ -92,18 +91,18 @@ def release(
     if who is None:
         raise InvalidInput("--all needs --from-ledger", "Name the hold as it was made.")
     made = holds.release(session.records.holds, who, by=by, reason=reason or "")
-    if output != TEXT:
-        click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
-        return
-    screen = release_screen(
-        session.policy,
-        made,
-        select_current_holds(holds.read(session.records.holds), made.at),
-        is_declared=session.is_declared(made.who),
-        is_managed=session.is_managed(made.who),
-        standstill=find_pause(session.policy, made.at),
+    show_result(
+        output,
+        text=lambda: release_screen(
+            session.policy,
+            made,
+            select_current_holds(holds.read(session.records.holds), made.at),
+            is_declared=session.is_declared(made.who),
+            is_managed=session.is_managed(made.who),
+            standstill=find_pause(session.policy, made.at),
+        ),
+        json=made.as_json,
     )
-    show_screen(screen)
 
 
 def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) -> None:

@@ -1,6 +1,5 @@
 """The command `resolve`: show which limit applies to a client, and why."""
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.console import show_result
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
@@ -143,14 +142,17 @@ def resolve(
         return
     limits = Limits(stored)
     resolutions = [_resolve(limits, key, names) for key in keys]
-    if typed["output"] != TEXT:
-        click.echo(json.dumps(as_json(resolutions, callback), ensure_ascii=False, indent=1))
-        return
     place = (cluster or str(actual)) if typed["explain"] else None
-    screen = resolution_screen(
-        resolutions, brokers or None, callback=callback, explained_on=place, sources=sources
+    show_result(
+        typed["output"],
+        text=lambda: (
+            *resolution_screen(
+                resolutions, brokers or None, callback=callback, explained_on=place, sources=sources
+            ),
+            *(line(text, Tone.CHANGE) for text in metadata_words(absent)),
+        ),
+        json=lambda: as_json(resolutions, callback),
     )
-    show_screen((*screen, *(line(text, Tone.CHANGE) for text in metadata_words(absent))))
 
 
 def _find_absent(
@@ -275,8 +277,8 @@ def _resolve_clients(
         click.echo(f"{destination}: the limits of each client in {clients}")
         return
     rows = find_resolved_rows(engine, stored, clients)
-    if typed["output"] == TEXT:
-        show_screen(clients_screen(rows))
-        return
-    for row in rows:
-        click.echo(json.dumps(dict(zip(RESOLVED.names, row, strict=True)), ensure_ascii=False))
+    show_result(
+        "jsonl" if typed["output"] == "json" else typed["output"],
+        text=lambda: clients_screen(rows),
+        rows=lambda: (dict(zip(RESOLVED.names, row, strict=True)) for row in rows),
+    )

@@ -24,7 +24,7 @@ Examples:
 @options.connection
 @options.run_store
 @options.engine
-@options.output_format
+@options.table_format
 def rollback(
     *,
     run: str,

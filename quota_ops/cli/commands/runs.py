@@ -23,7 +23,7 @@ Examples:
     help="The number of runs to list, newest first.",
 )
 @options.run_store
-@options.output_format
+@options.table_format
 def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> None:
     """List the latest runs, their status and who approved them.
 
@@ -31,9 +31,7 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     cluster when the run ended: In sync, Pending, Needs attention or Unknown. For a run without a
     report, it is how far the run got.
     """
-    import json
-
-    from quota_ops.cli.console import TEXT, show_screen, warn_empty
+    from quota_ops.cli.console import show_result, warn_empty
     from quota_ops.report.screens.runs import runs_screen
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.run.listing import list_runs
@@ -42,7 +40,5 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     found, more = list_runs(store, cluster, most)
     if not found:
         warn_empty(store)
-    if output == TEXT:
-        show_screen(runs_screen(found, more))
-    else:
-        click.echo(json.dumps([run.as_json() for run in found], ensure_ascii=False, indent=1))
+    rows = [run.as_json() for run in found]
+    show_result(output, text=lambda: runs_screen(found, more), json=lambda: rows, rows=lambda: rows)

@@ -1,11 +1,12 @@
 """The sandbox: a real Kafka, and if wanted a real S3 server, on this machine."""
 
-import json
+from collections.abc import Iterator
 from shlex import quote
 from typing import Any
 
 import click
 
+from quota_ops.cli.console import show_result
 from quota_ops.cli.options import output_format
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.errors import ClusterTrouble
@@ -116,14 +117,15 @@ def _show(found: Any, output: str) -> None:
         "log": str(node.log) if node else None,
     }
     variables = list_variables(s3) if s3 else None
-    if output != "text":
-        click.echo(json.dumps(values | {"variables": variables}))
-        return
-    values["running"] = "yes" if found.running else "no"
-    for name, value in values.items():
-        if value is not None:
-            click.echo(f"{name.replace('_', ' '):11} {value}")
-    if variables:
-        click.echo("\nTo keep runs on the S3 server:\n")
-        for name, value in variables.items():
-            click.echo(f"export {name}={quote(value)}")
+
+    def as_text() -> Iterator[str]:
+        shown = values | {"running": "yes" if found.running else "no"}
+        for name, value in shown.items():
+            if value is not None:
+                yield f"{name.replace('_', ' '):11} {value}\n"
+        if variables:
+            yield "\nTo keep runs on the S3 server:\n\n"
+            for name, value in variables.items():
+                yield f"export {name}={quote(value)}\n"
+
+    show_result(output, text=as_text, json=lambda: values | {"variables": variables})

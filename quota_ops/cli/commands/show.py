@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import show_screen
+from quota_ops.cli.console import show_result
 from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -26,14 +26,7 @@ Examples:
 )
 @click.argument("run")
 @options.run_store
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for scripts, markdown for a ticket.",
-)
+@options.formats("text", "json", "markdown")
 def show(run: str, run_store: str | None, output: str) -> None:
     """Show the report of an earlier run.
 
@@ -51,12 +44,12 @@ def show(run: str, run_store: str | None, output: str) -> None:
     folder = find_run(find_run_store(run_store), run)
     refuse_pruned(folder)
     report = replace(read_report(folder), finished=read_end_time(folder))
-    if output == "json":
-        click.echo(as_json(report), nl=False)
-    elif output == "markdown":
-        click.echo(as_markdown(report), nl=False)
-    else:
-        show_screen((*report_screen(report), *_records(folder, report), *_place(folder)))
+    show_result(
+        output,
+        text=lambda: (*report_screen(report), *_records(folder, report), *_place(folder)),
+        json=lambda: as_json(report),
+        markdown=lambda: as_markdown(report),
+    )
 
 
 def _records(folder: "RunFolder", report: "Report") -> "Screen":

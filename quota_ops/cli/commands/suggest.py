@@ -40,7 +40,7 @@ Examples:
 @click.option("--owner", metavar="TEXT", help="Only quotas of this owner in Git.")
 @options.desired_state
 @options.run_store
-@options.output_format
+@options.table_format
 def suggest(
     *,
     cluster: str,
@@ -58,10 +58,9 @@ def suggest(
     highest use that was seen. Nothing is suggested for clients that reached their limit, because
     such use does not show what they need, nor from less than 90 % of the time.
     """
-    import json
     from datetime import UTC, datetime, timedelta
 
-    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
+    from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.usage.suggestion import suggest_limits
     from quota_ops.report.outline.layout import Tone, line
@@ -86,15 +85,20 @@ def suggest(
     found = list(suggest_limits(overview, margin))
     changed = _edit(folder, policy.cluster_id, found)
     left_out = [{**key._asdict(), "why": why} for key, why in changed.left_out]
-    if output == TEXT:
-        show_screen(suggestions_screen(overview, found))
-        for key, why in changed.left_out:
-            show_screen((line(f"not in the patch: {key.entity} {key.key}: {why}", Tone.CHANGE),))
-        click.echo(changed.patch, nl=False)
-    else:
-        rows = [each._asdict() for each in found]
-        values = {"suggestions": rows, "left_out": left_out, "patch": changed.patch}
-        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
+    rows = [suggestion._asdict() for suggestion in found]
+    show_result(
+        output,
+        text=lambda: (
+            *suggestions_screen(overview, found),
+            *(
+                line(f"not in the patch: {key.entity} {key.key}: {why}", Tone.CHANGE)
+                for key, why in changed.left_out
+            ),
+            changed.patch,
+        ),
+        json=lambda: {"suggestions": rows, "left_out": left_out, "patch": changed.patch},
+        rows=lambda: rows,
+    )
     refuse_incomplete(overview.troubles, output)
 
 

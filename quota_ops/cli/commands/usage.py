@@ -57,19 +57,13 @@ Examples:
     metavar="FILE",
     help="Use this connection file instead of the connection in `usage`.",
 )
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json", "csv"]),
-    default="text",
-    show_default=True,
-    help="text for people, json and csv for scripts and spreadsheets.",
-)
+@options.table_format
 @refuse_idle("--days", _ALONE, beside=_PROBE)
 @refuse_idle("--owner", _ALONE, beside=_PROBE)
 @refuse_idle("--near", _ALONE, beside=_PROBE)
 @refuse_idle("--unused", _ALONE, beside=_PROBE)
 @refuse_idle("--format csv", "--probe is printed as text or json.", beside=_PROBE)
+@refuse_idle("--format jsonl", "--probe is printed as text or json.", beside=_PROBE)
 @refuse_idle("--near", "A quota that nobody used has no share of its limit.", beside=("--unused",))
 def usage(
     *,
@@ -102,10 +96,8 @@ def usage(
     end = datetime.now(UTC).replace(microsecond=0)
     start = end - timedelta(days=days)
     store = find_run_store(run_store)
-    import json
-
-    from quota_ops.cli.console import TEXT, refuse_incomplete, show_screen
-    from quota_ops.report.screens.usage import select_quotas, usage_csv, usage_json, usage_screen
+    from quota_ops.cli.console import refuse_incomplete, show_result
+    from quota_ops.report.screens.usage import select_quotas, usage_json, usage_rows, usage_screen
     from quota_ops.runs.usage import read_overview
     from quota_ops.usage.source import Time
 
@@ -115,12 +107,12 @@ def usage(
     with _show_reading(output) as progress:
         found = read_overview(source, policy, store, Time(start, end), progress)
     shown = select_quotas(found, owner=owner, near=near, unused=unused)
-    if output == TEXT:
-        show_screen(usage_screen(found, shown))
-    elif output == "json":
-        click.echo(json.dumps(usage_json(found, shown), ensure_ascii=False, indent=1))
-    else:
-        click.echo(usage_csv(found, shown), nl=False)
+    show_result(
+        output,
+        text=lambda: usage_screen(found, shown),
+        json=lambda: usage_json(found, shown),
+        rows=lambda: usage_rows(found, shown),
+    )
     refuse_incomplete(found.troubles, output)
 
 
@@ -143,9 +135,7 @@ def _show_probe(
     source: "UsageSource", policy: "Policy", store: "RunStore", at: "datetime", output: str
 ) -> None:
     """Show what Prometheus has; UseUnknown after it if it has no series of the cluster."""
-    import json
-
-    from quota_ops.cli.console import show_screen
+    from quota_ops.cli.console import show_result
     from quota_ops.model.errors import UseUnknown
     from quota_ops.report.screens.usage import ProbeFacts, probe_json, probe_screen
     from quota_ops.runs.past_quotas import read_past_quotas
@@ -158,11 +148,12 @@ def _show_probe(
         next(iter(past.facts.callback_classes), None) if past.facts else None,
     )
     found = probe_usage(source, at)
-    if output == "json":
-        values = probe_json(policy.cluster, found, facts)
-        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
-    elif policy.usage is not None:
-        show_screen(probe_screen(policy.cluster, found, facts, policy.usage))
+    usage = policy.usage
+    show_result(
+        output,
+        text=lambda: () if usage is None else probe_screen(policy.cluster, found, facts, usage),
+        json=lambda: probe_json(policy.cluster, found, facts),
+    )
     if not any(key.series for key in found.keys):
         raise UseUnknown(
             f"the use of {policy.cluster} is unknown: Prometheus has no series of its clients",

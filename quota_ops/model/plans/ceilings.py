@@ -2,15 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from quota_ops.model.plans.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.text import counted
-
-if TYPE_CHECKING:
-    from quota_ops.model.plans.policy import Policy
 
 Limits = tuple[tuple[str, float], ...]
 """Values by quota key, in order of the keys."""
@@ -27,11 +23,11 @@ class Ceiling:
     total: Limits = ()
 
 
-def exceeds_ceiling(row: Difference, policy: "Policy") -> bool:
+def exceeds_ceiling(row: Difference, ceilings: Sequence[Ceiling]) -> bool:
     """Return whether a row is set above the ceiling of its owner."""
     if row.action is not Action.SET or row.target is None or row.is_return:
         return False
-    most = _by_owner_and_key(policy.ceilings, "each").get((row.owner, row.key))
+    most = _by_owner_and_key(ceilings, "each").get((row.owner, row.key))
     return most is not None and row.target > most
 
 

@@ -440,5 +440,5 @@ def is_blocked_by(guard: str, row: Difference, policy: Policy, risk: Risk | None
     if guard in _ON_LIMITS:
         return not row.restores and _ON_LIMITS[guard](row, risk, policy.guards)
     if guard == Guard.ABOVE_CEILING:
-        return exceeds_ceiling(row, policy)
+        return exceeds_ceiling(row, policy.ceilings)
     return row.kind.value == (Kind.DRIFTED if guard == Guard.DRIFT else guard)

@@ -1,8 +1,6 @@
 """What clients used, beside the limits: a table with bars, JSON and CSV."""
 
-import csv
-from collections.abc import Mapping, Sequence
-from io import StringIO
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quota_ops.model.moment import iso_utc
@@ -188,20 +186,21 @@ def usage_json(overview: UseOverview, shown: Sequence[QuotaUse]) -> dict[str, An
     }
 
 
-_COLUMNS = ("entity", "key", "limit", "owner", "verdict", "reason")
-
-
-def usage_csv(overview: UseOverview, shown: Sequence[QuotaUse]) -> str:
-    """Return a line for each quota with its busiest client, and the window and what was seen."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*_COLUMNS, *SeriesShare._fields, "start", "end", "seen"))
+def usage_rows(overview: UseOverview, shown: Sequence[QuotaUse]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each quota with its busiest client, and the window and what was seen."""
     for quota in shown:
-        own = (quota.entity.text, quota.key, json_number(quota.limit), quota.owner)
-        busiest = quota.busiest or ("",) * len(SeriesShare._fields)
-        seen = (iso_utc(overview.start), iso_utc(overview.end), f"{overview.seen:.4f}")
-        writer.writerow((*own, quota.verdict, quota.reason, *busiest, *seen))
-    return text.getvalue()
+        yield {
+            "entity": quota.entity.text,
+            "key": quota.key,
+            "limit": json_number(quota.limit),
+            "owner": quota.owner,
+            "verdict": quota.verdict,
+            "reason": quota.reason,
+            **(quota.busiest._asdict() if quota.busiest else dict.fromkeys(SeriesShare._fields)),
+            "start": iso_utc(overview.start),
+            "end": iso_utc(overview.end),
+            "seen": round(overview.seen, 4),
+        }
 
 
 def select_quotas(
