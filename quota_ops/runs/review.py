@@ -24,7 +24,7 @@ from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import WRITES, Action, Difference
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.owners import list_owner_changes
+from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
 from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.model.quotas.snapshot import SnapshotHeader
 from quota_ops.model.quotas.tables import (
@@ -66,8 +66,8 @@ NOT_APPLIED = (
     "merge needs approval for that too (policy_changed)."
 )
 OWNERS_NOT_APPLIED = (
-    "The target branch has changed an owner, and no run has applied that: {} The plan after the "
-    "merge needs approval for that too (foreign_owner)."
+    "The target branch, not this change, has given quotas to another owner, and no run has applied "
+    "that: {} A guard judges that too (foreign_owner)."
 )
 FILES_ONLY = "The cluster was not queried: this compares the files with those of the merge base."
 
@@ -197,8 +197,9 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
         _limit_writes(folder, own)
     found = replace(found, own=own, declared=own & rows.keys())
     known = read_earlier_runs(folder)
-    found = replace(found, notes=(*found.notes, *_list_unapplied(known, found)))
-    earlier = _add_policies(known, found)
+    unapplied = tuple(_list_unapplied_owners(known, found))
+    found = replace(found, notes=(*found.notes, *_note_unapplied(known, found, unapplied)))
+    earlier = _add_policies(known, found, unapplied)
     with suppress(GuardsRefused), folder.stage("plan"):  # the plan lists them
         plan_changes(folder, run.records.approvals, earlier=earlier)
     if queried:
@@ -236,7 +237,9 @@ def _find_known_findings(
         yield from (finding[:3] for finding in (*files.findings, *on_cluster))
 
 
-def _add_policies(known: EarlierRuns, found: ClusterReview) -> EarlierRuns:
+def _add_policies(
+    known: EarlierRuns, found: ClusterReview, unapplied: tuple[OwnerChange, ...]
+) -> EarlierRuns:
     """Return what a plan compares with, and the policies that the branch may not loosen.
 
     A plan uses the last applied policy. A review uses those of the merge base and of the target
@@ -249,17 +252,27 @@ def _add_policies(known: EarlierRuns, found: ClusterReview) -> EarlierRuns:
         policy=base or known.policy,
         commits=(),
         overtaken_by=None,
-        owner_changes=found.owner_changes,
+        owner_changes=(*found.owner_changes, *unapplied),
         others=others,
     )
 
 
-def _list_unapplied(known: EarlierRuns, found: ClusterReview) -> Iterator[str]:
-    """Yield a note for what the target branch has changed, but no run has applied: see guards."""
+def _list_unapplied_owners(known: EarlierRuns, found: ClusterReview) -> Iterator[OwnerChange]:
+    """Yield the owner changes that the target branch has made, and no run has applied.
+
+    The guards of the plan after the merge compare owners with the ledger, so they block it, too.
+    """
+    own = {entity for change in found.owner_changes for entity in change.entities}
     for change in known.owner_changes:
-        own = {entity for other in found.owner_changes for entity in other.entities}
         if left := tuple(entity for entity in change.entities if entity not in own):
-            yield OWNERS_NOT_APPLIED.format(change._replace(entities=left).text)
+            yield change._replace(entities=left)
+
+
+def _note_unapplied(
+    known: EarlierRuns, found: ClusterReview, owners: Iterable[OwnerChange]
+) -> Iterator[str]:
+    """Yield a note for what the target branch has changed, but no run has applied: see guards."""
+    yield from (OWNERS_NOT_APPLIED.format(change.text) for change in owners)
     applied, base = known.policy, found.base
     if applied and base and base.policy:
         before, now = (policy.decisive_fields() for policy in (applied, base.policy))

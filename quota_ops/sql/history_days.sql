@@ -53,7 +53,8 @@ SELECT
   CAST(failed AS INT) AS failed, CAST(runs.refused AS INT) AS refused,
   CAST(blocked AS INT) AS blocked, CAST(COALESCE(runs.changed, 0) AS INT) AS changed,
   CAST(COALESCE(repairs.repaired, 0) AS INT) AS repaired, repair_median, repair_p95,
-  declared, in_sync, drifted, returned, pending, held, unmanaged, unsettled, overriding
+  declared, in_sync, drifted, returned, pending, held, unmanaged, unsettled, overriding,
+  not_judged
 FROM runs
 LEFT JOIN states
   ON states.cluster = runs.cluster AND states.date = runs.date AND back_of_day = 1

@@ -1,5 +1,6 @@
 """Every output of a run gives the same verdict, numbers and exit code."""
 
+import json
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -76,3 +77,7 @@ def test_every_output_agrees(case: dict[str, Any], lab: Lab) -> None:
         drifted = sum(value for (name, _), value in metrics.items() if name == "quotas_drifted")
         assert drifted == case["counts"].get("drifted", 0)
         assert metrics["files_invalid", None] == len(report["invalid"])
+        (day,) = json.loads(lab.call("history", "demo", "--format", "json").stdout)["days"][-1:]
+        assert {name: day[name] or 0 for name in METRICS} == {
+            name: case["counts"].get(name, 0) for name in METRICS
+        }

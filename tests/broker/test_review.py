@@ -167,10 +167,13 @@ def test_another_owner_is_a_change(lab: Lab) -> None:
     git(root, "branch", "--quiet", "--force", "main")
     team.write_text(team.read_text("utf-8").replace("10485760", "11485760"), "utf-8")
     commit_all(root)
+    unapplied, later_comment = review(lab)
+    assert unapplied == 1
+    assert later_comment.startswith("**quota-ops · ⚠️ 1 change on `demo`; 1 guard needs approval**")
     assert (
-        f"\nThe target branch has changed an owner, and no run has applied that: {words} The plan "
-        "after the merge needs approval for that too (foreign_owner).\n"
-    ) in review(lab)[1]
+        "\nThe target branch, not this change, has given quotas to another owner, and no run has "
+        f"applied that: {words} A guard judges that too (foreign_owner).\n"
+    ) in later_comment
     git(root, "reset", "--quiet", "--hard", "main")
     applied = lab.call("reconcile", "demo", "--allow", "foreign_owner", "--reason", "agreed")
     later = lab.call("plan", "demo")

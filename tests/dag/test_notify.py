@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
+from quota_ops.report.records.json_report import COUNTED
 from quota_ops.store.places.run_store import safe_name
 from tests.dag.answering import approve, reject
 from tests.dag.asset_events import list_events
@@ -183,7 +184,8 @@ def test_drift(
     }
     assert "demo: 1 quota on demo was changed outside Git" in caplog.text
     assert "2 clusters: 1 is unknown, 1 needs attention." in caplog.messages
-    assert {"airflow.quota_ops.drifted.demo:1|g", "airflow.quota_ops.compared.demo:1|g"} < gauges
+    values = {"compared": 1, "declared": 1, **dict.fromkeys(COUNTED, 0), "drifted": 1}
+    assert {f"airflow.quota_ops.{name}.demo:{value}|g" for name, value in values.items()} < gauges
     counts = [(name, one["changed"], one["drifted"]) for name, one in list_events(demo)]
     assert counts == [
         ("quota_ops_demo_applied", 1, 0),

@@ -10,7 +10,10 @@ from quota_ops.model.quotas.difference import HISTORY_KINDS
 
 REPAIRED = {"changed", "found", "forgotten"}
 FAILED = {"failed", "interrupted", "not ended"}
-STATES = ("declared", "in_sync", "drifted", "returned", "pending", "held", "unmanaged", "unsettled")
+STATES = (
+    *("declared", "in_sync", "drifted", "returned", "pending", "held", "unmanaged", "unsettled"),
+    *("overriding", "not_judged"),
+)
 
 
 def walk(

@@ -117,6 +117,8 @@ class HistoryRow(NamedTuple):
     """Who approved the plan, or overrode its guards; several are separated by commas."""
     overriding: int | None = None
     """How many unmanaged quotas some clients get in place of what Git declares."""
+    not_judged: int | None = None
+    """How many managed quotas were not compared or changed, because a file was invalid."""
 
 
 class QuotaHistory(NamedTuple):
@@ -189,6 +191,7 @@ class DayHistory(NamedTuple):
     unmanaged: int | None
     unsettled: int | None
     overriding: int | None = None
+    not_judged: int | None = None
 
 
 class OwnerDrift(NamedTuple):

@@ -36,6 +36,7 @@ COUNTED = (
     "held",
     "unmanaged",
     "unsettled",
+    "not_judged",
 )
 """The counts of a report that the history and Airflow's metrics have."""
 

@@ -92,6 +92,7 @@ def _rank_drift(quota: QuotaHistory) -> tuple[bool, int, int, str, str]:
 
 def _day_cells(day: DayHistory) -> Line:
     in_sync = "" if day.declared is None else f"{day.in_sync or 0:,} of {day.declared:,}"
+    in_sync += f", {day.not_judged:,} not judged" if day.not_judged else ""
     return (
         Span(day.date, Tone.STRONG),
         Span(f"{day.runs:,}"),
