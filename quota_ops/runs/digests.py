@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.usage.digest import DIGEST, DigestedDay
@@ -11,11 +12,14 @@ from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.store.history.digests import find_missing, list_past_days, write_digest
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
+from quota_ops.usage.overview import read_throttled
+from quota_ops.usage.prometheus import open_prometheus
 from quota_ops.usage.samples import list_brokers, read_parts, read_samples
-from quota_ops.usage.source import UsageSource, find_source
+from quota_ops.usage.source import SAMPLES, Time, UsageSource, find_source
 
-_MOST_ROWS = 1_000_000
-"""Rows of the digests of parts that are kept before they are joined: 100 MB."""
+_MOST_ROWS = 500_000
+"""Rows of the digests of parts that are kept before they are joined: 20 MB."""
+_NAMES = ("broker", "key", "user", "client_id")
 
 
 def record_missing_days(store: RunStore, policy: Policy, days: int) -> list[DigestedDay]:
@@ -50,12 +54,13 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
     from quota_ops.sql.embedded_usage import join_parts  # noqa: PLC0415 - DuckDB
 
     scrapes = read_samples(source, brokers, USED_KEYS[0], start, end, selection=()).up
-    digest = parquet.from_rows(DIGEST, []).cast(parquet.arrow_schema(DIGEST))
-    for part in _read_parts(source, brokers, scrapes, day, (start, end)):
+    delayed = _read_delayed(source, brokers, Time(start, end))
+    digest = parquet.from_rows(DIGEST, [])
+    for part in _read_parts(source, brokers, scrapes, delayed, Time(start, end)):
         digest = pa.concat_tables([digest, part.cast(digest.schema)])
         if digest.num_rows > _MOST_ROWS:
             digest = join_parts(digest).cast(digest.schema)
-    digest = join_parts(digest)
+    digest = join_parts(digest).cast(digest.schema)
     if not digest.num_rows:
         return DigestedDay(day, 0, len(brokers), why="no client has a series on that day")
     write_digest(store, cluster_id, day, digest)
@@ -66,22 +71,33 @@ def _read_parts(
     source: UsageSource,
     brokers: Sequence[str],
     scrapes: pa.Table,
-    day: str,
-    window: tuple[datetime, datetime],
+    delayed: pa.Table,
+    time: Time,
 ) -> Iterator[pa.Table]:
     from quota_ops.sql.embedded_usage import digest_day  # noqa: PLC0415 - DuckDB
 
+    day = f"{time.start:%Y-%m-%d}"
     for key in USED_KEYS:
-        for part in read_parts(source, brokers, key, *window):
+        for part in read_parts(source, brokers, key, *time):
             if part.rates.num_rows:
-                yield digest_day(part.rates, scrapes, day, source.step)
+                yield digest_day(part.rates, scrapes, delayed, day, source.step)
+
+
+def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa.Table:
+    """Return the series that were throttled at all, with the columns of their names."""
+    with open_prometheus(source.connection) as server:
+        rows = [
+            {"broker": broker, "key": key, **names._asdict()}
+            for broker in brokers
+            for key in USED_KEYS
+            for names in read_throttled(server, source, broker, key, time)
+        ]
+    return pa.Table.from_pylist(rows, pa.schema([SAMPLES.field(name) for name in _NAMES]))
 
 
 def _summarize(day: str, digest: pa.Table) -> DigestedDay:
-    rows = list(parquet.read_rows(DIGEST, digest))
-    series = {row[1:5] for row in rows if (row.user_name, row.client_id) != (None, None)}
-    seen = {
-        row.broker: row.seconds for row in rows if (row.user_name, row.client_id) == (None, None)
-    }
-    share = sum(seen.values()) / (len(seen) * timedelta(days=1).total_seconds())
-    return DigestedDay(day, len(series), len(seen), min(share, 1.0))
+    is_client = pc.or_(pc.is_valid(digest["user_name"]), pc.is_valid(digest["client_id"]))
+    series = digest.filter(is_client).group_by(["broker", "key", "user_name", "client_id"])
+    up = digest.filter(pc.invert(is_client)).group_by("broker").aggregate([("seconds", "max")])
+    share = pc.sum(up["seconds_max"]).as_py() / (len(up) * timedelta(days=1).total_seconds())
+    return DigestedDay(day, len(series.aggregate([])), len(up), min(share, 1.0))

@@ -1,29 +1,39 @@
 """Digests of use, and the delays that limits would have caused, by DuckDB."""
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.tables import Table
-from quota_ops.model.usage.digest import DELAYS, DIGEST, USE
+from quota_ops.model.usage.digest import DELAYS, DIGEST, USE, UseRow
 from quota_ops.sql import text
 from quota_ops.sql.embedded import interruptible
 from quota_ops.store.places import parquet
+from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
+_MEMORY = "250MB"
+"""The most memory that DuckDB takes for digests; what does not fit goes to the disk."""
 
 
-def digest_day(rates: pa.Table, scrapes: pa.Table, day: str, step: int) -> pa.Table:
+def digest_day(
+    rates: pa.Table, scrapes: pa.Table, delayed: pa.Table, day: str, step: int
+) -> pa.Table:
     """Return DIGEST of a day, sorted, from the samples of that day.
 
     `rates` has `time`, `broker`, `key`, `user`, `client_id`, `value`; `scrapes` has `time`,
-    `broker`, `up`. `step` is how many seconds pass between two scrapes at most.
+    `broker`, `up`; `delayed` has `broker`, `key`, `user`, `client_id` of the series that were
+    throttled. `step` is how many seconds pass between two scrapes at most.
     """
-    views = {"rates": _rename(rates), "scrapes": scrapes}
+    views = {"rates": _rename(rates), "scrapes": scrapes, "delayed": _rename(delayed)}
     return _sort(_run(DIGEST, text.digest_text(day, step), views))
 
 
@@ -32,9 +42,122 @@ def join_parts(digests: pa.Table) -> pa.Table:
     return _sort(_run(DIGEST, text.parts_text(), {"digests": digests}))
 
 
-def merge_digests(digests: pa.Table) -> pa.Table:
-    """Return USE from the rows of DIGEST of some days."""
-    return _run(USE, text.merged_text(), {"digests": digests})
+class RecordedSeries(NamedTuple):
+    """The names by which brokers counted the use of a key, and a part of the days with it."""
+
+    key: str
+    user_name: str | None
+    client_id: str | None
+    part: int
+
+
+class SpanRow(NamedTuple):
+    """A part of the days of a series, the span it belongs to, and the rate of its limit, if any."""
+
+    key: str
+    user_name: str | None
+    client_id: str | None
+    part: int
+    span: int
+    least: float | None
+
+
+_SPANS = pa.schema(
+    [
+        *((name, pa.string()) for name in SpanRow._fields[:3]),
+        ("part", pa.int32()),
+        ("span", pa.int32()),
+        ("least", pa.float64()),
+    ]
+)
+
+
+class RecordedUse(NamedTuple):
+    """The use of some days, added up in parts: queries to it, for the time of a block."""
+
+    db: duckdb.DuckDBPyConnection
+
+    def list_series(self) -> list[RecordedSeries]:
+        """Return each series and each part of the days that has it, sorted."""
+        rows = self.db.execute(
+            "SELECT DISTINCT key, user_name, client_id, part FROM series"
+            " WHERE user_name IS NOT NULL OR client_id IS NOT NULL ORDER BY ALL"
+        ).fetchall()
+        return list(map(RecordedSeries._make, rows))
+
+    def list_highest(self) -> list[tuple[str, str | None, str | None, float]]:
+        """Return the key and the names of each series, and its highest use on any broker."""
+        return self.db.execute(
+            "SELECT key, user_name, client_id, MAX(highest) FROM series"
+            " WHERE user_name IS NOT NULL OR client_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+
+    def read_seen(self) -> dict[str, dict[str, float]]:
+        """Return for how many seconds each broker was seen, by key."""
+        rows = self.db.execute(
+            "SELECT key, broker, SUM(seconds) FROM sums JOIN series USING (series, part)"
+            " WHERE user_name IS NULL AND client_id IS NULL GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+        seen: dict[str, dict[str, float]] = {}
+        for key, broker, seconds in rows:
+            seen.setdefault(key, {})[broker] = float(seconds)
+        return seen
+
+    def measure(self, spans: Sequence[SpanRow]) -> Iterator[UseRow]:
+        """Yield the use of the spans, a row for each broker."""
+        columns = list(zip(*spans, strict=True)) or [()] * len(_SPANS)
+        arrays = [
+            pa.array(list(each), field.type) for each, field in zip(columns, _SPANS, strict=True)
+        ]
+        self.db.register("spans", pa.table(arrays, schema=_SPANS))
+        for batch in self.db.sql(text.merged_text()).to_arrow_reader(10_000):
+            rows = parquet.conform(USE, pa.Table.from_batches([batch]))
+            yield from parquet.read_rows(USE, rows)
+
+
+@contextmanager
+def open_digests(places: Sequence[Place], parts: Mapping[str, int]) -> Iterator[RecordedUse]:
+    """Add up digests, of which `parts` has the number of the part that each day belongs to.
+
+    Raises InvalidInput if a file is damaged.
+    """
+    with (
+        interruptible(),
+        TemporaryDirectory(prefix="quota-ops-") as folder,
+        # A second thread would take the memory of the first again, for its own sums.
+        duckdb.connect(
+            config={"threads": 1, "memory_limit": _MEMORY, "temp_directory": folder}
+        ) as db,
+    ):
+        days = pa.table({"day": [*parts], "part": pa.array([*parts.values()], pa.int32())})
+        db.register("parts", days)
+        db.register("no_digests", parquet.from_rows(DIGEST, []))
+        files = [str(_link(place, Path(folder))) for place in places]
+        digests = db.read_parquet(files) if files else db.table("no_digests")
+        digests.create_view("digests")
+        try:
+            with timed(_log, logging.DEBUG, "the sums of digests in DuckDB"):
+                db.execute(f"CREATE TABLE sums AS {text.sums_text()}")
+                db.execute(f"CREATE TABLE series AS {text.series_text()}")
+        except duckdb.IOException as error:
+            raise InvalidInput(
+                f"a recorded day of {places[0].parent} is damaged: {error}"
+            ) from error
+        yield RecordedUse(db)
+
+
+def _link(place: Place, folder: Path) -> Path:
+    """Return a plain path of a digest, because DuckDB takes `*` in a path as any text.
+
+    A local file gets a link, and one in a bucket a copy.
+    """
+    parquet.check_columns(DIGEST, parquet.columns(place), str(place))
+    path = folder / place.name
+    if "://" in str(place):
+        path.write_bytes(place.read())
+    else:
+        path.symlink_to(Path(str(place)).absolute())
+    return path
 
 
 def find_delays(rates: pa.Table, scrapes: pa.Table, shares: pa.Table, step: int) -> pa.Table:

@@ -123,8 +123,18 @@ def parts_text() -> str:
     return _read("usage_parts.sql")
 
 
+def sums_text() -> str:
+    """Return usage_sums.sql: from digests and parts to sums."""
+    return _read("usage_sums.sql")
+
+
+def series_text() -> str:
+    """Return usage_series.sql: from digests and parts to series."""
+    return _read("usage_series.sql")
+
+
 def merged_text() -> str:
-    """Return usage_merged.sql: from digests to USE."""
+    """Return usage_merged.sql: from sums, series and spans to USE."""
     return _read("usage_merged.sql").format(base=BASE)
 
 

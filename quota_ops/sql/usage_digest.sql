@@ -2,6 +2,7 @@
 --
 -- In:  rates    time, broker, key, user_name, client_id, value: at most one row of a series and time
 --      scrapes  time, broker, up: whether the broker was seen, at the times of its rates
+--      delayed  broker, key, user_name, client_id: the series that were throttled on that day
 -- Out: the columns of DIGEST in quota_ops/model/usage/digest.py
 --
 -- A sample stands for the time until the next scrape, {step} seconds at most: the rest of a longer gap
@@ -44,15 +45,25 @@ coverage AS (
 )
 
 SELECT
-  '{day}' AS day, broker, key, user_name, client_id, bucket,
-  CAST(ROUND(millis / 1000.0) AS INT) AS seconds,
+  '{day}' AS day, b.broker, b.key, b.user_name, b.client_id, b.bucket,
+  CAST(ROUND(b.millis / 1000.0) AS INT) AS seconds,
   CASE
-    WHEN bucket = MAX(bucket) OVER (PARTITION BY broker, key, user_name, client_id) THEN highest
-  END AS highest
-FROM buckets
+    WHEN b.bucket = MAX(b.bucket) OVER (PARTITION BY b.broker, b.key, b.user_name, b.client_id)
+      -- Seven digits take half the space.
+      THEN CAST(CAST(LEAST(b.highest, 3e38) AS FLOAT) AS DOUBLE)
+  END AS highest,
+  d.broker IS NOT NULL AS throttled
+FROM buckets AS b
+LEFT JOIN delayed AS d
+  ON
+    b.broker = d.broker
+    AND b.key = d.key
+    AND b.user_name IS NOT DISTINCT FROM d.user_name
+    AND b.client_id IS NOT DISTINCT FROM d.client_id
 UNION ALL
 SELECT
   '{day}' AS day, broker, key, CAST(NULL AS STRING) AS user_name,
   CAST(NULL AS STRING) AS client_id, CAST(NULL AS INT) AS bucket,
-  CAST(ROUND(millis / 1000.0) AS INT) AS seconds, CAST(NULL AS DOUBLE) AS highest
+  CAST(ROUND(millis / 1000.0) AS INT) AS seconds, CAST(NULL AS DOUBLE) AS highest,
+  FALSE AS throttled
 FROM coverage

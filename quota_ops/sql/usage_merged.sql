@@ -1,61 +1,63 @@
--- What clients used in some days, from the digests of the days.
+-- What clients used in spans of parts of some days.
 --
--- In:  digests  the columns of DIGEST in quota_ops/model/usage/digest.py
--- Out: the columns of USE there
+-- In:  sums    from usage_sums.sql
+--      series  from usage_series.sql
+--      spans   key, user_name, client_id, part, span, least: the span that a part belongs to, and the
+--              rate from which on its use is at its limit, or null
+-- Out: the columns of USE in quota_ops/model/usage/digest.py
 --
--- The percentile q is the smallest value that the use did not exceed in q percent of the time that
--- was seen. It is in the lowest bucket above which no more than the rest of that time is. The middle
--- of a bucket stands for its values.
-WITH coverage AS (
-  SELECT broker, key, SUM(seconds) AS seen
-  FROM digests
-  WHERE user_name IS NULL AND client_id IS NULL
-  GROUP BY broker, key
+-- The percentile q is the smallest value that the use did not exceed in q percent of the time in
+-- which brokers counted it. It is in the lowest bucket above which no more than the rest of that time
+-- is. The middle of a bucket stands for its values; a use of 0 has no bucket.
+WITH own AS (
+  SELECT
+    n.broker, n.key, n.user_name, n.client_id, n.series, n.part, n.highest, n.throttled,
+    s.span, s.least
+  FROM spans AS s
+  INNER JOIN series AS n
+    ON
+      s.part = n.part
+      AND s.key = n.key
+      AND s.user_name IS NOT DISTINCT FROM n.user_name
+      AND s.client_id IS NOT DISTINCT FROM n.client_id
+),
+
+names AS (
+  SELECT
+    series, span, broker, key, user_name, client_id, MAX(least) AS least,
+    MAX(highest) AS highest, BOOL_OR(throttled) AS throttled
+  FROM own
+  GROUP BY series, span, broker, key, user_name, client_id
 ),
 
 buckets AS (
-  SELECT
-    broker, key, user_name, client_id, bucket,
-    SUM(CASE WHEN bucket IS NULL THEN 0 ELSE seconds END) AS seconds, MAX(highest) AS highest
-  FROM digests
-  WHERE user_name IS NOT NULL OR client_id IS NOT NULL
-  GROUP BY broker, key, user_name, client_id, bucket
+  SELECT o.series, o.span, u.bucket, SUM(u.seconds) AS seconds
+  FROM sums AS u
+  INNER JOIN own AS o ON u.series = o.series AND u.part = o.part
+  GROUP BY o.series, o.span, u.bucket
 ),
 
 ranked AS (
   SELECT
-    b.broker, b.key, b.user_name, b.client_id, b.bucket, b.seconds, b.highest, c.seen,
-    COALESCE(SUM(b.seconds) OVER (
-      PARTITION BY b.broker, b.key, b.user_name, b.client_id
-      ORDER BY COALESCE(b.bucket, -2147483648) DESC
-      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), 0) AS above
-  FROM buckets AS b
-  INNER JOIN coverage AS c ON b.broker = c.broker AND b.key = c.key
-),
-
-found AS (
-  SELECT
-    broker, key, user_name, client_id, seen,
-    SUM(seconds) AS active,
-    COALESCE(MAX(highest), 0.0) AS highest,
-    MIN(CASE WHEN seen - above >= CEIL(50 * seen / 100.0) THEN bucket END) AS bucket_50,
-    MIN(CASE WHEN seen - above >= CEIL(95 * seen / 100.0) THEN bucket END) AS bucket_95
-  FROM ranked
-  GROUP BY broker, key, user_name, client_id, seen
+    series, span, seconds, COALESCE(POWER({base}, bucket - 0.5), 0.0) AS rate,
+    SUM(seconds) OVER (PARTITION BY series, span) AS counted,
+    SUM(seconds) OVER (
+      PARTITION BY series, span ORDER BY COALESCE(bucket, -2147483648)
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS up_to
+  FROM buckets
 )
 
 SELECT
-  broker, key, user_name, client_id,
-  CAST(seen AS DOUBLE) AS seen,
-  CAST(active AS DOUBLE) AS active,
-  CASE
-    WHEN seen - active >= CEIL(50 * seen / 100.0) THEN 0.0
-    ELSE LEAST(highest, POWER({base}, bucket_50 - 0.5))
-  END AS p50,
-  CASE
-    WHEN seen - active >= CEIL(95 * seen / 100.0) THEN 0.0
-    ELSE LEAST(highest, POWER({base}, bucket_95 - 0.5))
-  END AS p95,
-  highest
-FROM found
+  n.broker, n.key, n.user_name, n.client_id, CAST(n.span AS INT) AS span,
+  CAST(MAX(r.counted) AS DOUBLE) AS counted,
+  CAST(
+    SUM(CASE WHEN n.highest >= n.least AND r.rate >= n.least THEN r.seconds ELSE 0 END) AS DOUBLE
+  ) AS at_limit,
+  LEAST(n.highest, MIN(CASE WHEN up_to >= CEIL(50 * counted / 100.0) THEN rate END)) AS p50,
+  LEAST(n.highest, MIN(CASE WHEN up_to >= CEIL(95 * counted / 100.0) THEN rate END)) AS p95,
+  n.highest,
+  n.throttled
+FROM ranked AS r
+INNER JOIN names AS n ON r.series = n.series AND r.span = n.span
+GROUP BY n.series, n.span, n.broker, n.key, n.user_name, n.client_id, n.highest, n.throttled

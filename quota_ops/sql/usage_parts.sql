@@ -9,7 +9,8 @@ WITH sums AS (
       WHEN user_name IS NULL AND client_id IS NULL THEN MAX(seconds)
       ELSE SUM(seconds)
     END AS seconds,
-    MAX(highest) AS highest
+    MAX(highest) AS highest,
+    BOOL_OR(throttled) AS throttled
   FROM digests
   GROUP BY day, broker, key, user_name, client_id, bucket
 )
@@ -19,5 +20,6 @@ SELECT
   CAST(seconds AS INT) AS seconds,
   CASE
     WHEN bucket = MAX(bucket) OVER (PARTITION BY broker, key, user_name, client_id) THEN highest
-  END AS highest
+  END AS highest,
+  throttled
 FROM sums

@@ -72,7 +72,12 @@ def read_throttled(
     selector = source.select(metric, [f"{source.broker}={quote_text(broker)}"])
     # Without a throttle in the last minute the value is NaN, which max_over_time leaves out.
     query = f"max_over_time({selector}{format_range(*time)}) >= 0"
-    return {read_names(source, series) for series in server.query(query, time.end)}
+    try:
+        return {read_names(source, series) for series in server.query(query, time.end)}
+    except QueryTooLarge as error:
+        return set().union(
+            *(read_throttled(server, source, broker, key, part) for part in _halve(time, error))
+        )
 
 
 def _read_statistics(
@@ -90,16 +95,21 @@ def _read_statistics(
                 if not isnan(value):
                     values = found.setdefault(read_names(source, series), _nothing())
                     values[name] = max(values[name], value)
-    except QueryTooLarge:
-        middle = time.start + (time.end - time.start) / 2
-        if middle - time.start < _SHORTEST:
-            raise
+    except QueryTooLarge as error:
         found = {}
-        for part in (Time(time.start, middle), Time(middle, time.end)):
+        for part in _halve(time, error):
             for names, values in _read_statistics(server, source, broker, metric, part).items():
                 so_far = found.setdefault(names, _nothing())
                 found[names] = {name: max(so_far[name], values[name]) for name in values}
     return found
+
+
+def _halve(time: Time, error: QueryTooLarge) -> tuple[Time, Time]:
+    """Return the halves of a time whose query was too large. Raises the error for a short time."""
+    middle = time.start + (time.end - time.start) / 2
+    if middle - time.start < _SHORTEST:
+        raise error
+    return Time(time.start, middle), Time(middle, time.end)
 
 
 def _nothing() -> dict[str, float]:

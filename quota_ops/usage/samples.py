@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from math import isnan
+from math import isfinite
 
 import pyarrow as pa
 
@@ -178,7 +178,7 @@ class _SeriesOf:
                 if self.selection is not None and names not in self.selection:
                     continue
                 values = [(_micros(sample.time), float(sample.value)) for sample in series.values]
-                kept = [(at, value) for at, value in values if at > first and not isnan(value)]
+                kept = [(at, value) for at, value in values if at > first and isfinite(value)]
                 columns["time"] += [at for at, _ in kept]
                 columns["value"] += [value for _, value in kept]
                 texts = {"broker": self.broker, "key": self.key, **names._asdict()}

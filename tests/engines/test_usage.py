@@ -1,6 +1,6 @@
 """Digests and delays on both engines, against plain loops over the samples."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from math import isclose, sqrt
 from random import Random
@@ -10,11 +10,19 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.usage.digest import BASE, DELAYS, USE, DelayRow, UseRow
+from quota_ops.model.usage.digest import BASE, DELAYS, DelayRow, UseRow
 from quota_ops.sql import text
-from quota_ops.sql.embedded_usage import digest_day, find_delays, merge_digests
+from quota_ops.sql.embedded_usage import digest_day, find_delays
 from quota_ops.store.places import parquet
-from tests.engines.usage_oracle import STEP, Sample, find_quantile, find_values, simulate
+from tests.engines.usage_oracle import (
+    STEP,
+    Sample,
+    find_counted,
+    find_quantile,
+    find_values,
+    simulate,
+)
+from tests.usage.recorded import merge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,15 +98,31 @@ def moment(minute: int) -> datetime:
     return DAY + timedelta(minutes=minute)
 
 
-@settings(max_examples=40, deadline=None)
-@given(samples, seen_minutes)
-def test_a_digest_has_the_percentiles_of_all_time_that_was_seen(
-    some: list[Sample], seen: set[tuple[str, int]]
-) -> None:
-    """A percentile of a digest is within 2.5 percent of the exact one, and the highest is exact."""
-    digest = digest_day(table_of_rates(some), table_of_scrapes(seen), "2026-11-25", STEP)
+def table_of_delayed(names: Sequence[tuple[str | None, str | None]]) -> pa.Table:
+    """Return that broker 1 throttled some series."""
+    return pa.table(
+        {
+            "broker": pa.array(["1"] * len(names), pa.string()),
+            "key": pa.array([KEY] * len(names), pa.string()),
+            "user": pa.array([user for user, _ in names], pa.string()),
+            "client_id": pa.array([client_id for _, client_id in names], pa.string()),
+        }
+    )
 
-    found = list(parquet.read_rows(USE, merge_digests(digest)))
+
+def digest(some: list[Sample], seen: set[tuple[str, int]], day: str = "2026-11-25") -> pa.Table:
+    """Return the digest of samples, of which broker 1 throttled those of the first name."""
+    delayed = table_of_delayed(NAMES[:1])
+    return digest_day(table_of_rates(some), table_of_scrapes(seen), delayed, day, STEP)
+
+
+@settings(max_examples=40, deadline=None)
+@given(samples, seen_minutes, st.sampled_from([1.0, 1000.0, 5e5]))
+def test_a_digest_has_the_percentiles_of_all_counted_time(
+    some: list[Sample], seen: set[tuple[str, int]], least: float
+) -> None:
+    """A percentile and the limit are exact within 2.5 percent, the highest value to 7 digits."""
+    found = merge({"2026-11-25": digest(some, seen)}, least)
 
     known = {
         (sample.broker, sample.user, sample.client_id)
@@ -106,43 +130,36 @@ def test_a_digest_has_the_percentiles_of_all_time_that_was_seen(
         if (sample.broker, sample.minute) in seen
     }
     assert {(row.broker, row.user_name, row.client_id) for row in found} == known
+    tolerance = sqrt(BASE) - 1 + 1e-6
     for row in found:
-        values = find_values(some, seen, row.broker, (row.user_name, row.client_id))
-        assert row.seen == STEP * len(values)
-        assert row.active == STEP * sum(value > 0 for value in values)
-        assert row.highest == max(values)
+        name = row.user_name, row.client_id
+        values = [*find_counted(some, seen, row.broker, name).values()]
+        assert row.counted == STEP * len(values)
+        assert isclose(row.highest, max(values), rel_tol=1e-7)
+        assert row.throttled is ((row.broker, *name) == ("1", *NAMES[0]))
         for percent, found_value in ((50, row.p50), (95, row.p95)):
             exact = find_quantile(values, percent)
-            assert isclose(found_value, exact, rel_tol=sqrt(BASE) - 1 + 1e-9), (percent, values)
+            assert isclose(found_value, exact, rel_tol=tolerance), (percent, values)
+        most, fewest = (
+            STEP * sum(value >= least * factor for value in values)
+            for factor in (1 - tolerance, 1 + tolerance)
+        )
+        assert fewest <= row.at_limit <= most
 
 
 @settings(max_examples=20, deadline=None)
 @given(samples, seen_minutes, st.integers(1, MINUTES))
-def test_digests_of_parts_add_up(some: list[Sample], seen: set[tuple[str, int]], at: int) -> None:
+def test_digests_of_days_add_up(some: list[Sample], seen: set[tuple[str, int]], at: int) -> None:
     """Two digests of a part of the time merge to the use of all of it."""
-    parts = [
-        (
+    parts = {
+        f"2026-11-2{day}": digest(
             [sample for sample in some if (sample.minute < at) is early],
             {(broker, minute) for broker, minute in seen if (minute < at) is early},
+            f"2026-11-2{day}",
         )
-        for early in (True, False)
-    ]
-    digests = [
-        digest_day(table_of_rates(rows), table_of_scrapes(times), f"2026-11-2{day}", STEP)
-        for day, (rows, times) in enumerate(parts)
-    ]
-    whole = digest_day(table_of_rates(some), table_of_scrapes(seen), "2026-11-25", STEP)
-
-    merged = {
-        row[:4]: row for row in parquet.read_rows(USE, merge_digests(pa.concat_tables(digests)))
+        for day, early in enumerate((True, False))
     }
-    together = {row[:4]: row for row in parquet.read_rows(USE, merge_digests(whole))}
-
-    # A part without any series of a key does not state that the brokers were seen.
-    if all(
-        any((sample.broker, sample.minute) in times for sample in rows) for rows, times in parts
-    ):
-        assert merged == together
+    assert merge(parts) == merge({"2026-11-25": digest(some, seen)})
 
 
 @settings(max_examples=40, deadline=None)
@@ -190,16 +207,25 @@ def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
     some = [Sample(0, "1", "alice", None, 3e4), Sample(60, "1", "alice", None, 3e4)]
     rows = table_of_rates(some)
 
-    (use,) = parquet.read_rows(USE, merge_digests(digest_day(rows, scrapes, "2026-11-25", STEP)))
+    day = digest_day(rows, scrapes, table_of_delayed([]), "2026-11-25", STEP)
+    (use,) = merge({"2026-11-25": day}, 2e4)
     (delays,) = parquet.read_rows(DELAYS, find_delays(rows, scrapes, table_of_shares(2e4), STEP))
 
-    assert use == UseRow("1", KEY, "alice", None, 165.0, 75.0, 0.0, 3e4, 3e4)
+    assert use == UseRow(
+        *("1", KEY, "alice", None, 0),
+        counted=75.0,
+        at_limit=75.0,
+        p50=3e4,
+        p95=3e4,
+        highest=3e4,
+        throttled=False,
+    )
     # 15 s of 30 kB/s leave 7.5 s of delay, which 15 s without any use end; 60 s leave 30 s.
     assert delays == DelayRow("alice", "1", 165.0, 75.0, 75.0, 30.0, 0.0, 3e4)
 
 
 def test_spark_finds_the_same(session: "SparkSession") -> None:
-    """Spark finds the same digest, use and delays as DuckDB, row by row."""
+    """Spark finds the same digest and delays as DuckDB, row by row."""
     random = Random(1)  # noqa: S311 - samples, the same each time
     some = [
         Sample(minute, broker, *name, random.lognormvariate(10, 3) * random.choice([0, 1, 1]))
@@ -209,26 +235,21 @@ def test_spark_finds_the_same(session: "SparkSession") -> None:
     ]
     seen = {(broker, minute) for broker in ("1", "2") for minute in range(MINUTES) if minute % 5}
     rows, scrapes, shares = table_of_rates(some), table_of_scrapes(seen), table_of_shares(3e4)
-    digest = digest_day(rows, scrapes, "2026-11-25", STEP)
+    delayed = table_of_delayed(NAMES[:2])
+    own = digest_day(rows, scrapes, delayed, "2026-11-25", STEP)
+    views = {
+        "rates": rows.rename_columns({"user": "user_name"}),
+        "scrapes": scrapes,
+        "delayed": delayed.rename_columns({"user": "user_name"}),
+        "shares": shares,
+    }
+    for name, table in views.items():
+        session.createDataFrame(table.combine_chunks()).createOrReplaceTempView(name)
 
     found = [
-        run_on_spark(session, sql, views)
-        for sql, views in (
-            (
-                text.digest_text("2026-11-25", STEP),
-                {"rates": rows.rename_columns({"user": "user_name"}), "scrapes": scrapes},
-            ),
-            (text.merged_text(), {"digests": digest}),
-            (text.delays_text(STEP), {"shares": shares}),
-        )
+        sorted(repr(row.asDict()) for row in session.sql(sql).collect())
+        for sql in (text.digest_text("2026-11-25", STEP), text.delays_text(STEP))
     ]
 
-    expected = (digest, merge_digests(digest), find_delays(rows, scrapes, shares, STEP))
-    assert found == [sorted(map(repr, table.to_pylist())) for table in expected]
-
-
-def run_on_spark(session: "SparkSession", sql: str, views: Mapping[str, pa.Table]) -> list[str]:
-    """Return the rows of a text, as sorted texts; the views stay for the next text."""
-    for name, rows in views.items():
-        session.createDataFrame(rows.combine_chunks()).createOrReplaceTempView(name)
-    return sorted(repr(row.asDict()) for row in session.sql(sql).collect())
+    expected = (own, find_delays(rows, scrapes, shares, STEP))
+    assert found == [sorted(map(repr, each.to_pylist())) for each in expected]

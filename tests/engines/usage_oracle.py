@@ -20,12 +20,21 @@ def find_values(
     samples: list[Sample], seen: set[tuple[str, int]], broker: str, name: tuple[str | None, ...]
 ) -> list[float]:
     """Return the use of a series in each minute in which the broker was seen, in order."""
-    values = {
+    values = find_counted(samples, seen, broker, name)
+    return [values.get(minute, 0.0) for known, minute in sorted(seen) if known == broker]
+
+
+def find_counted(
+    samples: list[Sample], seen: set[tuple[str, int]], broker: str, name: tuple[str | None, ...]
+) -> dict[int, float]:
+    """Return the use of a series in each minute in which the broker counted it, and was seen."""
+    return {
         sample.minute: sample.value
         for sample in samples
-        if sample.broker == broker and (sample.user, sample.client_id) == name
+        if sample.broker == broker
+        and (sample.user, sample.client_id) == name
+        and (broker, sample.minute) in seen
     }
-    return [values.get(minute, 0.0) for known, minute in sorted(seen) if known == broker]
 
 
 def find_quantile(values: list[float], percent: int) -> float:

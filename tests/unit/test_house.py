@@ -83,6 +83,7 @@ _FILE_CALLS = re.compile(
 )
 _FILES_OF_USERS = {
     "quota_ops/sql/embedded_effects.py": "copies of an inventory, which DuckDB reads and writes",
+    "quota_ops/sql/embedded_usage.py": "links to recorded days, which DuckDB reads",
     "quota_ops/sql/resolve.py": "a file of clients, and where the answers go",
     "quota_ops/sql/spark_archive.py": "the jars of Spark, and the archive of their classes",
     "quota_ops/sql/spark_s3.py": "the jars of Hadoop's connector for S3",

@@ -14,6 +14,7 @@ def test_the_columns_of_a_digest() -> None:
         ("bucket", "int", True),
         ("seconds", "int", False),
         ("highest", "double", True),
+        ("throttled", "boolean", False),
     ]
     assert (DIGEST.file, USE.file, DELAYS.file) == (
         "digest.parquet",

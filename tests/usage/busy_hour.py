@@ -33,7 +33,7 @@ class BusyHour:
         if asked.query.startswith("up"):
             values = [[second, "1"] for second in times]
             return self._answer([{"metric": {"instance": "kafka-1:9404"}, "values": values}])
-        if 'resource="Produce"' not in asked.query:
+        if 'resource="Produce"' not in asked.query or "throttle_time" in asked.query:
             return self._answer([])
         values = [[second, str(self.find_rate(second))] for second in times]
         names = {"user": "etl", "instance": "kafka-1:9404"}

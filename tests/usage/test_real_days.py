@@ -7,19 +7,20 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.quotas.entity import USER, Entity
-from quota_ops.model.usage.digest import DELAYS, DelayRow
+from quota_ops.model.usage.digest import DELAYS, DelayRow, UseRow
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.runs.digests import digest_days
 from quota_ops.sql.embedded_usage import find_delays
 from quota_ops.stages.plan.throttling import Group, SeriesName, make_shares
 from quota_ops.stages.plan.use import PrometheusReader
-from quota_ops.store.history.digests import list_past_days, read_digests
+from quota_ops.store.history.digests import list_past_days
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.usage.connection import find_prometheus
 from quota_ops.usage.source import UsageSource
 from tests.usage.busy_hour import BusyHour
 from tests.usage.lab import start_prometheus
+from tests.usage.recorded import read_use
 from tests.usage.recording import serve
 
 POLICY = UsagePolicy("monitoring", match=(("cluster", "demo"),))
@@ -61,14 +62,14 @@ def test_a_real_prometheus_has_the_same_days_and_delays(
     connection, end = tmp_path / "monitoring.properties", now - timedelta(minutes=5)
     monkeypatch.setenv("QUOTA_OPS_CONNECTION_MONITORING", str(connection))
 
-    def read(url: str, name: str) -> tuple[list[dict[str, object]], list[DelayRow]]:
+    def read(url: str, name: str) -> tuple[list[UseRow], list[DelayRow]]:
         connection.write_text(f"url={url}\n")
         store, days = RunStore(open_place(tmp_path / name)), list_past_days(now, 3)
         source = UsageSource.of(POLICY, find_prometheus("monitoring"))
         digest_days(store, "id", source, days)
         samples = PrometheusReader(POLICY).read(KEY, GROUP.series, end - timedelta(days=7), end)
         found = find_delays(*samples, make_shares(KEY, [GROUP]), POLICY.step)
-        return read_digests(store, "id", days).to_pylist(), list(parquet.read_rows(DELAYS, found))
+        return read_use(store, "id", days), list(parquet.read_rows(DELAYS, found))
 
     with start_prometheus(tmp_path / "prometheus", {}) as real:
         from_real = read(real.url, "real")

@@ -8,13 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops import cli
-from quota_ops.model.usage.digest import USE
-from quota_ops.sql.embedded_usage import merge_digests
-from quota_ops.store.history.digests import list_days, read_digests
-from quota_ops.store.places import parquet
+from quota_ops.store.history.digests import list_days
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.retention import find_expired, remove
 from tests.usage.busy_hour import BusyHour
+from tests.usage.recorded import read_use
 from tests.usage.recording import serve
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -67,9 +65,9 @@ def test_days_are_recorded_once_and_missing_ones_later(
     assert one_day[0] == 0
     assert (down[0], "cannot be reached" in down[1]) == (6, True)
     assert list_days(store, CLUSTER_ID) == days[1:]
-    (use,) = parquet.read_rows(USE, merge_digests(read_digests(store, CLUSTER_ID, days)))
+    (use,) = read_use(store, CLUSTER_ID, days)
     assert use[:4] == ("kafka-1:9404", "producer_byte_rate", "etl", None)
-    assert (use.seen, use.active, use.highest) == (2 * 86400, 2 * 86400, 900_000)
+    assert (use.counted, use.highest, use.throttled) == (2 * 86400, 900_000, False)
     assert isclose(use.p95, 100_000, rel_tol=0.025)
     assert remove(find_expired(store, today - timedelta(days=1)), today) == ()
     assert list_days(store, CLUSTER_ID) == days[2:]

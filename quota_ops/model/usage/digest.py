@@ -19,8 +19,9 @@ class DigestRow(NamedTuple):
 
     Bucket `b` has the values above `1.05 ** (b - 1)`, up to `1.05 ** b`, in the unit of the key; a
     use of 0 has no bucket. The names are those that the broker counts by: `user_name` is None if
-    users share, `client_id` if client ids share. `highest` is the highest value of the day, in the
-    row of the highest bucket alone.
+    users share, `client_id` if client ids share. `highest` is the highest value of the day to seven
+    digits, in the row of the highest bucket alone. `throttled` is whether the broker throttled the
+    client on that day at all, in each of its rows.
 
     A row without both names has no use: it states for how many seconds the broker was seen. Time
     that was not seen is in no row, and is unknown. In time that was seen, a client without a row
@@ -35,6 +36,7 @@ class DigestRow(NamedTuple):
     bucket: int | None
     seconds: int
     highest: float | None
+    throttled: bool
 
 
 DIGEST = derive_table("digest", DigestRow)
@@ -42,22 +44,26 @@ DIGEST = derive_table("digest", DigestRow)
 
 
 class UseRow(NamedTuple):
-    """A row of USE: what a client used on one broker while the broker was seen.
+    """A row of USE: what a client used on one broker, in one span.
 
-    `seen` and `active` are seconds, `active` those with any use. `p50` and `p95` are percentiles of
-    all the time that was seen, wrong by 2.5 percent at most. `highest` is a lower bound of the true
-    highest use: a sample is a mean, and there is none between two scrapes.
+    A span is what the caller divides a client's days into, for example by its limit. `counted` is
+    for how many seconds the broker counted its use, `at_limit` in how many of them it was at its
+    limit. `p50` and `p95` are percentiles of the counted time. They and `at_limit` take a bucket
+    for its middle, so rates are wrong by 2.5 percent at most. `highest` is a lower bound of the
+    true highest use: a sample is a mean, and there is none between two scrapes.
     """
 
     broker: str
     key: str
     user_name: str | None
     client_id: str | None
-    seen: float
-    active: float
+    span: int
+    counted: float
+    at_limit: float
     p50: float
     p95: float
     highest: float
+    throttled: bool
 
 
 USE = derive_table("use", UseRow)

@@ -88,6 +88,8 @@ class UseOverview(NamedTuple):
     unlimited: Mapping[str, int]
     """How many series had no limit, by key."""
     troubles: tuple[str, ...]
+    recorded: int = 0
+    """How many of the days were read from their digests, whose rates are wrong by up to 2.5 %."""
 
     @property
     def seen(self) -> float:

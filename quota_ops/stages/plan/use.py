@@ -13,7 +13,6 @@ from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import ACTUAL
-from quota_ops.model.usage.digest import USE
 from quota_ops.model.usage.throttling import CutUse, Throttling
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.sql.effects import apply_targets
@@ -25,8 +24,7 @@ from quota_ops.stages.plan.throttling import (
     find_throttling,
     loses,
 )
-from quota_ops.store.history.digests import find_missing, list_past_days, read_digests
-from quota_ops.store.places import parquet
+from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import FACTS, THROTTLING
 from quota_ops.store.run.folder import RunFolder
@@ -122,15 +120,12 @@ def _find(
 
 def read_past_use(store: RunStore, cluster_id: str, now: datetime) -> PastUse:
     """Return the highest use of each series on the recorded ones of the last seven days."""
-    from quota_ops.sql.embedded_usage import merge_digests  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded_usage import open_digests  # noqa: PLC0415 - DuckDB
 
-    days = list_past_days(now, DAYS)
-    missing = find_missing(store, cluster_id, days)
+    digests = find_digests(store, cluster_id, list_past_days(now, DAYS))
     highest: dict[str, dict[SeriesName, float]] = defaultdict(dict)
-    seen: dict[str, dict[str, float]] = defaultdict(dict)
-    for row in parquet.read_rows(USE, merge_digests(read_digests(store, cluster_id, days))):
-        name = SeriesName(row.user_name, row.client_id)
-        seen[row.key][row.broker] = row.seen
-        highest[row.key][name] = max(row.highest, highest[row.key].get(name, 0.0))
-    seconds = {key: sum(brokers.values()) for key, brokers in seen.items()}
-    return PastUse(highest, len(days) - len(missing), seconds)
+    with open_digests([*digests.values()], dict.fromkeys(digests, 0)) as use:
+        for key, *names, value in use.list_highest():
+            highest[key][SeriesName(*names)] = value
+        seconds = {key: sum(brokers.values()) for key, brokers in use.read_seen().items()}
+    return PastUse(highest, len(digests), seconds)

@@ -96,16 +96,17 @@ def to_bytes(
     table: Table[Any],
     arrow: pa.Table,
     notes: Mapping[str, str] | None = None,
-    *,
-    compression: str = "snappy",
+    **options: Any,
 ) -> bytes:
     """Return a table as the bytes of a Parquet file, with notes in its key-value metadata.
+
+    The options are those of pyarrow's ParquetWriter.
 
     Raises InvalidInput if its columns are not the model's.
     """
     sink, rows = io.BytesIO(), conform(table, arrow)
     # A stored schema would have the type REPEATED, which earlier versions of quota-ops cannot read.
-    with pq.ParquetWriter(sink, rows.schema, store_schema=False, compression=compression) as writer:
+    with pq.ParquetWriter(sink, rows.schema, store_schema=False, **options) as writer:
         writer.write_table(rows)
         writer.add_key_value_metadata(stamp(notes or {}))
     return sink.getvalue()

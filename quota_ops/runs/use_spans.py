@@ -1,0 +1,67 @@
+"""The use of series in spans of a time, each with the quota and the limit that decided then."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import limits_a_client
+from quota_ops.precedence.series import find_quota
+from quota_ops.runs.past_quotas import Limits
+from quota_ops.usage.overview import SeriesUse
+from quota_ops.usage.source import SeriesNames, Time
+
+
+class Span(NamedTuple):
+    """A time in which the limit of a series did not change."""
+
+    time: Time
+    is_known: bool
+    """Whether it is known which quota decided, and its value."""
+    quota: Entity | None
+    limit: float | None
+    """None for an unlimited quota, too."""
+
+
+class Use(NamedTuple):
+    """The use of a series on a broker in a span."""
+
+    series: SeriesUse
+    span: Span
+
+    @property
+    def quota(self) -> Entity | None:
+        """The quota that decided then, if it is known and there was one."""
+        return self.span.quota
+
+    @property
+    def limit(self) -> float | None:
+        """The limit of that quota."""
+        return self.span.limit
+
+
+class KeyUse(NamedTuple):
+    """What was read of one key: `at_limit` has the seconds at the limit by broker and series."""
+
+    uses: list[Use]
+    throttled: set[SeriesNames]
+    at_limit: Mapping[tuple[str, Entity, SeriesNames], float]
+
+
+def join_uses(parts: Iterable[KeyUse]) -> KeyUse:
+    """Return the use of several times of one key."""
+    at_limit: dict[tuple[str, Entity, SeriesNames], float] = defaultdict(float)
+    joined = KeyUse([], set(), at_limit)
+    for part in parts:
+        joined.uses.extend(part.uses)
+        joined.throttled.update(part.throttled)
+        for series, seconds in part.at_limit.items():
+            at_limit[series] += seconds
+    return joined
+
+
+def find_limit(key: str, limits: Limits, names: SeriesNames) -> tuple[Entity | None, float | None]:
+    """Return the quota that decides a series, and its limit unless it is unlimited."""
+    quota = find_quota(limits, *names)
+    value = None if quota is None else limits[quota]
+    return quota, value if value is not None and limits_a_client(key, value) else None

@@ -1,0 +1,41 @@
+"""Digests of some days, and the use that is read back from them."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+from quota_ops.model.usage.digest import UseRow
+from quota_ops.sql.embedded_usage import RecordedUse, SpanRow, open_digests
+from quota_ops.store.history.digests import find_digests, write_digest
+from quota_ops.store.places.run_store import RunStore, open_place
+
+
+def merge(digests: Mapping[str, pa.Table], least: float | None = None) -> list[UseRow]:
+    """Return the use of the days together, which have their digests in a run store."""
+    with TemporaryDirectory() as folder:
+        store = RunStore(open_place(Path(folder)))
+        for day, digest in digests.items():
+            write_digest(store, "id", day, digest)
+        return read_use(store, "id", [*digests], least)
+
+
+def read_use(
+    store: RunStore, cluster_id: str, days: Sequence[str], least: float | None = None
+) -> list[UseRow]:
+    """Return the use of recorded days together; `least` is the rate that counts as the limit."""
+    with open_days(store, cluster_id, days) as recorded:
+        spans = [
+            SpanRow(*series, number, least) for number, series in enumerate(recorded.list_series())
+        ]
+        return sorted(recorded.measure(spans), key=repr)
+
+
+def open_days(
+    store: RunStore, cluster_id: str, days: Sequence[str]
+) -> AbstractContextManager[RecordedUse]:
+    """Open the digests of some days as one part."""
+    digests = find_digests(store, cluster_id, days)
+    return open_digests([*digests.values()], dict.fromkeys(digests, 0))
