@@ -2,9 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,24 +14,45 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.runs.past_quotas import PastQuotas, Period
 from quota_ops.runs.use_spans import KeyUse, Span, Use, find_limit
-from quota_ops.usage.overview import Coverage, SeriesUse, read_throttled, read_use
-from quota_ops.usage.prometheus import Prometheus
+from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
+from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_parts, read_samples
-from quota_ops.usage.source import SAMPLES, SeriesNames, Time, UsageSource
+from quota_ops.usage.source import SAMPLES, SeriesNames, SeriesUse, Time, UsageSource
 
 FEW = 100
 """Up to how many series whose limit changed are measured by their samples."""
 
 
+@contextmanager
+def open_time(source: UsageSource, past: PastQuotas, time: Time) -> "Iterator[MeasuredTime]":
+    """Open a time for queries. Raises UseUnknown if its coverage could not be read."""
+    with open_prometheus(source.connection) as server:
+        yield MeasuredTime(server, source, past, time, read_coverage(server, source, time))
+
+
+class MeasuredTime(NamedTuple):
+    """A time that a server knows, and how much of it was scraped."""
+
+    server: Prometheus
+    source: UsageSource
+    past: PastQuotas
+    time: Time
+    coverage: Coverage
+
+    def read(self, key: str) -> KeyUse:
+        """Read the use of each series of a key. Raises UseUnknown if it could not be read."""
+        return _Reading(*self, key).read()
+
+
 @dataclass(frozen=True)
-class MeasuredUse:
+class _Reading:
     """What the use of one key is read with."""
 
     server: Prometheus
     source: UsageSource
     past: PastQuotas
-    coverage: Coverage
     time: Time
+    coverage: Coverage
     key: str
 
     @property

@@ -11,8 +11,7 @@ from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.runs.past_quotas import PastQuotas, Period
 from quota_ops.runs.use_spans import KeyUse, Span, Use, find_limit
 from quota_ops.store.places.place import Place
-from quota_ops.usage.overview import SeriesUse
-from quota_ops.usage.source import SeriesNames, Time
+from quota_ops.usage.source import SeriesNames, SeriesUse, Time
 
 DAY = timedelta(days=1)
 

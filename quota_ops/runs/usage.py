@@ -5,34 +5,25 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, UseOverview, Verdict
-from quota_ops.runs.measured_use import MeasuredUse
 from quota_ops.runs.past_quotas import PastQuotas, Period, read_past_quotas
 from quota_ops.runs.recorded_use import DAY, read_recorded, time_of
 from quota_ops.runs.use_spans import KeyUse, Use, join_uses
 from quota_ops.store.history.digests import find_digests
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.usage.overview import Coverage, read_coverage
 from quota_ops.usage.presets import find_names
-from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.source import SeriesNames, Time, UsageSource
+
+if TYPE_CHECKING:
+    from quota_ops.runs.measured_use import MeasuredTime
 
 Progress = Callable[[int, int], None]
 """Called with how many quota keys were read, and how many there are."""
-
-
-class _Gap(NamedTuple):
-    """A time that is not recorded, the server that knows it, and how much of it was scraped."""
-
-    time: Time
-    server: Prometheus
-    source: UsageSource
-    coverage: Coverage
 
 
 def read_overview(
@@ -57,7 +48,7 @@ def read_overview(
     known = [window]
     coverage: dict[str, float] = {}
     with ExitStack() as stack:
-        gaps = list(_open_gaps(source, _list_gaps(time, digests), stack))
+        gaps = _open_gaps(source, past, _list_gaps(time, digests), stack)
         for number, key in enumerate(USED_KEYS):
             progress(number, len(USED_KEYS))
             seen = Counter(recorded.seen.get(key, {}))
@@ -67,12 +58,7 @@ def read_overview(
             found = join_uses(
                 [
                     *([recorded.uses[key]] if key in recorded.uses else []),
-                    *(
-                        MeasuredUse(
-                            gap.server, gap.source, past, gap.coverage, gap.time, key
-                        ).read()
-                        for gap in gaps
-                    ),
+                    *(gap.read(key) for gap in gaps),
                 ]
             )
             listing = _Listing(past, time, key, key in exported, found, seen)
@@ -126,13 +112,13 @@ def _list_gaps(time: Time, days: Collection[str]) -> Iterator[Time]:
 
 
 def _open_gaps(
-    source: UsageSource | None, gaps: Iterator[Time], stack: ExitStack
-) -> Iterator[_Gap]:
+    source: UsageSource | None, past: PastQuotas, gaps: Iterator[Time], stack: ExitStack
+) -> "list[MeasuredTime]":
     if source is None:
-        return
-    server = stack.enter_context(open_prometheus(source.connection))
-    for time in gaps:
-        yield _Gap(time, server, source, read_coverage(server, source, time))
+        return []
+    from quota_ops.runs.measured_use import open_time  # noqa: PLC0415 - an HTTP client
+
+    return [stack.enter_context(open_time(source, past, time)) for time in gaps]
 
 
 def _is_unlimited(use: Use) -> bool:

@@ -8,8 +8,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import limits_a_client
 from quota_ops.precedence.series import find_quota
 from quota_ops.runs.past_quotas import Limits
-from quota_ops.usage.overview import SeriesUse
-from quota_ops.usage.source import SeriesNames, Time
+from quota_ops.usage.source import SeriesNames, SeriesUse, Time
 
 
 class Span(NamedTuple):

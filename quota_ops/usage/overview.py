@@ -15,7 +15,7 @@ from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.prometheus import Prometheus, QueryTooLarge
 from quota_ops.usage.samples import UP, format_range, read_names
-from quota_ops.usage.source import SeriesNames, Time, UsageSource
+from quota_ops.usage.source import SeriesNames, SeriesUse, Time, UsageSource
 
 _SHORTEST = timedelta(hours=1)
 _STATISTICS = {
@@ -23,19 +23,6 @@ _STATISTICS = {
     "p95": "quantile_over_time(0.95, {})",
     "highest": "max_over_time({})",
 }
-
-
-class SeriesUse(NamedTuple):
-    """The use of a series on one broker in a time, in the unit of its quota key.
-
-    `highest` is a lower bound of the highest use: between two scrapes it may have been higher.
-    """
-
-    broker: str
-    names: SeriesNames
-    median: float
-    p95: float
-    highest: float
 
 
 class Coverage(NamedTuple):

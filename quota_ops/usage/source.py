@@ -58,6 +58,19 @@ class SeriesNames(NamedTuple):
     client_id: str | None
 
 
+class SeriesUse(NamedTuple):
+    """The use of a series on one broker in a time, in the unit of its quota key.
+
+    `highest` is a lower bound of the highest use: between two scrapes it may have been higher.
+    """
+
+    broker: str
+    names: SeriesNames
+    median: float
+    p95: float
+    highest: float
+
+
 class Time(NamedTuple):
     """A time: what is after `start`, until `end`."""
 

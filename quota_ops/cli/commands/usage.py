@@ -29,6 +29,7 @@ Examples:
   quota-ops usage demo
   quota-ops usage demo --owner payments --days 30
   quota-ops usage demo --near 80 --format json
+  quota-ops usage demo --days 30 --recorded
   quota-ops usage demo --probe"""
 )
 @options.cluster_argument
@@ -47,6 +48,11 @@ Examples:
     help="Only quotas whose p95 is at least this share of the limit of that time.",
 )
 @click.option("--unused", is_flag=True, help="Only quotas that nobody used in the whole time.")
+@click.option(
+    "--recorded",
+    is_flag=True,
+    help="Only complete days that `record` stored, without a query to Prometheus.",
+)
 @click.option("--probe", is_flag=True, help="Check what Prometheus has, and why use is missing.")
 @options.desired_state
 @options.run_store
@@ -62,6 +68,8 @@ Examples:
 @refuse_idle("--owner", _ALONE, beside=_PROBE)
 @refuse_idle("--near", _ALONE, beside=_PROBE)
 @refuse_idle("--unused", _ALONE, beside=_PROBE)
+@refuse_idle("--recorded", _ALONE, beside=_PROBE)
+@refuse_idle("--prometheus", "No Prometheus is queried.", beside=("--recorded",))
 @refuse_idle("--format csv", "--probe is printed as text or json.", beside=_PROBE)
 @refuse_idle("--format jsonl", "--probe is printed as text or json.", beside=_PROBE)
 @refuse_idle("--near", "A quota that nobody used has no share of its limit.", beside=("--unused",))
@@ -72,6 +80,7 @@ def usage(
     owner: str | None,
     near: float | None,
     unused: bool,
+    recorded: bool,
     probe: bool,
     desired_state: Path,
     run_store: str | None,
@@ -81,9 +90,10 @@ def usage(
     """Show what clients use, beside their limits.
 
     Reads the Prometheus that `usage` of cluster.yaml names, and in the run store what runs saw of
-    the limits, so that a share is of the limit of that time. The cluster is not queried. Limits
-    are per broker, so use is that of the busiest broker, not a sum. What was not scraped is
-    unknown, not zero. p95 is the rate that was exceeded in 5 % of the scrapes.
+    the limits, so that a share is of the limit of that time. Days that `record` stored are read
+    from the run store. The cluster is not queried. Limits are per broker, so use is that of the
+    busiest broker, not a sum. What was not scraped is unknown, not zero. p95 is the rate that was
+    exceeded in 5 % of the scrapes.
     """
     from datetime import UTC, datetime, timedelta
 
@@ -92,9 +102,9 @@ def usage(
     from quota_ops.usage.source import find_source
 
     policy = read_policy(find_cluster(cluster, desired_state))
-    source = find_source(policy, prometheus_file)
     end = datetime.now(UTC).replace(microsecond=0)
-    start = end - timedelta(days=days)
+    if recorded:
+        end = end.replace(hour=0, minute=0, second=0)
     store = find_run_store(run_store)
     from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.report.screens.usage import select_quotas, usage_json, usage_rows, usage_screen
@@ -102,10 +112,12 @@ def usage(
     from quota_ops.usage.source import Time
 
     if probe:
-        _show_probe(source, policy, store, end, output)
+        _show_probe(find_source(policy, prometheus_file), policy, store, end, output)
         return
+    source = None if recorded else find_source(policy, prometheus_file)
     with _show_reading(output) as progress:
-        found = read_overview(source, policy, store, Time(start, end), progress)
+        time = Time(end - timedelta(days=days), end)
+        found = read_overview(source, policy, store, time, progress)
     shown = select_quotas(found, owner=owner, near=near, unused=unused)
     show_result(
         output,

@@ -101,6 +101,14 @@ def _remarks(overview: UseOverview) -> list[Line]:
             Tone.CONTEXT,
         )
     ]
+    if overview.recorded:
+        lines.append(
+            line(
+                f"{counted(overview.recorded, 'day')} of this time are recorded: there, rates are "
+                "exact to 2.5 %, and the highest limit of a day counts for all of it.",
+                Tone.CONTEXT,
+            )
+        )
     if overview.last_look:
         text = f"Limits are those of that time; since {iso_utc(overview.last_look)} no run has read"
         lines.append(line(f"{text} them.", Tone.CONTEXT))
@@ -168,6 +176,7 @@ def usage_json(overview: UseOverview, shown: Sequence[QuotaUse]) -> dict[str, An
         "coverage": overview.coverage,
         "registered_brokers": overview.brokers,
         "limits_known": overview.limits_known,
+        "recorded_days": overview.recorded,
         "last_look": overview.last_look and iso_utc(overview.last_look),
         "without_limit": overview.unlimited,
         "quotas": [
