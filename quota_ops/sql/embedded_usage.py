@@ -72,7 +72,7 @@ _SPANS = pa.schema(
 )
 
 
-class RecordedUse(NamedTuple):
+class SummedDays(NamedTuple):
     """The use of some days, added up in parts: queries to it, for the time of a block."""
 
     db: duckdb.DuckDBPyConnection
@@ -116,7 +116,7 @@ class RecordedUse(NamedTuple):
 
 
 @contextmanager
-def open_digests(places: Sequence[Place], parts: Mapping[str, int]) -> Iterator[RecordedUse]:
+def open_digests(places: Sequence[Place], parts: Mapping[str, int]) -> Iterator[SummedDays]:
     """Add up digests, of which `parts` has the number of the part that each day belongs to.
 
     Raises InvalidInput if a file is damaged.
@@ -143,7 +143,7 @@ def open_digests(places: Sequence[Place], parts: Mapping[str, int]) -> Iterator[
             raise InvalidInput(
                 f"a recorded day of {places[0].parent} is damaged: {error}"
             ) from error
-        yield RecordedUse(db)
+        yield SummedDays(db)
 
 
 def _link(place: Place, folder: Path) -> Path:

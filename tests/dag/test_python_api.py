@@ -39,6 +39,10 @@ QuotaReconcile(
 )"""
 COMPARE = "main(\n    folders: list[str],\n    *,\n    multi_line: bool=False,\n) -> None"
 DIFF = "main(\n    folders: list[str],\n    history: str | None=None,\n) -> None"
+DIGEST = (
+    "main(\n    rates: str,\n    scrapes: str,\n    throttle_times: str,\n    run_store: str,\n"
+    "    day: date,\n    *,\n    step: int=60,\n) -> None"
+)
 RESOLVE = "main(\n    snapshot: str,\n    clients: str,\n    output: str,\n) -> None"
 SUMMARIZE = "main(\n    run_store: str,\n) -> None"
 
@@ -52,7 +56,7 @@ def test_every_exported_name_is_there(module: str) -> None:
 
 def test_the_signatures_are_those_that_users_call() -> None:
     """The exported names and signatures are as listed: a change may break DAG files and jobs."""
-    airflow, compare, diff, resolve, summarize = MODULES
+    airflow, compare, diff, digest, resolve, summarize = MODULES
     assert exports(airflow) == [
         "InvalidInput",
         "News",
@@ -68,6 +72,7 @@ def test_the_signatures_are_those_that_users_call() -> None:
     assert signature(airflow, "build_dags") == BUILD_DAGS
     assert signature(compare, "main") == COMPARE
     assert signature(diff, "main") == DIFF
+    assert signature(digest, "main") == DIGEST
     assert signature(resolve, "main") == RESOLVE
     assert signature(summarize, "main") == SUMMARIZE
 

@@ -12,6 +12,7 @@ MODULES = (
     "quota_ops.airflow",
     "spark_jobs.compare_effective_limits",
     "spark_jobs.diff_quotas",
+    "spark_jobs.digest_usage",
     "spark_jobs.resolve_quotas",
     "spark_jobs.summarize_history",
 )

@@ -2,18 +2,24 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from math import isclose, sqrt
+from math import isclose, nan, sqrt
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quota_ops.model.usage.digest import BASE, DELAYS, DelayRow, UseRow
 from quota_ops.sql import text
 from quota_ops.sql.embedded_usage import digest_day, find_delays
+from quota_ops.sql.spark_usage import SampleFiles, digest_samples
+from quota_ops.store.history.digests import list_days
 from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.engines.usage_oracle import (
     STEP,
     Sample,
@@ -22,7 +28,7 @@ from tests.engines.usage_oracle import (
     find_values,
     simulate,
 )
-from tests.usage.recorded import merge
+from tests.usage.recorded import merge, read_use
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -253,3 +259,36 @@ def test_spark_finds_the_same(session: "SparkSession") -> None:
 
     expected = (own, find_delays(rows, scrapes, shares, STEP))
     assert found == [sorted(map(repr, each.to_pylist())) for each in expected]
+
+
+def test_the_job_records_the_days_of_all_clusters(session: "SparkSession", tmp_path: Path) -> None:
+    """Spark's job stores the same day of each cluster as `record` would, and of no other day."""
+    some = [
+        Sample(minute, broker, *name, 1000.0 * (minute + len(broker)))
+        for minute in range(MINUTES)
+        for broker in ("1", "2")
+        for name in NAMES
+    ]
+    seen = {(broker, minute) for broker in ("1", "2") for minute in range(MINUTES) if minute % 5}
+    tables = {
+        "rates": table_of_rates(some),
+        "scrapes": table_of_scrapes(seen),
+        "times": table_of_rates([Sample(3, "1", *NAMES[0], 12.5), Sample(3, "2", "x", None, nan)]),
+    }
+    for name, table in tables.items():
+        later = table.set_column(0, "time", pc.add(table["time"], pa.scalar(timedelta(days=1))))
+        rows = pa.concat_tables(
+            part.append_column("cluster", pa.array([cluster] * part.num_rows, pa.string()))
+            for cluster in ("a", "b")
+            for part in (table, later)
+        )
+        pq.write_table(rows, tmp_path / f"{name}.parquet")
+    paths = (str(tmp_path / f"{name}.parquet") for name in tables)
+    store = RunStore(open_place(tmp_path / "store"))
+
+    clusters = list(digest_samples(session, SampleFiles(*paths), "2026-11-25", STEP, store))
+
+    assert clusters == ["a", "b"]
+    own = merge({"2026-11-25": digest(some, seen)}, 3e3)
+    assert [read_use(store, cluster, ["2026-11-25"], 3e3) for cluster in clusters] == [own, own]
+    assert list_days(store, "a") == ["2026-11-25"]

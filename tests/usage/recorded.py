@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from quota_ops.model.usage.digest import UseRow
-from quota_ops.sql.embedded_usage import RecordedUse, SpanRow, open_digests
+from quota_ops.sql.embedded_usage import SpanRow, SummedDays, open_digests
 from quota_ops.store.history.digests import find_digests, write_digest
 from quota_ops.store.places.run_store import RunStore, open_place
 
@@ -35,7 +35,7 @@ def read_use(
 
 def open_days(
     store: RunStore, cluster_id: str, days: Sequence[str]
-) -> AbstractContextManager[RecordedUse]:
+) -> AbstractContextManager[SummedDays]:
     """Open the digests of some days as one part."""
     digests = find_digests(store, cluster_id, days)
     return open_digests([*digests.values()], dict.fromkeys(digests, 0))

@@ -24,6 +24,7 @@ from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict
 from quota_ops.model.stored import to_json
+from quota_ops.model.usage.recorded import RecordedUse
 from quota_ops.model.usage.throttling import Throttling
 
 
@@ -192,6 +193,8 @@ class Report:
     """When verify, or else describe, read the cluster; None if nothing was read."""
     promises: tuple[Promises, ...] = ()
     """What Git promises on each broker beside its capacity; empty if no capacity is declared."""
+    use: RecordedUse | None = None
+    """What clients used on recorded days, beside the limits of this run; None if there are none."""
 
     @property
     def commit(self) -> str | None:

@@ -21,6 +21,8 @@ class DailyNumber(NamedTuple):
     days: Sequence[tuple[str, float | None]]
     unit: str = ""
     """`%` for a percentage, otherwise empty."""
+    newest: str = "now"
+    """When the newest number was measured."""
 
     @property
     def known(self) -> list[tuple[datetime, float]]:
@@ -38,7 +40,8 @@ class DailyNumber(NamedTuple):
         newest, least, most = (
             self.format(number) for number in (numbers[-1], min(numbers), max(numbers))
         )
-        return f"{self.name}: {newest} now, between {least} and {most} on {len(numbers)} days"
+        between = f"between {least} and {most} on {len(numbers)} days"
+        return f"{self.name}: {newest} {self.newest}, {between}"
 
     def format(self, number: float) -> str:
         """Return a number as text; a percentage is never rounded up to 100 %."""

@@ -21,6 +21,7 @@ from quota_ops.report.page.chart import DailyNumber, draw_chart, draw_sparkline
 from quota_ops.report.page.links import PageLinks
 from quota_ops.report.page.parts import bar
 from quota_ops.report.page.template import rendered
+from quota_ops.report.page.use import HEADINGS, describe_fleet_use, list_fleet_use, weigh_use
 from quota_ops.report.screens.fleet import (
     WORST_FIRST,
     Fleet,
@@ -94,9 +95,11 @@ def as_html(
     for cluster in clusters:
         total.update(cluster.count)
     parts = bar({status: total[status] for status in RowStatus})
+    uses = {name: report.use for name, report in reports.items() if report.use}
+    used = list_fleet_use(uses)
     return rendered(
         "fleet.html",
-        {f"#bar0 .{part.style}": part.quotas for part in parts},
+        {f"#bar0 .{part.style}": part.quotas for part in parts} | weigh_use(used),
         styles=("page.css", "fleet.css"),
         script="fleet.js",
         data="{}",
@@ -116,6 +119,9 @@ def as_html(
         searched=len(clusters) > SEARCHED,
         total=parts,
         charts=list(_draw_totals(history, today, total[RowStatus.DRIFTED], finished)),
+        use=used,
+        use_headings=HEADINGS,
+        use_scope=describe_fleet_use(uses) if uses else "",
         quotas=[_quota_cells(quota) for quota in rank_quotas(history.quotas)[:MOST]],
         owners=[_owner_cells(owner) for owner in rank_owners(history.quotas)[:MOST]],
     )

@@ -51,6 +51,7 @@ from quota_ops.report.page.parts import MEANING, PageRow, bar, headings, page_ro
 from quota_ops.report.page.past import add_run, draw_charts, list_days
 from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_tables
 from quota_ops.report.page.template import rendered
+from quota_ops.report.page.use import HEADINGS, describe_use, list_use, weigh_use
 from quota_ops.report.screens.history import CHANGE_HEADINGS
 
 
@@ -103,9 +104,10 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
     summary, ways, past = summarize(report), list_ways(report), report.past
     days = add_run(past.days, report) if past else ()
     limits = format_limits(stored) if stored else None
+    used = list(list_use(report.use)) if report.use else []
     return rendered(
         "report.html",
-        {f"#bar0 .{part.style}": part.quotas for part in parts} | _weigh(shares),
+        {f"#bar0 .{part.style}": part.quotas for part in parts} | _weigh(shares) | weigh_use(used),
         report=report,
         summary=summary,
         looked=moment(report.looked or report.finished),
@@ -127,6 +129,9 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         format_broker_result=format_broker_result,
         shares=shares,
         shares_scope=format_scope(report),
+        use=used,
+        use_headings=HEADINGS,
+        use_scope=describe_use(report.use) if report.use else "",
         findings=list(_findings(report)),
         findings_found=len(list_unsilenced(report.findings)),
         explained=EXPLAINED,

@@ -75,7 +75,7 @@ def _heading(overview: UseOverview) -> list[Line]:
     ]
     window = (overview.end - overview.start).total_seconds()
     lines += [
-        line(f"  {broker} was not scraped for {format_seconds((1 - share) * window)}.", Tone.CHANGE)
+        line(f"  {broker} was not seen for {format_seconds((1 - share) * window)}.", Tone.CHANGE)
         for broker, share in overview.coverage.items()
         if share < SEEN
     ]

@@ -10,6 +10,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.quotas.tables import ACTUAL
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.row_status import RowStatus, report_rows
+from quota_ops.report.page.limits import Stored
 from quota_ops.report.page.report import as_html
 from quota_ops.report.records.json_report import as_json
 from quota_ops.report.text.report import as_text
@@ -17,6 +18,7 @@ from quota_ops.stages.report.audit import audit_record
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_record import record_run_history
 from quota_ops.stages.report.past import add_past
+from quota_ops.stages.report.recorded_use import add_recorded_use
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import PAGE, REPORT, TEXT
@@ -37,6 +39,8 @@ def write_reports(
     the connection to the audit topic by its name.
     """
     read = add_past(folder, read_run(folder))
+    stored = _read_stored(folder, read)
+    read = add_recorded_use(folder, read, stored)
     forgotten = record_run_history(
         folder, read
     )  # before the end is recorded: later runs add nothing
@@ -46,7 +50,7 @@ def write_reports(
     else:
         report = replace(read, audit=missed, history=forgotten)
     if report.record is None:
-        write_forms(folder, report)
+        write_forms(folder, report, stored)
     return folder.read_cached(REPORT, lambda: report)
 
 
@@ -55,11 +59,12 @@ def read_run(folder: RunFolder) -> Report:
     return read_report(folder, _versions())
 
 
-def write_forms(folder: RunFolder, report: Report) -> None:
+def write_forms(folder: RunFolder, report: Report, stored: Stored | None = None) -> None:
     """Write a report as report.json, .txt and .html; nothing is recorded."""
     for name, form in FORMS.items():
         folder.write_text(name, form(report))
-    folder.write_text(PAGE, as_html(report, _read_stored(folder, report)))
+    stored = _read_stored(folder, report) if stored is None else stored
+    folder.write_text(PAGE, as_html(report, stored))
 
 
 def _read_stored(folder: RunFolder, report: Report) -> list[tuple[str, str, float]]:

@@ -49,6 +49,7 @@ from quota_ops.store.run.files import (
     ROLLBACK,
     STAGE,
     THROTTLING,
+    USE,
     VALIDATED,
     VERIFICATION,
     RunFile,
@@ -129,6 +130,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         path=about.path,
         invalid=checked.invalid if (checked := parts.find(CHECKED)) else (),
         looked=_find_last(folder, [STAGE.of("verify") if brokers else DESCRIBED]),
+        use=parts.find(USE),
         promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy)) or (),
     )
 

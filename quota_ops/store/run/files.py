@@ -41,6 +41,7 @@ from quota_ops.model.runs.run import (
     Verification,
 )
 from quota_ops.model.runs.verification import Settlement
+from quota_ops.model.usage.recorded import RecordedUse
 from quota_ops.model.usage.throttling import Throttling
 
 Content = TypeVar("Content")
@@ -184,6 +185,9 @@ VERIFICATION = _declare(
 )
 STAGE = _declare("stage-<STAGE>.json", "describe", StageEnd, "how a stage ended", _RECORD)
 PAST = _declare("past.json", "report", Past, "the history that its page shows")
+USE = _declare(
+    "use.json", "report", RecordedUse, "what clients used on recorded days, for its page"
+)
 REPORT = _declare("report.json", "report", dict, "the report, for programs")
 PAGE = _declare("report.html", "report", str, "the page")
 TEXT = _declare("report.txt", "report", str, "the report, as printed")

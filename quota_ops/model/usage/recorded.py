@@ -1,0 +1,42 @@
+"""What clients used on recorded days, beside the limits that a run found: for its page."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class RecordedQuota(NamedTuple):
+    """The use of the busiest client of a quota, on its busiest broker, in the unit of its key.
+
+    The limit is that of the run. `share` is the p95 by the limit, of 1; `at_limit` is for how many
+    seconds the use was at least 97 % of it. `clients` is how many clients have this limit each.
+    """
+
+    entity: str
+    key: str
+    owner: str | None
+    limit: float
+    client: str
+    clients: int
+    p95: float
+    highest: float
+    share: float
+    at_limit: float
+    throttled: bool
+    days: tuple[float | None, ...]
+    """The share on each day of the table; None for a day without its use."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedUse:
+    """The use of the quotas that are nearest to their limit, nearest first.
+
+    `days` are those from the first recorded one to the last, in UTC, and `recorded` how many of
+    them are; `seen` is the share of the recorded days in which each broker was seen. `quotas` is
+    how many quotas of the run anybody used.
+    """
+
+    days: tuple[str, ...]
+    recorded: int
+    seen: float
+    quotas: int
+    nearest: tuple[RecordedQuota, ...]

@@ -1,0 +1,112 @@
+"""What clients used on recorded days, as a table with bars and small charts."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.text import counted
+from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
+from quota_ops.report.page.chart import DailyNumber, draw_sparkline
+from quota_ops.report.screens.usage import format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+HEADINGS = ("quota", "owner", "limit", "p95", "of the limit", "at the limit", "highest seen")
+MOST = 10
+"""How many quotas the page of all clusters shows."""
+_NEAR = 0.8
+"""From which share of its limit on a client is near it."""
+
+
+class UseLine(NamedTuple):
+    """A quota, the use of its busiest client, and how long its bar is, in thousandths."""
+
+    cluster: str
+    entity: str
+    note: str
+    cells: tuple[str, ...]
+    percent: str
+    mark: str
+    """A word beside the bar, so that the table reads without color; often empty."""
+    part: int
+    chart: "Markup"
+
+
+def describe_use(use: RecordedUse) -> str:
+    """Return which days were read, how much of them was seen, and what the numbers are."""
+    days = f"{counted(use.recorded, 'recorded day')} from {use.days[0]} to {use.days[-1]} (UTC)"
+    listed = f"The {len(use.nearest):,} nearest of {counted(use.quotas, 'used quota')}"
+    return (
+        f"{days}, brokers seen in {int(100 * use.seen)} % of them, beside the limits of this run. "
+        f"{listed}: the busiest client of each on its busiest broker, never a sum. Time that was "
+        "not recorded is unknown. Rates are exact to 2.5 %."
+    )
+
+
+def list_use(use: RecordedUse, cluster: str = "") -> Iterator[UseLine]:
+    """Yield the line of each quota, the nearest to its limit first."""
+    for quota in use.nearest:
+        shares = [None if share is None else 100 * share for share in quota.days]
+        name = f"{quota.entity} {quota.key}, p95 in percent of its limit"
+        days = list(zip(use.days, shares, strict=True))
+        numbers = DailyNumber(name, days, newest="on the last day")
+        yield UseLine(
+            cluster,
+            quota.entity,
+            _note(quota),
+            (
+                quota.key,
+                quota.owner or "",
+                format_limit(quota.key, quota.limit),
+                format_rate(quota.key, quota.p95),
+                format_seconds(quota.at_limit),
+                format_rate(quota.key, quota.highest),
+            ),
+            f"{int(100 * quota.share)} %",
+            _mark(quota),
+            min(1000, round(1000 * quota.share)),
+            draw_sparkline(numbers, "changed"),
+        )
+
+
+def list_fleet_use(uses: Mapping[str, RecordedUse]) -> list[UseLine]:
+    """Return the lines of the quotas that are nearest to their limit, of all clusters."""
+    lines = [
+        (quota.share, line)
+        for cluster, use in uses.items()
+        for quota, line in zip(use.nearest, list_use(use, cluster), strict=True)
+    ]
+    return [line for _, line in sorted(lines, key=lambda each: -each[0])[:MOST]]
+
+
+def describe_fleet_use(uses: Mapping[str, RecordedUse]) -> str:
+    """Return of which clusters days are recorded, and until when."""
+    names = [f"{cluster} (until {use.days[-1]})" for cluster, use in uses.items()]
+    return (
+        f"By the recorded days of {', '.join(names)}, beside the limits of their newest runs: the "
+        "busiest client of each quota on its busiest broker, never a sum."
+    )
+
+
+def weigh_use(lines: list[UseLine]) -> dict[str, int]:
+    """Return the lengths of the bars, by CSS selector."""
+    return {
+        f"#use{number} {part}": weight
+        for number, found in enumerate(lines)
+        for part, weight in (("i", found.part), ("s", 1000 - found.part))
+    }
+
+
+def _note(quota: RecordedQuota) -> str:
+    client = "" if quota.client == quota.entity else quota.client
+    count = f"the busiest of {counted(quota.clients, 'client')}" if quota.clients > 1 else ""
+    return ", ".join(filter(None, (client, count)))
+
+
+def _mark(quota: RecordedQuota) -> str:
+    if quota.throttled:
+        return "throttled"
+    if quota.at_limit:
+        return "at limit"
+    return "near" if quota.share >= _NEAR else ""

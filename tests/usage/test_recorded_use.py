@@ -1,0 +1,122 @@
+"""Recorded days beside limits: the command `usage --recorded`, and the page of a run."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import time_machine
+from click.testing import CliRunner
+
+from quota_ops import cli
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
+from quota_ops.report.page.use import describe_use, list_use
+from quota_ops.stages.report import recorded_use
+from quota_ops.stages.report.recorded_use import read_recorded_use
+from quota_ops.store.history.digests import find_digests
+from quota_ops.store.places.run_store import RunStore, open_place
+from tests.usage.busy_hour import BusyHour
+from tests.usage.past import leave_look
+from tests.usage.recording import serve
+from tests.usage.scenario import CLUSTER_ID
+
+NOW = datetime(2026, 11, 26, 4, 0, tzinfo=UTC)
+BUSY = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+KEY = "producer_byte_rate"
+CLUSTER = f"""\
+cluster_id: {CLUSTER_ID}
+connection: demo
+usage: {{prometheus: monitoring, match: {{cluster: demo}}}}
+"""
+OWNERS = {"user=etl": "payments"}
+EXPECTED = """\
+orders from 2026-11-23T00:00:00Z to 2026-11-26T00:00:00Z, seen 66 % of the time
+  kafka-1:9404 was not seen for 24.0 h.
+
+entity  key  limit  p95  share of the limit  at limit  highest seen  owner  note
+user=etl  producer_byte_rate  1 MB/s  97.7 kB/s  █▏  10 %  60 min  900 kB/s  payments  share of \
+the limit then, 900 kB/s
+
+1 quota of 1; use is that of the busiest client on its busiest broker, not a sum.
+Scraped every 60 s: shorter peaks are not seen, so the highest is a lower bound.
+2 days of this time are recorded: there, rates are exact to 2.5 %, and the highest limit of a day \
+counts for all of it.
+Limits are those of that time; since 2026-11-25T13:00:00Z no run has read them.
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
+    """Return a run store with 23 and 25 November; etl had 900 kB/s, and 1 MB/s since the 25th."""
+    folder, found = tmp_path / "state/orders", RunStore(open_place(tmp_path / "store"))
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    connection = tmp_path / "monitoring.properties"
+    monkeypatch.setenv("QUOTA_OPS_CONNECTION_MONITORING", str(connection))
+    monkeypatch.chdir(tmp_path)
+    with time_machine.travel(NOW, tick=False):
+        changed = NOW - timedelta(hours=15)
+        for at, limit in ((BUSY, 900_000), (changed - DAY, 900_000), (changed, 1_000_000)):
+            leave_look(found, at, {"user=etl": {KEY: limit}}, owners=OWNERS, brokers=1)
+        with serve(BusyHour(BUSY.timestamp()).respond) as url:
+            connection.write_text(f"url={url}\n")
+            for day in ("2026-11-23", "2026-11-25"):
+                assert call("record", "--day", day)[0] == 0
+        yield found
+
+
+def call(command: str, *options: str) -> tuple[int, str]:
+    """Return the exit code of a command and what it prints."""
+    args = [command, "orders", "--desired-state", "state", "--run-store", "store", *options]
+    ran = CliRunner().invoke(cli.main, args)
+    return ran.exit_code, ran.output
+
+
+@pytest.mark.usefixtures("store")
+def test_recorded_days_are_read_without_a_server() -> None:
+    """A missing day counts as not seen, and a changed limit by its highest value of the day."""
+    code, output = call("usage", "--days", "3", "--recorded")
+
+    assert code == 0
+    assert re.sub(r" {2,}", "  ", output) == EXPECTED
+
+
+def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page has the nearest quotas, a share for each day, and nothing for a missing day."""
+    stored = [("user=etl", KEY, 1_000_000.0), ("user=bob", KEY, 5.0)]
+    owners = {Key("user=etl", KEY): "payments"}
+
+    found = read_recorded_use(store, CLUSTER_ID, stored, owners, NOW)
+    size = max(leaf.size for leaf in store.of_cluster(CLUSTER_ID).digests.walk())
+    monkeypatch.setattr(recorded_use, "MOST_BYTES", size)
+    newest = read_recorded_use(store, CLUSTER_ID, stored, owners, NOW)
+
+    assert found is not None
+    (quota,) = found.nearest
+    assert found == RecordedUse(("2026-11-23", "2026-11-24", "2026-11-25"), 2, 1.0, 1, (quota,))
+    assert quota == RecordedQuota(
+        *("user=etl", KEY, "payments", 1_000_000.0, "user=etl", 1, quota.p95, 900_000.0),
+        share=quota.p95 / 1_000_000,
+        at_limit=0.0,
+        throttled=False,
+        days=(quota.share, None, quota.share),
+    )
+    assert quota.p95 == pytest.approx(100_000, rel=0.025)
+    (line,) = list_use(found)
+    assert (line.cells[2:], line.percent, line.mark) == (
+        ("1 MB/s", line.cells[3], "0", "900 kB/s"),
+        f"{int(100 * quota.share)} %",
+        "",
+    )
+    assert describe_use(found).startswith(
+        "2 recorded days from 2026-11-23 to 2026-11-25 (UTC), brokers seen in 100 % of them"
+    )
+    assert newest is not None
+    assert newest.days == ("2026-11-25",)
+    assert read_recorded_use(store, "another", stored, owners, NOW) is None
+    assert len(find_digests(store, CLUSTER_ID, found.days)) == 2
