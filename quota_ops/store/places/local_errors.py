@@ -28,7 +28,10 @@ def remedy(error: OSError) -> str | None:
         case errno.EEXIST | errno.ENOTDIR | errno.EISDIR | errno.ELOOP:
             return _explain_obstacle(Path(error.filename2 or error.filename))
         case errno.EPERM | errno.ENOTSUP | errno.ENOSYS | errno.EINVAL:
-            return "A run store needs hard links and fsync: move it to a file system with both."
+            return (
+                "A run store needs hard links and fsync: move it to a file system with both. If it "
+                "has been made immutable (lsattr), undo that."
+            )
     return None
 
 
