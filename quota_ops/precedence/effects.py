@@ -97,10 +97,8 @@ def add_up_pairs(effects: Mapping[Key, Effect], writes: Iterable[Difference]) ->
     They shared that limit, and each has one of its own then: the user may have the sum of them.
     """
     together: dict[tuple[str, str], dict[Key, float]] = defaultdict(dict)
-    for write in writes:
-        row = write.id
-        if row not in effects or write.restores or write.is_return:
-            continue
+    judged = {row.id for row in writes if not (row.restores or row.is_return)}
+    for row in judged & effects.keys():
         for clients in effects[row].classes:
             before, after = clients.before, clients.after
             if not (before and after and clients.user) or before.types != (USER,):

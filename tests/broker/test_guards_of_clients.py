@@ -57,7 +57,8 @@ def test_a_row_that_raises_clients_needs_approval(lab: Lab) -> None:
     lifted = lifts.replace(NEW, REPORTING)
     assert plan(lab) == (1, {"unlimited": lifted, "foreign_owner": foreign})
     declare(lab, "search", {REPORTING: {P: 100 * 1024}})
-    assert plan(lab) == (1, {"foreign_owner": foreign})
+    falls = f"{REPORTING} {P} would fall by more than 50 %"
+    assert plan(lab) == (1, {"cut": falls, "foreign_owner": foreign})
     screen = lab.call("plan", "demo").stdout
     assert f"\nforeign_owner: {foreign}\n" in screen
     assert next(line for line in screen.splitlines() if REPORTING in line).startswith("!  pending")

@@ -35,7 +35,7 @@ def test_the_model_stands_on_little() -> None:
     """The model imports the standard library and msgspec alone, anywhere in a module."""
     nodes = [
         node
-        for path in (ROOT / "quota_ops" / "model").glob("*.py")
+        for path in (ROOT / "quota_ops" / "model").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
     ]
     modules = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]

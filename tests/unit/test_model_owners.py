@@ -79,6 +79,7 @@ def expect_owner(owners: tuple[Owner, ...], entity: Entity) -> str | None:
 @given(mappings(), ENTITIES)
 @example((Owner("one", user_prefixes=("a",)),), Entity.of({USER: "ab", CLIENT_ID: "b"}))
 @example((Owner("one", ips=("0.0.0.0/0",)),), Entity.of({IP: "localhost"}))
+@example((Owner("one", ips=("10.0.0.0/8",)),), Entity.of({IP: "192.0.2.1"}))
 def test_the_most_specific_claim_decides(owners: tuple[Owner, ...], entity: Entity) -> None:
     """Users before client ids, names before prefixes, and the longest prefix or network first."""
     assert OwnerIndex(owners).find_owner(entity) == expect_owner(owners, entity)

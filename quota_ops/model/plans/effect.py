@@ -19,6 +19,9 @@ class LimitChange(StrEnum):
     SAME = "same"
 
 
+MOST_SHARERS = 10
+"""So many clients may have shared a limit for which each gets a lower one of its own: only a limit
+that falls to less than this part of it is certainly a cut."""
 _LOSSES = {LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY}
 
 
@@ -108,14 +111,16 @@ class ClassEffect(NamedTuple):
     def judge(self, key: str) -> Risk:
         """Return the change as the numbers that guards compare, whoever owns the limits.
 
-        A limit that fewer clients share may be lower without being cut.
+        A limit that fewer clients share may be lower without being cut, but not by any factor.
         """
         before, after = number_of(key, self.before), number_of(key, self.after)
         change = self._compare(before, after)
         loses = change in _LOSSES and IP not in QUOTA_KEYS[key].types
         if inf in (before, after) or not before:
             return Risk(unlimited=before < after == inf, loses=loses)
-        cut = 100.0 * (1 - after / before) if change is LimitChange.CUT else 0.0
+        is_shared = change is LimitChange.SHARED_DIFFERENTLY
+        is_cut = change is LimitChange.CUT or (is_shared and after < before / MOST_SHARERS)
+        cut = 100.0 * (1 - after / before) if is_cut else 0.0
         return Risk(max(cut, 0.0), max(after / before, 1.0), loses=loses)
 
     def is_shared_differently(self) -> bool:
