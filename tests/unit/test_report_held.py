@@ -57,7 +57,7 @@ def test_as_markdown() -> None:
     held = f"20 MiB/s → **10 MiB/s**<br>`{SAID.replace('|', chr(92) + '|')}`"
     row = f"| ‖ | user `bob` | `producer_byte_rate` | {held} | `payments.yaml:9` |\n"
     assert row in comment
-    assert f"\n⚠ `{FROZEN}`\n\n‖ `user=bob is {SAID}`\n" in comment
+    assert f"\n⚠ `{FROZEN}`\n\n⚠ `user=bob is {SAID}`\n" in comment
 
 
 def test_as_a_page() -> None:

@@ -45,15 +45,16 @@ commit `a1b2c3d`
 | ↑ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %) | \
 `payments`<br>`card settlement`<br>`payments.yaml:8` |
 
-⚠ Guard `default_touched`: `user=<default> request_percentage would change; a default applies to \
-many clients`; override it with `--allow default_touched --reason TEXT`.
+The broker accepts all 4 changes (validate-only, 1 request, 31 ms).
 
-A run nevertheless restores 1 quota to the last verified value: \
+⚠ **default_touched**: `user=<default> request_percentage would change; a default applies to \
+many clients`
+
+⚠ 1 guard blocks this plan. A run nevertheless restores 1 quota to the last verified value: \
 `user=<default> request_percentage`. 3 other changes wait: \
 `client-id=<default>,user=alice consumer_byte_rate`, `client-id=old-etl consumer_byte_rate`, \
-`user=alice producer_byte_rate`.
-
-The broker accepts all 4 changes (validate-only, 1 request, 31 ms).
+`user=alice producer_byte_rate`. Override it with `--allow default_touched --reason TEXT` \
+(in Airflow, approve the plan).
 """
     )
 
@@ -62,7 +63,7 @@ def test_comment_on_a_troubled_run() -> None:
     """Refusals are in their rows; stopped stages and lagging brokers have lines."""
     lines = as_markdown(TROUBLED).splitlines()
 
-    assert [line for line in lines if line.startswith(("| ⚠", "⚠", "**apply"))] == [
+    assert [line for line in lines if line.startswith(("| ⚠", "⚠"))] == [
         (
             "| ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s**<br>"
             "`unknown: no response [payments.yaml:12]` | `payments`<br>`payments.yaml:12` |"
@@ -77,7 +78,8 @@ def test_comment_on_a_troubled_run() -> None:
             "`broker 3 stores 10 MiB/s [payments.yaml:8]` | "
             "`payments`<br>`card settlement`<br>`payments.yaml:8` |"
         ),
-        "**apply incomplete**: `no reason was given`",
+        "⚠ **apply incomplete**: `no reason was given`",
+        "⚠ **verify failed**: `no reason was given`",
         "⚠ `broker 3 differs in 1 key (queried 6 times)`",
         "⚠ `broker 4 at kafka-4:9094 does not respond (queried 6 times): timed out`",
     ]
@@ -90,24 +92,24 @@ def test_comment_on_a_failed_run() -> None:
         "",
         "",
         (
-            "**describe failed**: `cluster demo: no broker responds at kafka-1:9094 "
+            "⚠ **describe failed**: `cluster demo: no broker responds at kafka-1:9094 "
             "(timed out after 5 s).`<br>`Check bootstrap.servers and the network.`"
         ),
         "",
-        "Not run: diff, plan, validate, apply, verify.",
+        "⚠ **not run**: diff, plan, validate, apply, verify",
     ]
 
 
 def test_comment_on_a_refused_plan() -> None:
     """A reviewer sees what the broker would reject, and that a first plan clears nothing."""
     assert as_markdown(REFUSED).splitlines()[-7:] == [
-        "**validate refused**: `no reason was given`",
+        "⚠ **validate refused**: `no reason was given`",
         "",
-        "Not run: apply, verify.",
+        "⚠ **not run**: apply, verify",
+        "",
+        "⚠ The broker rejects 1 of 4 changes (validate-only, 1 request, 31 ms).",
         "",
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
-        "",
-        "The broker rejects 1 of 4 changes (validate-only, 1 request, 31 ms).",
     ]
 
 

@@ -10,17 +10,17 @@ from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.quotas.difference import WRITES, Kind
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
-from quota_ops.report.markdown.report import cell, code, commit_part, table_lines
-from quota_ops.report.outline.client_effects import inventory_words
+from quota_ops.report.markdown.report import cell, code, commit_part, format_block, table_lines
 from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.outline.outline import Topic, list_blocks
 from quota_ops.report.outline.row_status import ReportRow, report_rows
-from quota_ops.report.outline.sentences import NO_LEDGER, repairs_words, validated_words
-from quota_ops.report.outline.throttling import throttling_words
+from quota_ops.report.outline.sentences import NO_LEDGER, repairs_words
 
 MOST_ROWS = 10
 """How many changes the form lists; the report has them all."""
 MOST_OWNERS = 12
 MOST_COMMITS = 6
+_EFFECTS = frozenset({Topic.VALIDATION, Topic.CLIENTS, Topic.THROTTLING})
 
 
 def format_subject(report: Report, plan: Plan) -> str:
@@ -42,9 +42,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     head = [
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
         f"\nPlan {code(plan.digest)} · {link}",
-        f"\n{validated_words(report)}",
-        *([f"\n{words}"] if (words := inventory_words(report.clients)) else []),
-        *(f"\n{code(words)}" for words in throttling_words(report.throttling)),
+        *(format_block(block) for block in list_blocks(report, code) if block.topic in _EFFECTS),
         *_format_commits(report),
     ]
     if rows[MOST_ROWS:]:

@@ -9,14 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance, short
-from quota_ops.model.plans.guard import format_override
 from quota_ops.model.plans.plan import SHORT
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report.outline import cells
-from quota_ops.report.outline.brokers import broker_words
-from quota_ops.report.outline.client_effects import inventory_words
 from quota_ops.report.outline.effects import effect_parts
 from quota_ops.report.outline.findings import EXPLAIN, FEW, more_words
 from quota_ops.report.outline.formats import (
@@ -25,20 +22,10 @@ from quota_ops.report.outline.formats import (
     stated_words,
     uncommitted_words,
 )
-from quota_ops.report.outline.rollback import left_words, rollback_words
+from quota_ops.report.outline.layout import Tone
+from quota_ops.report.outline.outline import Block, list_blocks
 from quota_ops.report.outline.row_status import ReportRow, Section, has_applied, report_rows
-from quota_ops.report.outline.sentences import (
-    NO_LEDGER,
-    approval_words,
-    holds_words,
-    repairs_words,
-    standstill_words,
-    validated_words,
-    warnings,
-)
-from quota_ops.report.outline.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.outline.summary import summarize
-from quota_ops.report.outline.throttling import throttling_words
 
 LIMIT = 60_000
 """GitHub rejects a comment of more than 65,536 characters."""
@@ -58,12 +45,7 @@ def as_markdown(report: Report) -> str:
     ]
     listed = [row for row in rows if row.section is not Section.REST]
     tail = [
-        *([f"\n{words}"] if (words := inventory_words(report.clients)) else []),
-        *(f"\n{code(words)}" for words in throttling_words(report.throttling)),
-        *_stopped(report),
-        *_guards(report),
-        *_approval(report),
-        *_brokers(report),
+        *map(format_block, list_blocks(report, code)),
         *_findings(report),
     ]
     table = table_lines(listed, (*head, *tail), applied=has_applied(report))
@@ -157,36 +139,15 @@ def _table_row(row: ReportRow, line_break: str) -> str:
     return f"| {' | '.join(columns)} |"
 
 
-def _stopped(report: Report) -> Iterator[str]:
-    for stage in stopped_stages(report):
-        lines = "<br>".join(map(code, stage_lines(stage)))
-        yield f"\n**{stage.stage} {stop_word(report, stage)}**: {lines}"
-    if skipped := stages_not_run(report):
-        yield f"\nNot run: {', '.join(skipped)}."
-
-
-def _guards(report: Report) -> Iterator[str]:
-    plan = report.plan
-    if plan and plan.ledger is None:
-        yield f"\n{NO_LEDGER}"
-    if plan and (stopped := standstill_words(plan)):
-        yield f"\n⚠ {code(stopped)}"
-    yield from (f"\n‖ {code(words)}" for words in holds_words(report))
-    for guard in plan.guards if plan else ():
-        way = f"override it with {code(format_override(guard.guard))}"
-        if guard.allowed is not None:
-            way = f"overridden: {code(guard.allowed)}"
-        yield f"\n⚠ Guard {code(guard.guard)}: {code(guard.message)}; {way}."
-    if plan and (repairs := repairs_words(plan, code)):
-        yield f"\n{repairs}"
-
-
-def _approval(report: Report) -> Iterator[str]:
-    if report.rollback is not None:
-        for words in (rollback_words(report.rollback), *left_words(report.rollback)):
-            yield f"\n{code(words)}"
-    if words := approval_words(report):
-        yield f"\n{code(words)}"
+def format_block(block: Block) -> str:
+    """Return a block of `list_blocks(report, code)` as a paragraph."""
+    mark = "⚠ " if block.tone in {Tone.CHANGE, Tone.REFUSAL} else ""
+    title = f"**{block.title}**: " if block.title else ""
+    text = f"{mark}{title}{'<br>'.join(block.lines)}"
+    if block.way:
+        before, options, after = block.way
+        text += f" {before} {code(options)} {after}"
+    return f"\n{text}"
 
 
 def _findings(report: Report) -> Iterator[str]:
@@ -198,13 +159,3 @@ def _findings(report: Report) -> Iterator[str]:
         yield f"- {finding.code} {code(finding.where)}: {message}"
     if more := more_words(found, FEW):
         yield f"- {more}"
-
-
-def _brokers(report: Report) -> Iterator[str]:
-    for words in warnings(report, code):
-        yield f"\n⚠ {words}"
-    if not report.applied and (words := validated_words(report)):
-        yield f"\n{words}"
-    for broker in report.brokers:
-        if not broker.agrees:
-            yield f"\n⚠ {code(broker_words(broker))}"

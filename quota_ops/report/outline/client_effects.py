@@ -6,7 +6,7 @@ from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryEffec
 from quota_ops.model.plans.effect import LimitChange
 from quota_ops.model.quotas.quota import UNLIMITED, format_limit
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 
 _VERDICTS = ("newly limited", "cut", "shared differently", "raised", "no longer limited")
 _RANK = {name: rank for rank, name in enumerate(_VERDICTS)}
@@ -46,11 +46,10 @@ def _by_verdict(owner: OwnerEffects) -> Iterable[tuple[str, int]]:
     return zip(_VERDICTS, numbers, strict=True)
 
 
-def inventory_lines(effects: InventoryEffects | None) -> tuple[Line, ...]:
-    """Return the sentence as a line; none without an inventory."""
-    words = inventory_words(effects)
-    losing = bool(effects and (effects.trouble or effects.total.losing))
-    return (line(words, Tone.CHANGE if losing else Tone.PLAIN),) if words else ()
+def inventory_tone(effects: InventoryEffects | None) -> Tone:
+    """Return the tone of the sentence: a change if clients lose, or are not counted."""
+    is_losing = effects and (effects.trouble or effects.total.losing)
+    return Tone.CHANGE if is_losing else Tone.PLAIN
 
 
 def rank_by_loss(row: ClientEffectRow) -> tuple[bool, int, str, str, str]:
@@ -73,7 +72,7 @@ def client_effects_screen(
         ),
         *((line(), _owner_table(effects)) if rows else ()),
         line(),
-        *inventory_lines(effects),
+        line(inventory_words(effects), inventory_tone(effects)),
     )
 
 

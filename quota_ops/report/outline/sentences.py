@@ -7,7 +7,6 @@ from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.clusters.metadata import Metadata
 from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.plans.approval import Decision, DecisionKind
-from quota_ops.model.plans.guard import format_override
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Difference
@@ -85,19 +84,6 @@ def _is_removed(row: ReportRow) -> bool:
 def is_accepted(report: Report) -> bool:
     """Return whether the broker would accept every row."""
     return all(outcome.status in DONE for outcome in report.validated)
-
-
-def guards_words(plan: Plan) -> str:
-    """Return how to override the guards that block the plan; empty if none blocks it."""
-    names = list(dict.fromkeys(guard.guard for guard in plan.refused))
-    if not names:
-        return ""
-    number, ways = len(names), f"{format_override(*names)} ({in_airflow(plan)})"
-    return (
-        f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan. "
-        + (f"{words} " if (words := repairs_words(plan)) else "")
-        + f"Override {plural(number, 'it', 'them')} with {ways}."
-    )
 
 
 def repairs_words(plan: Plan, quoted: Callable[[str], str] = escape_text) -> str:

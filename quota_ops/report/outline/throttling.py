@@ -6,7 +6,6 @@ from math import ceil, floor
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.text import counted, plural
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
-from quota_ops.report.outline.layout import Line, Tone, line
 
 MOST = 10
 """How many cuts get a sentence of their own; the JSON report has all."""
@@ -36,11 +35,6 @@ def throttling_words(found: Throttling | None) -> tuple[str, ...]:
             else []
         ),
     )
-
-
-def throttling_lines(found: Throttling | None) -> tuple[Line, ...]:
-    """Return the sentences as lines."""
-    return tuple(line(words, Tone.CHANGE) for words in throttling_words(found))
 
 
 def _rank(cut: CutUse) -> tuple[float, bool, str, str]:

@@ -9,11 +9,9 @@ from quota_ops.findings.code import Severity
 from quota_ops.findings.codes import CODES
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance
-from quota_ops.model.plans.guard import format_override
 from quota_ops.model.runs.report import Report
-from quota_ops.report.outline.brokers import broker_id, broker_words, format_broker_result
+from quota_ops.report.outline.brokers import broker_id, format_broker_result
 from quota_ops.report.outline.capacity import Share, format_scope, list_shares
-from quota_ops.report.outline.client_effects import inventory_words
 from quota_ops.report.outline.ending import count_ending, list_holds
 from quota_ops.report.outline.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.outline.formats import (
@@ -23,7 +21,8 @@ from quota_ops.report.outline.formats import (
     stated_words,
     uncommitted_words,
 )
-from quota_ops.report.outline.rollback import left_words, rollback_words
+from quota_ops.report.outline.layout import Tone
+from quota_ops.report.outline.outline import Block, Topic, list_blocks
 from quota_ops.report.outline.row_status import (
     RowStatus,
     Section,
@@ -32,18 +31,9 @@ from quota_ops.report.outline.row_status import (
     report_rows,
 )
 from quota_ops.report.outline.sentences import (
-    NO_LEDGER,
-    approval_words,
-    in_airflow,
-    repairs_words,
-    standstill_words,
-    validated_words,
     verified_words,
-    warnings,
 )
-from quota_ops.report.outline.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.outline.summary import summarize
-from quota_ops.report.outline.throttling import throttling_words
 from quota_ops.report.outline.ways import list_ways
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
@@ -61,8 +51,7 @@ class Note(NamedTuple):
     style: str
     title: str
     lines: Sequence[str]
-    command: str = ""
-    airflow: str = ""
+    way: tuple[str, str, str] | None = None
 
 
 class Fold(NamedTuple):
@@ -102,6 +91,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         ]
     )
     summary, ways, past = summarize(report), list_ways(report), report.past
+    blocks = [block for block in list_blocks(report) if block.topic is not Topic.HOLD]
     days = add_run(past.days, report) if past else ()
     limits = format_limits(stored) if stored else None
     used = list(list_use(report.use)) if report.use else []
@@ -119,9 +109,17 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         tables={"person": person, "changes": changes, "held": held},
         ways=ways,
         headings=headings(applied=applied),
-        notes=[*_waiting(waits_until), *_notes(report)],
+        notes=[
+            *_waiting(waits_until),
+            *(_note(block) for block in blocks if block.tone in _NOTED),
+        ],
         changes_title=changes_title,
-        sentences=list(_sentences(report)),
+        sentences=[
+            f"{block.title}: {words}" if block.title else words
+            for block in blocks
+            if block.tone not in _NOTED
+            for words in block.lines
+        ],
         holds=list_holds(report),
         details=[*summary.details, *filter(None, (count_ending(report),))],
         verified=verified_words(report),
@@ -178,47 +176,26 @@ def _waiting(until: datetime | None) -> Iterator[Note]:
         yield Note(style(RowStatus.PENDING), "approval", [words])
 
 
-def _notes(report: Report) -> Iterator[Note]:
-    unsettled = style(RowStatus.UNSETTLED)
-    for stage in stopped_stages(report):
-        yield Note(unsettled, f"{stage.stage} {stop_word(report, stage)}", stage_lines(stage))
-    if skipped := stages_not_run(report):
-        yield Note(style(RowStatus.PENDING), "not run", [", ".join(skipped)])
-    for words in warnings(report):
-        yield Note(style(RowStatus.PENDING), "brokers", [words])
-    if plan := report.plan:
-        if stopped := standstill_words(plan):
-            yield Note(style(RowStatus.PENDING), "no writes", [stopped])
-        for guard in plan.refused:
-            title, ways = (
-                f"guard {guard.guard}",
-                (format_override(guard.guard), in_airflow(plan)),
-            )
-            yield Note(style(RowStatus.PENDING), title, [guard.message], *ways)
-        if words := repairs_words(plan):
-            yield Note(style(RowStatus.PENDING), "repairs", [words])
-    for broker in report.brokers:
-        if not broker.agrees:
-            yield Note(unsettled, broker_words(broker), [])
+_NOTED = frozenset({Tone.CHANGE, Tone.REFUSAL})
+"""Blocks of these tones are notes; the others are sentences about the plan."""
+_FAILURES = frozenset({Topic.STOP, Topic.VALIDATION, Topic.BROKER})
+_TITLES = {
+    Topic.CLIENTS: "clients",
+    Topic.THROTTLING: "use",
+    Topic.WARNING: "warning",
+    Topic.STANDSTILL: "no writes",
+    Topic.GUARD: "guard",
+    Topic.OVERRIDE: "approval",
+    Topic.VALIDATION: "broker",
+    Topic.BROKER: "broker",
+}
 
 
-def _sentences(report: Report) -> Iterator[str]:
-    if words := validated_words(report):
-        yield words
-    if words := inventory_words(report.clients):
-        yield words
-    yield from throttling_words(report.throttling)
-    if report.plan is not None:
-        if report.plan.ledger is None:
-            yield NO_LEDGER
-        for guard in report.plan.guards:
-            if guard.allowed is not None:
-                yield f"Guard {guard.guard} was overridden ({guard.allowed}): {guard.message}."
-    if report.rollback is not None:
-        yield rollback_words(report.rollback)
-        yield from left_words(report.rollback)
-    if words := approval_words(report):
-        yield words
+def _note(block: Block) -> Note:
+    has_failed = block.tone is Tone.REFUSAL and block.topic in _FAILURES
+    title = " ".join(filter(None, (_TITLES.get(block.topic), block.title)))
+    status = RowStatus.UNSETTLED if has_failed else RowStatus.PENDING
+    return Note(style(status), title, block.lines, block.way)
 
 
 def _findings(report: Report) -> Iterator[Note]:

@@ -10,17 +10,15 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.review import ClusterReview, Links
 from quota_ops.model.text import counted, plural
-from quota_ops.report.markdown.report import code, findings_heading
+from quota_ops.report.markdown.report import code, findings_heading, format_block
 from quota_ops.report.outline import cells
-from quota_ops.report.outline.client_effects import inventory_words
 from quota_ops.report.outline.findings import FEW
+from quota_ops.report.outline.outline import Topic, list_blocks
 from quota_ops.report.outline.sentences import (
     callback_words,
     holds_words,
     standstill_words,
-    validated_words,
 )
-from quota_ops.report.outline.throttling import throttling_words
 from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import ReviewRows, count_rejected, list_overriding, split_rows
 from quota_ops.report.review.verdict import UNJUDGED
@@ -183,11 +181,10 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         is_never = plan.policy.approval is ApprovalPolicy.NEVER
         way = "set the params allow and reason" if is_never else "approve the plan"
         yield f"\nAfter the merge, {way} in Airflow, or run {command}."
-    if words := validated_words(report):
-        yield f"\n{words}"
-    if words := inventory_words(report.clients):
-        yield f"\n{words}"
-    yield from (f"\n{code(words)}" for words in throttling_words(report.throttling))
+    effects = Topic.VALIDATION, Topic.CLIENTS, Topic.THROTTLING
+    yield from (
+        format_block(block) for block in list_blocks(report, code) if block.topic in effects
+    )
     if words := callback_words(report.facts, code):
         yield f"\n⚠️ {words}"
     is_alone = not (rows.others or rows.merged or review.has_target_changed or review.unjudged)

@@ -1,7 +1,7 @@
 """The screens of the command line, as values that `plain` and `terminal.show` lay out."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.errors import InvalidDesiredState
@@ -15,11 +15,11 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.brokers import broker_words, brokers_words
 from quota_ops.report.outline.cells import trouble
-from quota_ops.report.outline.client_effects import inventory_lines
 from quota_ops.report.outline.findings import FEW, excerpt, finding_lines
 from quota_ops.report.outline.folding import Fold, fold_profiles
 from quota_ops.report.outline.formats import at_commit, duration, escape_text
 from quota_ops.report.outline.layout import Line, Screen, Span, Tone, line
+from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
 from quota_ops.report.outline.row_status import (
     ReportRow,
     RowStatus,
@@ -30,18 +30,10 @@ from quota_ops.report.outline.row_status import (
 )
 from quota_ops.report.outline.row_table import plan_table
 from quota_ops.report.outline.sentences import (
-    NO_LEDGER,
     approval_words,
-    guards_words,
-    holds_words,
-    is_accepted,
     name_rows,
-    standstill_words,
-    validated_words,
-    warnings,
 )
 from quota_ops.report.outline.stages import stopped_stages
-from quota_ops.report.outline.throttling import throttling_lines
 from quota_ops.report.outline.ways import list_overriding_ways
 
 UNTIL_THEN = (
@@ -76,6 +68,9 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
     return tuple(lines)
 
 
+_OF_A_PLAN = frozenset(Topic) - {Topic.STOP, Topic.ROLLBACK, Topic.APPROVAL, Topic.BROKER}
+
+
 def plan_screen(report: Report, *, most: int | None = None) -> Screen:
     """Return what a run would change, whether the broker accepts it, and the guards that block it.
 
@@ -86,7 +81,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         return ()
     rows = report_rows(report)
     listed = [row for row in rows if row.section is not Section.REST]
-    validated, is_in_force = validated_words(report), not find_overridden(report)
+    is_in_force = not find_overridden(report)
     folds, listed = fold_profiles(listed)
     left_out = len(listed) - len(listed[:most])
     return (
@@ -98,11 +93,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *([line()] if listed or folds else []),
         *overriding_lines(report),
         *([] if plan.writes else [line("No changes.", Tone.OK if is_in_force else Tone.REFUSAL)]),
-        *([line(validated, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if validated else []),
-        *inventory_lines(report.clients),
-        *throttling_lines(report.throttling),
-        *warning_lines(report),
-        *guard_lines(report),
+        *block_lines(block for block in list_blocks(report) if block.topic in _OF_A_PLAN),
         *finding_lines(list_unsilenced(report.findings), most=FEW),
     )
 
@@ -127,11 +118,6 @@ def _fold_line(fold: Fold) -> Line:
         Span(f"  {first.difference.key}  {values}  ", Tone.CHANGE),
         Span(fold.list_entities(), Tone.CONTEXT),
     )
-
-
-def warning_lines(report: Report) -> Screen:
-    """Return a line for each warning about the cluster."""
-    return tuple(line(words, Tone.CHANGE) for words in warnings(report))
 
 
 def _heading(report: Report, plan: Plan) -> Line:
@@ -180,24 +166,6 @@ def _part(row: Difference) -> str:
     if row.kind in {Kind.UNMANAGED, Kind.OVERRIDING, Kind.GONE}:
         return row.kind
     return "only reported"
-
-
-def guard_lines(report: Report) -> Iterator[Line]:
-    """Yield the limits of a run: a missing ledger, a pause, holds, and guards with the override."""
-    plan = report.plan
-    if plan and plan.ledger is None:
-        yield line(NO_LEDGER)
-    if plan and (stopped := standstill_words(plan)):
-        yield line(stopped, Tone.REFUSAL)
-    yield from hold_lines(report)
-    yield from map(guard_line, plan.guards if plan else ())
-    if plan and (override := guards_words(plan)):
-        yield line(override, Tone.REFUSAL)
-
-
-def hold_lines(report: Report) -> tuple[Line, ...]:
-    """Return a line for each hold in force."""
-    return tuple(line(words, Tone.CHANGE) for words in holds_words(report))
 
 
 def guard_line(guard: GuardFinding) -> Line:

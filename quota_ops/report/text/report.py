@@ -1,31 +1,28 @@
 """A report as plain text, for a pipe, a log or a mail."""
 
-from collections.abc import Iterator
-
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.plans.plan import SHORT
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.capacity import capacity_screen
-from quota_ops.report.outline.client_effects import inventory_lines
 from quota_ops.report.outline.findings import finding_lines
 from quota_ops.report.outline.formats import at_commit, moment
-from quota_ops.report.outline.layout import Line, Screen, Tone, line, plain
+from quota_ops.report.outline.layout import Screen, Tone, line, plain
+from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
 from quota_ops.report.outline.rollback import rollback_screen
 from quota_ops.report.outline.row_status import ReportRow, Section, has_applied, report_rows
 from quota_ops.report.outline.row_table import report_table
-from quota_ops.report.outline.sentences import approval_words
-from quota_ops.report.outline.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.outline.summary import summarize
-from quota_ops.report.outline.throttling import throttling_lines
 from quota_ops.report.screens.plan import (
-    guard_lines,
     overriding_lines,
     verify_screen,
-    warning_lines,
 )
 
 MOST = 1_000
 """The most rows that a section lists; report.json has them all."""
+
+
+_ELSEWHERE = frozenset({Topic.VALIDATION, Topic.ROLLBACK, Topic.BROKER})
+"""They are in a table."""
 
 
 def as_text(report: Report) -> str:
@@ -39,13 +36,8 @@ def report_screen(report: Report) -> Screen:
     return (
         line(summarize(report).sentence, Tone.STRONG),
         line(_where(report), Tone.CONTEXT),
-        *_stopped(report),
-        *warning_lines(report),
-        *guard_lines(report),
-        *inventory_lines(report.clients),
-        *throttling_lines(report.throttling),
+        *block_lines(block for block in list_blocks(report) if block.topic not in _ELSEWHERE),
         *(rollback_screen(report.rollback) if report.rollback else ()),
-        *((line(words),) if (words := approval_words(report)) else ()),
         *_section(Section.PERSON, report, rows),
         *overriding_lines(report),
         *_section(Section.CHANGE, report, rows),
@@ -64,15 +56,6 @@ def _where(report: Report) -> str:
         f"{report.cluster} ({report.cluster_id or 'unknown cluster id'}) "
         f"{at_commit(report.provenance)}{plan}, run {report.run}, {moment(report.finished)}"
     )
-
-
-def _stopped(report: Report) -> Iterator[Line]:
-    for stage in stopped_stages(report):
-        first, *rest = stage_lines(stage)
-        yield line(f"{stage.stage} {stop_word(report, stage)}: {first}", Tone.REFUSAL)
-        yield from (line(f"  {text}") for text in rest)
-    if skipped := stages_not_run(report):
-        yield line(f"not run: {', '.join(skipped)}", Tone.CONTEXT)
 
 
 def _findings(report: Report) -> Screen:

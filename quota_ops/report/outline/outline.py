@@ -1,0 +1,131 @@
+"""The outline of a report: what there is to say besides its tables, in the order of every output.
+
+`list_blocks` decides what is shown, in what order and how serious it is. Text, Markdown and the
+page decide only how a block looks.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum, auto
+from typing import NamedTuple
+
+from quota_ops.model.plans.guard import format_override
+from quota_ops.model.plans.plan import Plan
+from quota_ops.model.runs.report import Report
+from quota_ops.model.text import counted, plural
+from quota_ops.report.outline.brokers import broker_words
+from quota_ops.report.outline.client_effects import inventory_tone, inventory_words
+from quota_ops.report.outline.layout import Line, Span, Tone, line
+from quota_ops.report.outline.rollback import left_words, rollback_words
+from quota_ops.report.outline.sentences import (
+    NO_LEDGER,
+    approval_words,
+    holds_words,
+    in_airflow,
+    is_accepted,
+    repairs_words,
+    standstill_words,
+    validated_words,
+    warnings,
+)
+from quota_ops.report.outline.stages import stage_lines, stages_not_run, stop_word, stopped_stages
+from quota_ops.report.outline.throttling import throttling_words
+
+
+class Topic(Enum):
+    """What a block is about, in the order of the outline."""
+
+    STOP = auto()
+    VALIDATION = auto()
+    CLIENTS = auto()
+    THROTTLING = auto()
+    WARNING = auto()
+    LEDGER = auto()
+    STANDSTILL = auto()
+    HOLD = auto()
+    GUARD = auto()
+    OVERRIDE = auto()
+    ROLLBACK = auto()
+    APPROVAL = auto()
+    BROKER = auto()
+
+
+class Block(NamedTuple):
+    """A title, if the lines need one, and lines; `way` are words, options, and words after them."""
+
+    topic: Topic
+    tone: Tone
+    title: str
+    lines: tuple[str, ...]
+    way: tuple[str, str, str] | None = None
+
+
+def list_blocks(report: Report, quoted: Callable[[str], str] = str) -> Iterator[Block]:
+    """Yield the blocks; `quoted` is applied to text from outside quota-ops."""
+    yield from _list_stops(report, quoted)
+    yield from _list_effects(report, quoted)
+    for words in warnings(report, quoted):
+        yield Block(Topic.WARNING, Tone.CHANGE, "", (words,))
+    if report.plan:
+        yield from _list_limits(report.plan, quoted)
+    for words in holds_words(report):
+        yield Block(Topic.HOLD, Tone.CHANGE, "", (quoted(words),))
+    if report.plan:
+        yield from _list_guards(report.plan, quoted)
+    if report.rollback:
+        for words in (rollback_words(report.rollback), *left_words(report.rollback)):
+            yield Block(Topic.ROLLBACK, Tone.PLAIN, "", (quoted(words),))
+    if words := approval_words(report):
+        yield Block(Topic.APPROVAL, Tone.PLAIN, "", (quoted(words),))
+    for broker in report.brokers:
+        if not broker.agrees:
+            yield Block(Topic.BROKER, Tone.REFUSAL, "", (quoted(broker_words(broker)),))
+
+
+def _list_stops(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
+    for stage in stopped_stages(report):
+        title = f"{stage.stage} {stop_word(report, stage)}"
+        yield Block(Topic.STOP, Tone.REFUSAL, title, tuple(map(quoted, stage_lines(stage))))
+    if skipped := stages_not_run(report):
+        yield Block(Topic.STOP, Tone.CHANGE, "not run", (", ".join(skipped),))
+
+
+def _list_effects(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
+    if words := validated_words(report):
+        tone = Tone.OK if is_accepted(report) else Tone.REFUSAL
+        yield Block(Topic.VALIDATION, tone, "", (words,))
+    if words := inventory_words(report.clients):
+        yield Block(Topic.CLIENTS, inventory_tone(report.clients), "", (words,))
+    for words in throttling_words(report.throttling):
+        yield Block(Topic.THROTTLING, Tone.CHANGE, "", (quoted(words),))
+
+
+def _list_limits(plan: Plan, quoted: Callable[[str], str]) -> Iterator[Block]:
+    if plan.ledger is None:
+        yield Block(Topic.LEDGER, Tone.PLAIN, "", (NO_LEDGER,))
+    if stopped := standstill_words(plan):
+        yield Block(Topic.STANDSTILL, Tone.REFUSAL, "", (quoted(stopped),))
+
+
+def _list_guards(plan: Plan, quoted: Callable[[str], str]) -> Iterator[Block]:
+    for guard in plan.guards:
+        tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
+        passed = "" if guard.allowed is None else f" (overridden: {quoted(guard.allowed)})"
+        lines = (f"{quoted(guard.message)}{passed}",)
+        yield Block(Topic.GUARD, tone, guard.guard, lines)
+    if names := list(dict.fromkeys(guard.guard for guard in plan.refused)):
+        number = len(names)
+        words = f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan."
+        lines = (" ".join(filter(None, (words, repairs_words(plan, quoted)))),)
+        override = f"Override {plural(number, 'it', 'them')} with"
+        way = override, format_override(*names), f"({in_airflow(plan)})."
+        yield Block(Topic.OVERRIDE, Tone.REFUSAL, "", lines, way)
+
+
+def block_lines(blocks: Iterable[Block]) -> Iterator[Line]:
+    """Yield the blocks as lines of a screen; further lines of a block are indented."""
+    for block in blocks:
+        first, *rest = block.lines
+        first = " ".join((first, *(block.way or ())))
+        title = (Span(block.title, block.tone), Span(f": {first}")) if block.title else None
+        yield title or line(first, block.tone)
+        yield from (line(f"  {text}") for text in rest)
