@@ -5,15 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.model.usage.use import AT_LIMIT
+from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.runs.past_quotas import PastQuotas, Period
 from quota_ops.runs.use_spans import KeyUse, Span, Use, find_limit
+from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.source import SeriesNames, SeriesUse, Time
 
 DAY = timedelta(days=1)
+_DAYS = 30
 
 
 class RecordedDays(NamedTuple):
@@ -64,6 +69,37 @@ def read_recorded(digests: Mapping[str, Place], past: PastQuotas) -> RecordedDay
             if span.quota is not None and row.at_limit:
                 at_limit[key][row.broker, span.quota, names] += row.at_limit
         return RecordedDays(uses, recorded.read_seen())
+
+
+def read_client_rates(
+    store: RunStore, cluster_id: str, now: datetime
+) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the p95 of each user with a client id on its busiest broker, by key.
+
+    It is that of the recorded ones of the last 30 days. The use of a user or a client id alone is
+    left out: nobody knows how it is divided. Raises InvalidInput for a damaged digest, and if no
+    day is recorded.
+    """
+    from quota_ops.sql.embedded_usage import SpanRow, open_digests  # noqa: PLC0415 - DuckDB
+
+    digests = find_digests(store, cluster_id, list_past_days(now, _DAYS))
+    if not digests:
+        raise InvalidInput(
+            f"no day of the last {_DAYS} is recorded in {store.root}",
+            "Record the days with quota-ops record, as the how-to page usage shows.",
+        )
+    rates: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    with open_digests([*digests.values()], dict.fromkeys(digests, 0)) as recorded:
+        spans = [
+            SpanRow(*series, number, None)
+            for number, series in enumerate(recorded.list_series())
+            if series.user_name is not None and series.client_id is not None
+        ]
+        for row in recorded.measure(spans):
+            user = "" if row.user_name == ANONYMOUS else str(row.user_name)
+            own = rates[user, str(row.client_id)]
+            own[row.key] = max(row.p95, own.get(row.key, 0.0))
+    return rates
 
 
 class _Part(NamedTuple):

@@ -1,6 +1,7 @@
 """The clients that a cluster knows: what each identity may read, and what is unknown of them."""
 
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 from confluent_kafka import Consumer
@@ -17,9 +18,12 @@ from kafka.admin import (
 from quota_ops.kafka.inventory import read_clients
 from quota_ops.kafka.preflight import preflight
 from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.model.usage.digest import DIGEST, DigestRow
 from quota_ops.sql.embedded_effects import read_inventory
 from quota_ops.sql.inventory import find_inventory
-from quota_ops.store.places.run_store import open_place
+from quota_ops.store.history.digests import list_past_days, write_digest
+from quota_ops.store.places import parquet
+from quota_ops.store.places.run_store import RunStore, open_place
 from tests.broker.rights import connection_of, properties_of, rights, scram_logins, wait_for
 from tests.calling import call_cli
 from tests.lab import Lab
@@ -32,6 +36,17 @@ DESCRIBE = ACL(
     ResourcePattern(ResourceType.CLUSTER, "kafka-cluster"),
 )
 CLUSTER = "cluster_id: {}\nconnection: demo\n"
+
+
+def leave_day(folder: Path, cluster_id: str) -> None:
+    """Leave a recorded day in which etl of alice used 990 B/s, and bob any amount."""
+    (day,) = list_past_days(datetime.now(UTC), 1)
+    rows = [
+        DigestRow(day, "1", "producer_byte_rate", user, client_id, 142, 3600, 990.0, False)
+        for user, client_id in (("alice", "etl"), ("bob", None))
+    ]
+    digest = parquet.from_rows(DIGEST, rows)
+    write_digest(RunStore(open_place(folder)), cluster_id, day, digest)
 
 
 def call(folder: Path, broker: RunningBroker, user: str, *options: str) -> tuple[int, str, str]:
@@ -65,6 +80,9 @@ def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -
                 member.poll(0.1)
             code, shown, error = call(tmp_path, secured_broker, "admin")
             kept = call(tmp_path, secured_broker, "admin", "--out", "clients.jsonl")
+            unknown = call(tmp_path, secured_broker, "admin", "--rates", "--run-store", "store")
+            leave_day(tmp_path / "store", secured_broker.config.cluster_id)
+            rated = call(tmp_path, secured_broker, "admin", "--rates", "--run-store", "store")
             admin.create_acls([DESCRIBE])
             cluster = preflight(reader, secured_broker.config.cluster_id)
             wait_for(lambda: read_clients(reader, cluster)[1].skipped, None)
@@ -77,6 +95,11 @@ def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -
 
     users = sorted(secured_broker.config.users)
     lines = ['<unknown>,"=bälance,1"', *(f"{user},<unknown>" for user in users)]
+    assert unknown[:2] == (2, "")
+    assert unknown[2].startswith("no day of the last 30 is recorded in ")
+    rates = ['<unknown>,"=bälance,1",', "alice,etl,990", *(f"{user},<unknown>," for user in users)]
+    heading = "user,client-id,producer_byte_rate"
+    assert rated[:2] == (0, "\n".join([heading, *sorted(rates), ""]))
     assert (code, shown) == (0, "\n".join(["user,client-id", *lines, ""]))
     assert error.startswith("1 name would be a formula in a spreadsheet, such as =bälance,1: ")
     assert kept == (0, "", f"clients.jsonl: {len(lines)} clients\n")

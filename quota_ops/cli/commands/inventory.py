@@ -2,13 +2,14 @@
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
 
 _COLUMNS = (USER, CLIENT_ID)
@@ -20,7 +21,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
     epilog="""\b
 Examples:
   quota-ops inventory demo
-  quota-ops inventory demo --out desired_state/demo/clients.csv"""
+  quota-ops inventory demo --out desired_state/demo/clients.csv
+  quota-ops inventory demo --rates --out clients.jsonl"""
 )
 @options.cluster_argument
 @options.desired_state
@@ -31,14 +33,30 @@ Examples:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the clients to this new .csv or .jsonl file.",
 )
+@click.option(
+    "--rates",
+    is_flag=True,
+    help="Add the p95 of each client on the days of the last 30 that `record` stored.",
+)
+@options.run_store
+@refuse_idle("--run-store", "Only --rates reads a run store.", without=("--rates",))
 def inventory(
-    cluster: str, desired_state: Path, connection_file: Path | None, destination: Path | None
+    *,
+    cluster: str,
+    desired_state: Path,
+    connection_file: Path | None,
+    destination: Path | None,
+    rates: bool,
+    run_store: str | None,
 ) -> None:
     """Write the clients that a cluster knows, as a first inventory.
 
     They are its SCRAM users, the principals of its ACLs, and the members of its consumer groups.
     The cluster shows users without client ids, and members without users: what it does not show is
     <unknown>. A source that you may not read is skipped, and named on stderr. Read-only.
+
+    With --rates, clients that used anything on a recorded day are added, with their rates on their
+    busiest broker: those that brokers count by user and client id together.
     """
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.kafka.connection import find_connection
@@ -56,11 +74,19 @@ def inventory(
         raise InvalidInput(f"{destination} exists already", "Name a new file with --out.")
     policy = read_policy(find_cluster(cluster, desired_state))
     connection = find_connection(policy.connection, file=connection_file)
+    used = {}
+    if rates:
+        from datetime import UTC, datetime
+
+        from quota_ops.runs.recorded_use import read_client_rates
+        from quota_ops.store.places.run_store import find_run_store
+
+        used = read_client_rates(find_run_store(run_store), policy.cluster_id, datetime.now(UTC))
     sources = read_clients(connection, preflight(connection, policy.cluster_id, policy.verify))
     for source in sources:
         if source.skipped is not None:
             click.echo(escape_text(f"skipped the {source.name}: {source.skipped}"), err=True)
-    clients = sorted(set[tuple[str, str]]().union(*(source.clients for source in sources)))
+    clients = sorted({*used}.union(*(source.clients for source in sources)))
     if not clients:
         empty = " and no ".join(source.name for source in sources if source.skipped is None)
         is_refused = any(source.skipped not in {None, NO_AUTHORIZER} for source in sources)
@@ -70,7 +96,13 @@ def inventory(
             "they are registered.",
         )
     suffix = ".csv" if destination is None else destination.suffix
-    text = _WRITERS[suffix](clients)
+    keys = sorted({key for own in used.values() for key in own})
+    rows = [
+        {USER: user, CLIENT_ID: client_id}
+        | {key: f"{value:.6g}" for key, value in used.get((user, client_id), {}).items()}
+        for user, client_id in clients
+    ]
+    text = _WRITERS[suffix]((*_COLUMNS, *keys), rows)
     if destination is None:
         click.echo(text, nl=False)
     else:
@@ -89,14 +121,15 @@ def inventory(
         click.echo(escape_text(warning), err=True)
 
 
-def _as_csv(clients: Iterable[tuple[str, str]]) -> str:
+def _as_csv(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows([_COLUMNS, *clients])
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return text.getvalue()
 
 
-def _as_json_lines(clients: Iterable[tuple[str, str]]) -> str:
-    rows = (dict(zip(_COLUMNS, client, strict=True)) for client in clients)
+def _as_json_lines(_columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 

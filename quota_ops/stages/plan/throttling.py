@@ -24,6 +24,8 @@ from quota_ops.store.places import parquet
 
 DAYS = 7
 UNKNOWN = "use is unknown"
+GROUPS_AT_ONCE = 10
+"""How many groups of clients are read at once: a week of each is 10,000 samples on each broker."""
 MOST_GROUPS = 20
 """How many groups of clients of a default are compared by their samples: those that use most."""
 _LEAST = timedelta(days=1)
@@ -327,14 +329,17 @@ def _simulate(
     from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
 
     start = end - timedelta(days=DAYS)
-    rates, scrapes = reader.read(
-        key, {name for group in groups for name in group.series}, start, end
-    )
     rows: dict[str, list[DelayRow]] = {str(group.entity): [] for group in groups}
-    found = find_delays(rates, scrapes, make_shares(key, groups), reader.step)
-    for row in parquet.read_rows(DELAYS, found):
-        rows[row.shared_by].append(row)
-    count = max(brokers, len(scrapes["broker"].unique()))
+    seen: set[str] = set()
+    wanted = list(groups)
+    for some in (wanted[at : at + GROUPS_AT_ONCE] for at in range(0, len(wanted), GROUPS_AT_ONCE)):
+        names = {name for group in some for name in group.series}
+        rates, scrapes = reader.read(key, names, start, end)
+        found = find_delays(rates, scrapes, make_shares(key, some), reader.step)
+        for row in parquet.read_rows(DELAYS, found):
+            rows[row.shared_by].append(row)
+        seen.update(scrapes["broker"].unique().to_pylist())
+    count = max(brokers, len(seen))
     return {shared_by: _summarize(shared_by, some, count) for shared_by, some in rows.items()}
 
 
