@@ -11,10 +11,10 @@ from quota_ops.airflow.notify import Notify
 from quota_ops.airflow.pools import explain_pools
 from quota_ops.airflow.task_group import QuotaReconcile
 from quota_ops.airflow.tasks import LONGEST, build_dag
-from quota_ops.desired.cron import cron_at, delay_schedule
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import dag_id
 from quota_ops.desired.read import read_changes, read_policy
+from quota_ops.desired.yaml.cron import cron_at, delay_schedule
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.guard import Guard

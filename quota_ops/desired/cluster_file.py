@@ -1,58 +1,36 @@
 """cluster.yaml: a cluster's policy, and where it declares protected entities."""
 
 from collections.abc import Callable
-from enum import StrEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import yaml
 
 from quota_ops.desired.capacity import DeclaredCapacity, read_capacity
 from quota_ops.desired.ceilings import DeclaredCeilings, read_ceilings
-from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.entries import (
-    read_connection_name,
-    read_duration,
     read_freezes,
     read_retired_brokers,
     read_silences,
 )
-from quota_ops.desired.inventory import read_inventory
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.owners import Nodes as OwnerNodes
 from quota_ops.desired.owners import read_owners
 from quota_ops.desired.profiles import Profiles, read_profiles
-from quota_ops.desired.repository import read_repository
 from quota_ops.desired.usage import read_usage
 from quota_ops.desired.uses import Use, read_uses
 from quota_ops.desired.yaml.checkout import Folder
-from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
+from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_given, read_items, read_name
 from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.scalars import (
-    Misread,
-    is_plain,
-    is_text,
-    read_factor,
-    read_flag,
-    read_note,
-    read_percent,
-    read_text,
-    read_whole,
-    show,
-)
 from quota_ops.desired.yaml.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
 from quota_ops.desired.yaml.source import Source, unread
 from quota_ops.model.finding import Silence
 from quota_ops.model.plans.policy import (
-    ApprovalPolicy,
-    DriftPolicy,
     GuardThresholds,
     Memory,
     Policy,
-    VerifyPolicy,
 )
 from quota_ops.model.quotas.entity import IP
 from quota_ops.model.quotas.filter import EntityFilter
-from quota_ops.model.quotas.quota import QUOTA_KEYS, parse_limit
 
 CLUSTER_YAML = "cluster.yaml"
 CLUSTER_YML = "cluster.yml"
@@ -67,7 +45,6 @@ _BESIDE = (
     f"Move its fields to {CLUSTER_YAML} and remove it. If it contains quotas, rename it.",
 )
 PLACEHOLDER = "REPLACE-WITH-THE-CLUSTER-ID"
-Named = TypeVar("Named", bound=StrEnum)
 
 
 class ClusterFile(NamedTuple):
@@ -103,11 +80,7 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     """Read the policy of the folder `cluster`; None, after adding problems, if it is invalid."""
     before = len(source.problems)
     fields = read_fields(source, root, CLUSTER_FILE) or {}
-    values: dict[str, Any] = {
-        name: read_value(source, fields[name], read)
-        for name, read in _READERS.items()
-        if name in fields
-    }
+    values = read_given(source, fields, CLUSTER_FILE)
     values |= {
         name: read(source, fields[name]) for name, read in _PART_READERS.items() if name in fields
     }
@@ -139,15 +112,6 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     )
 
 
-def _read_cluster_id(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
-    if not is_cluster_id(text):
-        raise Misread(
-            f"{show(text)} is not a cluster id.", "Get the id with kafka-cluster.sh cluster-id."
-        )
-    return text
-
-
 def refuse_placeholder(cluster: ClusterFile) -> None:
     """Refuse the placeholder that `init` writes if it is called without a cluster id."""
     if cluster.policy.cluster_id == PLACEHOLDER:
@@ -158,88 +122,14 @@ def refuse_placeholder(cluster: ClusterFile) -> None:
         )
 
 
-def is_cluster_id(text: str) -> bool:
-    """Whether a text can be a cluster id: one printable word."""
-    return text != "" and text.isprintable() and " " not in text
-
-
-def _one_of(policies: type[Named]) -> Callable[[str, yaml.Node], Named]:
-    """Return a reader for a field that takes one of a few words."""
-
-    def read(field: str, node: yaml.Node) -> Named:
-        # Do not suggest quotes: no policy is a word that YAML reads as another type.
-        scalar = isinstance(node, yaml.ScalarNode) and node.value
-        text = scalar or read_text(field, node)
-        if text not in list(policies):
-            words = ", ".join(policies)
-            raise Misread(f"{show(text)} is not a valid {field} policy.", f"Write one of {words}.")
-        return policies(text)
-
-    return read
-
-
-def _read_paused(field: str, node: yaml.Node) -> str:
-    if is_plain(node) and node.value and not is_text(node.value):
-        raise Misread(
-            f"{field} must be a reason, not {show(node.value)}.",
-            f"Write a reason, for example {field}: broker upgrade; or remove {field}.",
-        )
-    return read_note(field, node)
-
-
-_READERS = {
-    "cluster_id": _read_cluster_id,
-    "connection": read_connection_name,
-    "schedule": read_schedule,
-    "drift": _one_of(DriftPolicy),
-    "approval": _one_of(ApprovalPolicy),
-    "approval_valid_for": read_duration,
-    "verify": _one_of(VerifyPolicy),
-    "clear_unmanaged": read_flag,
-    "paused": _read_paused,
-    "inventory": read_inventory,
-    "repository": read_repository,
-}
-
-
-def _read_byte_rate(field: str, node: yaml.Node) -> float:
-    """Read a byte rate, written as in limits (`16 KiB`), or 0."""
-    text = node.value if isinstance(node, yaml.ScalarNode) else ""
-    if text == "0":
-        return 0.0
-    try:
-        return parse_limit(QUOTA_KEYS["producer_byte_rate"], text)
-    except ValueError as error:
-        raise Misread(f"{field} {error}.", f"For example {field}: 16 KiB.") from None
-
-
-_GUARD_READERS: dict[str, Callable[[str, yaml.Node], float]] = {
-    "removals": read_whole,
-    "removals_share": read_percent,
-    "cut_share": read_percent,
-    "raise_factor": read_factor,
-    "small_byte_rate": _read_byte_rate,
-    "small_percentage": read_percent,
-    "blast_radius": read_whole,
-    "blast_radius_share": read_percent,
-    "would_throttle": read_whole,
-}
-
-
 def _read_guards(source: Source, field: FieldNodes) -> GuardThresholds:
     fields = read_fields(source, field.value, GUARDS, field) or {}
-    numbers: dict[str, Any] = {
-        name: read_value(source, number, _GUARD_READERS[name]) for name, number in fields.items()
-    }
-    return GuardThresholds(**numbers)
+    return GuardThresholds(**read_given(source, fields, GUARDS))
 
 
 def _read_memory(source: Source, field: FieldNodes) -> Memory:
     fields = read_fields(source, field.value, MEMORY, field) or {}
-    seconds: dict[str, Any] = {
-        name: read_value(source, period, read_duration) for name, period in fields.items()
-    }
-    return Memory(**seconds)
+    return Memory(**read_given(source, fields, MEMORY))
 
 
 _PART_READERS: dict[str, Callable[[Source, FieldNodes], Any]] = {

@@ -1,22 +1,25 @@
 """Entries of the lists in cluster.yaml and quotas files: freeze, retired_brokers, silence."""
 
-from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 import yaml
 
-from quota_ops.desired.cron import read_cron
-from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
-from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, read_whole, show
+from quota_ops.desired.yaml.fields import (
+    FieldNodes,
+    read_fields,
+    read_items,
+    read_value,
+    read_values,
+)
+from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, show
 from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE, Shape
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.code import IDLE_SILENCE
 from quota_ops.findings.codes import CODES, SILENCEABLE
 from quota_ops.model.finding import Location, Silence
-from quota_ops.model.moment import find_zone, parse_duration
-from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE, Freeze, RetiredBroker
+from quota_ops.model.plans.policy import Freeze, RetiredBroker
 from quota_ops.model.quotas.entity import Entity
 
 MOST_FREEZES = 100
@@ -32,63 +35,23 @@ def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
         source.refuse(field.name, f"freeze has {len(items):,} windows.", remedy)
         return ()
     for item in items:
-        values = _read_entry(source, item, FREEZE, _FREEZE_READERS)
+        values = _read_entry(source, item, FREEZE)
         if values is not None:
             freezes.append(Freeze(**values))
     return tuple(freezes)
 
 
-def _read_entry(
-    source: Source, item: yaml.Node, shape: Shape, readers: Mapping[str, Callable[..., Any]]
-) -> dict[str, Any] | None:
+def _read_entry(source: Source, item: yaml.Node, shape: Shape) -> dict[str, Any] | None:
     """Read the values of an entry by field; None, after adding a problem, if one is invalid."""
-    fields = read_fields(source, item, shape) or {}
-    values = {name: read_value(source, fields.get(name), read) for name, read in readers.items()}
+    values = read_values(source, read_fields(source, item, shape) or {}, shape)
     return None if None in values.values() else values
-
-
-def _read_zone(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
-    try:
-        find_zone(text)
-    except ValueError as error:
-        raise Misread(f"{error}.") from None
-    return text
-
-
-def read_duration(field: str, node: yaml.Node) -> int:
-    """Read a duration, for example 62h, in seconds. Raises Misread for anything else."""
-    text = read_text(field, node)
-    try:
-        return int(parse_duration(text).total_seconds())
-    except ValueError as error:
-        raise Misread(f"{error}.") from None
-
-
-def read_connection_name(field: str, node: yaml.Node) -> str:
-    """Read the name of a connection. Raises Misread for anything else."""
-    text = read_text(field, node)
-    if not CONNECTION_NAME.fullmatch(text):
-        raise Misread(
-            f"{show(text)} is not a connection name. A name {CONNECTION_RULE}.",
-            "Write the name of a connection file; addresses and secrets stay there, outside Git.",
-        )
-    return text
-
-
-_FREEZE_READERS = {
-    "cron": read_cron,
-    "zone": _read_zone,
-    "duration": read_duration,
-    "reason": read_note,
-}
 
 
 def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBroker, ...]:
     """Read the brokers of a `retired_brokers` field; adds problems for invalid entries."""
     found: dict[int, RetiredBroker] = {}
     for item in read_items(source, field):
-        values = _read_entry(source, item, RETIRED_BROKER, _RETIRED_READERS)
+        values = _read_entry(source, item, RETIRED_BROKER)
         if values is None:
             continue
         broker = RetiredBroker(**values)
@@ -96,9 +59,6 @@ def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBrok
             source.refuse(item, f"Broker {broker.id} is listed twice.", "Remove one.")
         found[broker.id] = broker
     return tuple(found[broker_id] for broker_id in sorted(found))
-
-
-_RETIRED_READERS = {"id": read_whole, "reason": read_note}
 
 
 _LISTED = "List the codes with quota-ops findings."

@@ -1,27 +1,11 @@
 """The inventory of a cluster's clients in cluster.yaml, and its files if they are in Git."""
 
-import yaml
-
 from quota_ops.desired.yaml.checkout import Folder, Kind
 from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.scalars import Misread, read_text, show
 from quota_ops.desired.yaml.source import not_opened
-from quota_ops.model.plans.policy import INVENTORY
 
 MAX_INVENTORY_BYTES = 256 * 2**20
 """The largest file of an inventory in Git: millions of clients. Engines limit what they decode."""
-
-
-def read_inventory(field: str, node: yaml.Node) -> str:
-    """Read a path below the cluster's folder, or an address in a bucket."""
-    text = read_text(field, node)
-    if not (INVENTORY.fullmatch(text) and text.isprintable()):
-        raise Misread(
-            f"{show(text)} is not an inventory.",
-            "Write the path of a file or folder below this folder, or the address of one in a"
-            " bucket, for example s3://BUCKET/clients.parquet.",
-        )
-    return text.rstrip("/")
 
 
 def list_inventory_files(folder: Folder, inventory: str) -> tuple[str, ...]:

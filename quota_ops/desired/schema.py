@@ -5,11 +5,12 @@ does not see other files, line breaks or how a scalar was written. Editors (yaml
 show patternErrorMessage and enumDescriptions; other programs ignore both.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import yaml
 
-from quota_ops.desired.cron import PRESETS
 from quota_ops.desired.yaml.shapes import (
     CAPACITY,
     CEILING,
@@ -23,7 +24,6 @@ from quota_ops.desired.yaml.shapes import (
     MEMBER,
     MEMORY,
     METRICS,
-    NOTE,
     OVERRIDE,
     OWNER,
     PROFILE,
@@ -36,15 +36,8 @@ from quota_ops.desired.yaml.shapes import (
     USE,
     Shape,
 )
+from quota_ops.desired.yaml.values import DURATION, NOTE
 from quota_ops.findings.codes import CODES, SILENCEABLE
-from quota_ops.model.plans.policy import (
-    CONNECTION_NAME,
-    INVENTORY,
-    ApprovalPolicy,
-    DriftPolicy,
-    GuardThresholds,
-    VerifyPolicy,
-)
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
 from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
 
@@ -54,7 +47,6 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _FILE = {"type": "string", "pattern": r"^[^./][^/]*\.ya?ml$"}
-_DURATION = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _DEFAULT_PART = {
     "type": "object",
     "description": "{default: true} means every one without a quota of its own.",
@@ -80,7 +72,6 @@ def quotas_schema() -> Schema:
         **_object(
             QUOTAS_FILE,
             {
-                "owner": NOTE,
                 "quotas": {"type": "array", "items": _quota()},
                 "groups": {"type": "array", "items": _group()},
             },
@@ -95,62 +86,16 @@ def cluster_schema() -> Schema:
         "if": {"required": [IP]},
         "then": {"maxProperties": 1},
     }
-    percent = {"type": "number", "minimum": 0, "maximum": 100}
-    guards = {"removals": {"type": "integer", "minimum": 0}}
-    guards |= {"removals_share": percent, "cut_share": percent}
-    guards |= {"raise_factor": {"type": "number", "minimum": 1}}
-    of_bytes = f"({'|'.join(BYTE_UNITS)})(/s)?"
-    rate = rf"^\s*(0|[1-9][0-9]*)(\.[0-9]+)?(\s*{of_bytes})?\s*$"
-    rates = {"type": ["integer", "string"], "minimum": 0, "pattern": rate}
-    guards |= {"small_byte_rate": rates}
-    guards |= {"small_percentage": percent}
-    guards |= {"blast_radius": {"type": "integer", "minimum": 0}, "blast_radius_share": percent}
-    guards |= {"would_throttle": {"type": "integer", "minimum": 0}}
-    thresholds = GuardThresholds()
-    freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, NOTE)
-    freeze["cron"] = {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"}
-    duration = {"type": "string", "pattern": rf"^(?=[0-9]){_DURATION}$"}
-    freeze["duration"] = duration
     types: dict[str, Schema] = {
-        "cluster_id": {"type": "string", "pattern": r"^\S+$"},
-        "connection": {"type": "string", "pattern": f"^{CONNECTION_NAME.pattern}$"},
-        "schedule": {"type": "string", "pattern": rf"^({'|'.join(PRESETS)}|\S+(\s+\S+){{4}})$"},
         "scope": {"type": "array", "items": entity_filter, "minItems": 1},
         "protect": {"type": "array", "items": entity_filter},
-        "drift": {"enum": [str(policy) for policy in DriftPolicy], "default": "repair"},
-        "approval_valid_for": {"type": "string", "pattern": freeze["duration"]["pattern"]}
-        | {"default": "7d"},
-        "approval": {"enum": [str(policy) for policy in ApprovalPolicy], "default": "on_breach"},
-        "verify": {"enum": [str(policy) for policy in VerifyPolicy], "default": "every_broker"},
-        "retired_brokers": {
-            "type": "array",
-            "items": _object(
-                RETIRED_BROKER,
-                {"id": {"type": "integer", "minimum": 0, "maximum": 999_999_999}, "reason": NOTE},
-            ),
-        },
-        "clear_unmanaged": {"type": "boolean", "default": False},
-        "guards": _object(
-            GUARDS,
-            {
-                name: schema if default is None else schema | {"default": default}
-                for name, schema in guards.items()
-                for default in [getattr(thresholds, name)]
-            },
-        ),
-        "paused": NOTE,
-        "freeze": {"type": "array", "items": _object(FREEZE, freeze)},
-        "memory": _object(
-            MEMORY,
-            {
-                "late_writes": duration | {"default": "24h"},
-                "cleared": duration | {"default": "30d"},
-            },
-        ),
-        "inventory": {"type": "string", "pattern": f"^({INVENTORY.pattern})$"},
+        "retired_brokers": {"type": "array", "items": _object(RETIRED_BROKER)},
+        "guards": _object(GUARDS),
+        "freeze": {"type": "array", "items": _object(FREEZE)},
+        "memory": _object(MEMORY),
         "owners": {
             "type": "object",
-            "propertyNames": NOTE,
+            "propertyNames": NOTE.schema,
             "additionalProperties": _object(
                 OWNER,
                 dict.fromkeys(OWNER.fields, _TEXTS)
@@ -164,19 +109,18 @@ def cluster_schema() -> Schema:
         "usage": _object(
             USAGE,
             {
-                "metrics": _object(METRICS, {}),
-                "throttle_times": _object(METRICS, {}),
-                "labels": _object(USAGE_LABELS, {}),
-                "step": duration | {"default": "60s"},
+                "metrics": _object(METRICS),
+                "throttle_times": _object(METRICS),
+                "labels": _object(USAGE_LABELS),
+                "step": DURATION.default("60s").schema,
             },
         ),
-        "repository": {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"},
         "silence": _silence(),
     }
     return {"$schema": _DRAFT, "title": "A Kafka cluster's policy", **_object(CLUSTER_FILE, types)}
 
 
-def _object(shape: Shape, types: dict[str, Schema]) -> Schema:
+def _object(shape: Shape, types: Mapping[str, Schema] = MappingProxyType({})) -> Schema:
     schema: Schema = {
         "type": "object",
         "properties": {
@@ -209,9 +153,8 @@ def _quota() -> Schema:
         IP: _or_list(_ADDRESS),
         "limits": limits,
         "cluster_limits": limits,
-        "profile": NOTE,
+        "profile": NOTE.schema,
         "overrides": _overrides(limits),
-        "reason": NOTE,
         "silence": _silence(),
     }
     return _object(QUOTA, types) | {
@@ -241,20 +184,20 @@ def _group() -> Schema:
 
 def _profiles() -> Schema:
     limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
-    profile = _object(PROFILE, limits | {"profile": NOTE}) | {"minProperties": 1}
-    return {"type": "object", "propertyNames": NOTE, "additionalProperties": profile}
+    profile = _object(PROFILE, limits | {"profile": NOTE.schema}) | {"minProperties": 1}
+    return {"type": "object", "propertyNames": NOTE.schema, "additionalProperties": profile}
 
 
 def _ceilings() -> Schema:
     limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
     ceiling = _object(CEILING, limits | {"total": _limits()}) | {"minProperties": 1}
-    return {"type": "object", "propertyNames": NOTE, "additionalProperties": ceiling}
+    return {"type": "object", "propertyNames": NOTE.schema, "additionalProperties": ceiling}
 
 
 def _silence() -> Schema:
     titles = [CODES[code].title for code in SILENCEABLE]
     codes = {"enum": list(SILENCEABLE), "enumDescriptions": titles}
-    entry = _object(SILENCE, {"finding": codes, "reason": NOTE})
+    entry = _object(SILENCE, {"finding": codes})
     return {"type": "array", "items": entry}
 
 

@@ -5,11 +5,11 @@ from typing import TypeVar
 
 import yaml
 
-from quota_ops.desired.entries import read_connection_name, read_duration
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_value
 from quota_ops.desired.yaml.scalars import Misread, read_text, show
 from quota_ops.desired.yaml.shapes import METRICS, USAGE, USAGE_LABELS, Shape
 from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.values import CONNECTION, DURATION
 from quota_ops.model.usage.usage import LABEL, Metric, Preset, UsagePolicy
 
 Read = TypeVar("Read")
@@ -21,7 +21,7 @@ def read_usage(source: Source, field: FieldNodes) -> UsagePolicy | None:
     """Read where use is measured; None, after adding problems, if it is invalid."""
     before = len(source.problems)
     fields = read_fields(source, field.value, USAGE, field) or {}
-    prometheus = read_value(source, fields.get("prometheus"), read_connection_name)
+    prometheus = read_value(source, fields.get("prometheus"), CONNECTION.read)
     preset = read_value(source, fields.get("preset"), _read_preset)
     broker = read_value(source, fields.get("broker"), _read_label)
     step = read_value(source, fields.get("step"), _read_step)
@@ -102,7 +102,7 @@ def _read_metric(field: str, node: yaml.Node) -> Metric:
 
 
 def _read_step(field: str, node: yaml.Node) -> int:
-    seconds = read_duration(field, node)
+    seconds = int(DURATION.read(field, node))
     if not 0 < seconds <= MOST_STEP:
         raise Misread(
             f"{field} must be from 1s to {MOST_STEP // 60}m.", "Write the interval of the scrapes."

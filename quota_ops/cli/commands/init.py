@@ -124,7 +124,7 @@ def _columns(cluster: str) -> dict[str, str]:
 
 
 def _refuse_what_check_would(cluster: str, cluster_id: str | None) -> None:
-    from quota_ops.desired.cluster_file import is_cluster_id
+    from quota_ops.desired.yaml.values import is_cluster_id
     from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE
 
     if not CONNECTION_NAME.fullmatch(cluster):

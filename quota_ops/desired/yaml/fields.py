@@ -118,11 +118,14 @@ def read_value(
 
 def read_values(source: Source, fields: Mapping[str, FieldNodes], shape: Shape) -> dict[str, Any]:
     """Read the value of each field that the shape can read; None for invalid and missing ones."""
-    return {
-        name: read_value(source, fields.get(name), field.read)
-        for name, field in shape.fields.items()
-        if field.read is not None
-    }
+    read = {name: field.read for name, field in shape.fields.items() if field.read is not None}
+    return {name: read_value(source, fields.get(name), read[name]) for name in read}
+
+
+def read_given(source: Source, fields: Mapping[str, FieldNodes], shape: Shape) -> dict[str, Any]:
+    """Read values as `read_values` does, and leave out those of missing fields."""
+    values = read_values(source, fields, shape)
+    return {name: value for name, value in values.items() if name in fields}
 
 
 def read_name(

@@ -9,17 +9,15 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from quota_ops.desired.yaml.scalars import (
-    LONGEST_NOTE,
-    read_factor,
-    read_multiplier,
-    read_note,
-    read_positive,
-    read_text,
-    read_time,
-)
+from quota_ops.desired.yaml import values
+from quota_ops.desired.yaml.scalars import read_text
 from quota_ops.model.plans.guard_rules import SHARE_COUNTS_FROM
-from quota_ops.model.plans.policy import CONNECTION_NAME
+from quota_ops.model.plans.policy import (
+    ApprovalPolicy,
+    DriftPolicy,
+    GuardThresholds,
+    VerifyPolicy,
+)
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.text import counted
@@ -27,12 +25,6 @@ from quota_ops.model.usage.usage import LABEL, USED_KEYS, Preset
 
 DEFAULT = "default"
 ANY = "any"
-NOTE = {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE}
-TIME = {
-    "type": "string",
-    "pattern": r"^\s*[0-9]{4}-.*([0-9][Zz]|[+-][0-9]{2}:?[0-9]{2}|\s[A-Za-z][A-Za-z0-9_+/-]*)\s*$",
-    "patternErrorMessage": "Write a time with its zone: 2026-12-01T18:00:00Z.",
-}
 _METRIC = {"type": "string", "minLength": 1}
 _LABEL = {"type": "string", "pattern": f"^{LABEL.pattern}$"}
 
@@ -73,7 +65,9 @@ QUOTAS_FILE = Shape(
     "A quotas file",
     "a field of a quotas file",
     {
-        "owner": Field("The team that owns these quotas; reports show it.", "your-team"),
+        "owner": Field(
+            "The team that owns these quotas; reports show it.", "your-team", *values.NOTE
+        ),
         "quotas": Field(
             "The quotas. Each names an entity and its limits.",
             "[{user: alice, limits: {producer_byte_rate: 10 MiB}}]",
@@ -136,14 +130,19 @@ QUOTA = Shape(
             "gold",
         ),
         "until": Field(
-            "When the quota ends, with the zone.", "2026-12-01 18:00 Europe/Berlin", None, TIME
+            "When the quota ends, with the zone.",
+            "2026-12-01 18:00 Europe/Berlin",
+            None,
+            values.TIME.schema,
         ),
         "overrides": Field(
             "Limits that apply for some time in place of the others.",
             "[{until: 2026-12-01 18:00 Europe/Berlin, limits: {producer_byte_rate: 50 MiB},"
             " reason: Black Friday}]",
         ),
-        "reason": Field("Why the quota is set; plans and reports show it.", "card settlement"),
+        "reason": Field(
+            "Why the quota is set; plans and reports show it.", "card settlement", *values.NOTE
+        ),
         "silence": Field(
             "Findings that are intended for this entity, each with a reason.",
             "[{finding: QO104, reason: the till counts in MB}]",
@@ -175,20 +174,18 @@ OVERRIDE = Shape(
         "from": Field(
             "When it starts, with the zone. Without it, it applies immediately.",
             "2026-11-27T08:00+01:00",
-            read_time,
-            TIME,
+            *values.TIME,
         ),
         "until": Field(
             "When it ends, with the zone: from then on, the other limits apply again.",
             "2026-12-01 18:00 Europe/Berlin",
-            read_time,
-            TIME,
+            *values.TIME,
         ),
         "limits": Field("The limits for that time.", "{producer_byte_rate: 50 MiB}"),
         "cluster_limits": Field(
             "The limits for the whole cluster for that time.", "{producer_byte_rate: 600 MiB}"
         ),
-        "reason": Field("Why; plans and reports show it.", "Black Friday", read_note, NOTE),
+        "reason": Field("Why; plans and reports show it.", "Black Friday", *values.NOTE),
     },
     required=("until", "limits"),
     instead={"limits": ("cluster_limits",)},
@@ -198,7 +195,7 @@ GROUP = Shape(
     "A group",
     "a field of a group",
     {
-        "name": Field("Its name; plans and reports show it.", "analytics", read_note, NOTE),
+        "name": Field("Its name; plans and reports show it.", "analytics", *values.NOTE),
         "members": Field(
             "The users, client ids or pairs that share the budget.",
             "[{user: spark}, {user: flink, weight: 2}]",
@@ -212,7 +209,7 @@ GROUP = Shape(
             "Budgets that apply for some time, as overrides of a quota.",
             "[{until: 2026-12-01 18:00 Europe/Berlin, limits: {consumer_byte_rate: 120 MiB}}]",
         ),
-        "reason": Field("Why; plans and reports show it.", "nightly reports", read_note, NOTE),
+        "reason": Field("Why; plans and reports show it.", "nightly reports", *values.NOTE),
     },
     required=("name", "members", "budget"),
 )
@@ -226,8 +223,7 @@ MEMBER = Shape(
         "weight": Field(
             "Its share: a member of weight 2 gets twice as much as one of weight 1, the default.",
             "2",
-            read_positive,
-            {"type": "integer", "minimum": 1, "maximum": 999_999_999},
+            *values.WEIGHT,
         ),
     },
 )
@@ -251,8 +247,7 @@ CAPACITY = Shape(
         "factor": Field(
             "How many times the capacity may be promised before check reports it.",
             "3",
-            read_factor,
-            {"type": "number", "minimum": 1, "default": 1},
+            *values.FACTOR.default(1),
         ),
     },
 )
@@ -286,8 +281,7 @@ USE = Shape(
             "By which the limits of its profiles are multiplied on this cluster; whole numbers are"
             " rounded down.",
             "0.5",
-            read_multiplier,
-            {"type": "number", "exclusiveMinimum": 0},
+            *values.MULTIPLIER,
         ),
     },
     required=("file",),
@@ -300,13 +294,17 @@ CLUSTER_FILE = Shape(
         "cluster_id": Field(
             "The cluster's id in Kafka. quota-ops never writes to a cluster with another id.",
             "MkU3OEVBNTcwNTJENDM2Qg",
+            *values.CLUSTER_ID,
         ),
         "connection": Field(
-            "The name of a connection. Its hosts and secrets stay outside Git.", "demo"
+            "The name of a connection. Its hosts and secrets stay outside Git.",
+            "demo",
+            *values.CONNECTION,
         ),
         "schedule": Field(
             "When Airflow reconciles the cluster: cron, UTC. Without it, when you trigger the DAG.",
             '"*/30 * * * *"',
+            *values.SCHEDULE,
         ),
         "scope": Field(
             "The entities that this folder may declare. Without it, all of them.",
@@ -317,17 +315,23 @@ CLUSTER_FILE = Shape(
             "[{user: kafka-operator}]",
         ),
         "drift": Field(
-            "How a plan treats a row that was changed outside Git: repair, ask or report.", "repair"
+            "How a plan treats a row that was changed outside Git: repair, ask or report.",
+            "repair",
+            *values.one_of(DriftPolicy).default("repair"),
         ),
         "approval": Field(
             "Which plans need approval: never, on_breach (a guard blocks the plan) or always.",
             "on_breach",
+            *values.one_of(ApprovalPolicy).default("on_breach"),
         ),
-        "approval_valid_for": Field("How long an approval or an override is valid.", "7d"),
+        "approval_valid_for": Field(
+            "How long an approval or an override is valid.", "7d", *values.DURATION.default("7d")
+        ),
         "verify": Field(
             "Which brokers runs query and verify: every_broker, or bootstrap if only the bootstrap"
             " address is reachable, for example over a private link.",
             "every_broker",
+            *values.one_of(VerifyPolicy).default("every_broker"),
         ),
         "retired_brokers": Field(
             "Brokers that are still registered but will not come back, each with a reason. They do"
@@ -335,10 +339,14 @@ CLUSTER_FILE = Shape(
             "[{id: 3, reason: scaled down to two brokers}]",
         ),
         "clear_unmanaged": Field(
-            "Whether runs clear quotas in scope that Git lacks, after one verified run.", "false"
+            "Whether runs clear quotas in scope that Git lacks, after one verified run.",
+            "false",
+            *values.FLAG.default(False),
         ),
         "paused": Field(
-            "Why runs write nothing for now; plans and reports still work.", "broker upgrade"
+            "Why runs write nothing for now; plans and reports still work.",
+            "broker upgrade",
+            *values.PAUSED,
         ),
         "freeze": Field(
             "Windows in which runs write nothing; plans and reports still work.",
@@ -349,13 +357,17 @@ CLUSTER_FILE = Shape(
             "How long the ledger remembers writes that may arrive late, and cleared quotas.",
             "{late_writes: 24h}",
         ),
-        "inventory": Field("The file or folder with the cluster's clients.", "clients.csv"),
+        "inventory": Field(
+            "The file or folder with the cluster's clients.", "clients.csv", *values.INVENTORY_PATH
+        ),
         "usage": Field(
             "The Prometheus that measures what clients use.",
             "{prometheus: monitoring, match: {cluster: orders}}",
         ),
         "repository": Field(
-            "The repository's web address; reports link to it.", "https://github.com/acme/quotas"
+            "The repository's web address; reports link to it.",
+            "https://github.com/acme/quotas",
+            *values.REPOSITORY,
         ),
         "owners": Field(
             "What belongs to whom. A quota of an entity that belongs to a different owner than its "
@@ -436,8 +448,7 @@ USAGE = Shape(
             "The name of a connection to a Prometheus, or to a service with its HTTP API. Its"
             " address and secrets stay outside Git.",
             "monitoring",
-            None,
-            {"type": "string", "pattern": f"^{CONNECTION_NAME.pattern}$"},
+            *values.CONNECTION,
         ),
         "preset": Field(
             "How the exporter names metrics and labels; the default is jmx-exporter.",
@@ -485,8 +496,8 @@ RETIRED_BROKER = Shape(
     "An entry of retired_brokers",
     "a field of an entry of retired_brokers",
     {
-        "id": Field("The broker's node.id.", "3"),
-        "reason": Field("Why it will not come back.", "scaled down to two brokers"),
+        "id": Field("The broker's node.id.", "3", *values.BROKER_ID),
+        "reason": Field("Why it will not come back.", "scaled down to two brokers", *values.NOTE),
     },
     required=("id", "reason"),
 )
@@ -495,10 +506,16 @@ FREEZE = Shape(
     "An entry of freeze",
     "a field of an entry of freeze",
     {
-        "cron": Field("When the window begins: five cron fields.", '"0 18 * * fri"'),
-        "zone": Field("The name of the time zone of `cron`.", "Europe/Berlin"),
-        "duration": Field("How long the window lasts, even if the clocks change meanwhile.", "62h"),
-        "reason": Field("Why; runs that may not write show it.", "no changes over the weekend"),
+        "cron": Field("When the window begins: five cron fields.", '"0 18 * * fri"', *values.CRON),
+        "zone": Field("The name of the time zone of `cron`.", "Europe/Berlin", *values.ZONE),
+        "duration": Field(
+            "How long the window lasts, even if the clocks change meanwhile.",
+            "62h",
+            *values.DURATION,
+        ),
+        "reason": Field(
+            "Why; runs that may not write show it.", "no changes over the weekend", *values.NOTE
+        ),
     },
     required=("cron", "zone", "duration", "reason"),
 )
@@ -510,31 +527,63 @@ SILENCE = Shape(
         "finding": Field(
             "The code that check and plan print; quota-ops findings CODE explains it.", "QO104"
         ),
-        "reason": Field("Why it is intended.", "the till counts in MB"),
+        "reason": Field("Why it is intended.", "the till counts in MB", *values.NOTE),
     },
     required=("finding", "reason"),
 )
+
+_GUARDS = GuardThresholds()
 
 GUARDS = Shape(
     "guards",
     "a threshold of guards",
     {
-        "removals": Field("The number of rows that one plan may remove.", "20"),
+        "removals": Field(
+            "The number of rows that one plan may remove.",
+            "20",
+            *values.WHOLE.default(_GUARDS.removals),
+        ),
         "removals_share": Field(
             "The percentage of managed rows that one plan may remove; checked from "
             f"{counted(SHARE_COUNTS_FROM, 'removal')} on.",
             "10",
+            *values.PERCENT.default(_GUARDS.removals_share),
         ),
-        "cut_share": Field("The percentage by which one plan may cut a limit.", "50"),
-        "raise_factor": Field("The factor by which one plan may raise a limit.", "10"),
-        "small_byte_rate": Field("The smallest byte rate that a plan may introduce.", "16 KiB"),
-        "small_percentage": Field("The smallest percentage that a plan may introduce.", "0.1"),
-        "blast_radius": Field("How many clients one plan may cut or newly limit.", "1000"),
-        "blast_radius_share": Field("The same in percent of the inventory's clients.", "10"),
+        "cut_share": Field(
+            "The percentage by which one plan may cut a limit.",
+            "50",
+            *values.PERCENT.default(_GUARDS.cut_share),
+        ),
+        "raise_factor": Field(
+            "The factor by which one plan may raise a limit.",
+            "10",
+            *values.FACTOR.default(_GUARDS.raise_factor),
+        ),
+        "small_byte_rate": Field(
+            "The smallest byte rate that a plan may introduce.",
+            "16 KiB",
+            *values.BYTE_RATE.default(_GUARDS.small_byte_rate),
+        ),
+        "small_percentage": Field(
+            "The smallest percentage that a plan may introduce.",
+            "0.1",
+            *values.PERCENT.default(_GUARDS.small_percentage),
+        ),
+        "blast_radius": Field(
+            "How many clients one plan may cut or newly limit.",
+            "1000",
+            *values.WHOLE.default(_GUARDS.blast_radius),
+        ),
+        "blast_radius_share": Field(
+            "The same in percent of the inventory's clients.",
+            "10",
+            *values.PERCENT.default(_GUARDS.blast_radius_share),
+        ),
         "would_throttle": Field(
             "For how many minutes a cut may have throttled clients, by their use of the last seven"
             " days. Without it, plans show this and no guard compares it.",
             "60",
+            *values.WHOLE.default(_GUARDS.would_throttle),
         ),
     },
 )
@@ -548,11 +597,13 @@ MEMORY = Shape(
             " network can delay a request. If it arrives after another run, it is reported as a"
             " late write.",
             "24h",
+            *values.DURATION.default("24h"),
         ),
         "cleared": Field(
             "How long a quota that a run cleared is remembered. If it comes back, for example from"
             " a restored disk, it is reported as returned.",
             "30d",
+            *values.DURATION.default("30d"),
         ),
     },
 )

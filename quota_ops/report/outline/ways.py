@@ -7,7 +7,7 @@ from itertools import islice
 from shlex import quote
 from typing import NamedTuple
 
-from quota_ops.desired.cron import next_start
+from quota_ops.desired.yaml.cron import next_start
 from quota_ops.model.plans.approval import approval_source, needs_approval
 from quota_ops.model.plans.guard import GuardFinding, format_override
 from quota_ops.model.plans.guard_rules import judge_alteration

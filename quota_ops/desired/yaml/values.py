@@ -1,0 +1,187 @@
+"""Kinds of values in the YAML files: how each is read, and its JSON Schema."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
+
+import yaml
+
+from quota_ops.desired.yaml.cron import PRESETS, read_cron, read_schedule
+from quota_ops.desired.yaml.scalars import (
+    LONGEST_NOTE,
+    Misread,
+    is_plain,
+    is_text,
+    read_factor,
+    read_flag,
+    read_multiplier,
+    read_note,
+    read_percent,
+    read_positive,
+    read_text,
+    read_time,
+    read_whole,
+    show,
+)
+from quota_ops.model.code_host import Repository
+from quota_ops.model.moment import find_zone, parse_duration
+from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE, INVENTORY
+from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, parse_limit
+
+Named = TypeVar("Named", bound=StrEnum)
+
+
+class Value(NamedTuple):
+    """A kind of value: `read` takes the name of its field and its node, and raises Misread."""
+
+    read: Callable[[str, yaml.Node], Any]
+    schema: dict[str, Any]
+
+    def default(self, value: object) -> "Value":
+        """Return the kind with a default in its schema; None is no default."""
+        return self if value is None else Value(self.read, {**self.schema, "default": value})
+
+
+def one_of(policies: type[Named]) -> Value:
+    """Return the kind of a field that takes one of a few words."""
+
+    def read(field: str, node: yaml.Node) -> Named:
+        # Do not suggest quotes: no policy is a word that YAML reads as another type.
+        scalar = isinstance(node, yaml.ScalarNode) and node.value
+        text = scalar or read_text(field, node)
+        if text not in list(policies):
+            words = ", ".join(policies)
+            raise Misread(f"{show(text)} is not a valid {field} policy.", f"Write one of {words}.")
+        return policies(text)
+
+    return Value(read, {"enum": [str(policy) for policy in policies]})
+
+
+def is_cluster_id(text: str) -> bool:
+    """Whether a text can be a cluster id: one printable word."""
+    return text != "" and text.isprintable() and " " not in text
+
+
+def _read_cluster_id(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    if not is_cluster_id(text):
+        raise Misread(
+            f"{show(text)} is not a cluster id.", "Get the id with kafka-cluster.sh cluster-id."
+        )
+    return text
+
+
+def _read_connection_name(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    if not CONNECTION_NAME.fullmatch(text):
+        raise Misread(
+            f"{show(text)} is not a connection name. A name {CONNECTION_RULE}.",
+            "Write the name of a connection file; addresses and secrets stay there, outside Git.",
+        )
+    return text
+
+
+def _read_paused(field: str, node: yaml.Node) -> str:
+    if is_plain(node) and node.value and not is_text(node.value):
+        raise Misread(
+            f"{field} must be a reason, not {show(node.value)}.",
+            f"Write a reason, for example {field}: broker upgrade; or remove {field}.",
+        )
+    return read_note(field, node)
+
+
+def _read_zone(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    try:
+        find_zone(text)
+    except ValueError as error:
+        raise Misread(f"{error}.") from None
+    return text
+
+
+def _read_duration(field: str, node: yaml.Node) -> int:
+    text = read_text(field, node)
+    try:
+        return int(parse_duration(text).total_seconds())
+    except ValueError as error:
+        raise Misread(f"{error}.") from None
+
+
+def _read_byte_rate(field: str, node: yaml.Node) -> float:
+    text = node.value if isinstance(node, yaml.ScalarNode) else ""
+    if text == "0":
+        return 0.0
+    try:
+        return parse_limit(QUOTA_KEYS["producer_byte_rate"], text)
+    except ValueError as error:
+        raise Misread(f"{field} {error}.", f"For example {field}: 16 KiB.") from None
+
+
+def _read_inventory(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    if not (INVENTORY.fullmatch(text) and text.isprintable()):
+        raise Misread(
+            f"{show(text)} is not an inventory.",
+            "Write the path of a file or folder below this folder, or the address of one in a"
+            " bucket, for example s3://BUCKET/clients.parquet.",
+        )
+    return text.rstrip("/")
+
+
+_ADDRESSES = (
+    "Write the address of its first page, for example https://github.com/acme/quotas. For "
+    "Bitbucket Server, and a host whose name does not contain github, gitlab, gitea, forgejo, "
+    "codeberg or bitbucket as a part between dots, write the address of a line, for example "
+    "https://code.example/acme/quotas/src/commit/{commit}/{path}#L{line}."
+)
+
+
+def _read_repository(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    try:
+        Repository.parse(text)
+    except ValueError as error:
+        raise Misread(str(error), _ADDRESSES) from None
+    return text
+
+
+_UNITS = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
+_BYTES = f"({'|'.join(BYTE_UNITS)})(/s)?"
+_CRON = r"\S+(\s+\S+){4}"
+
+NOTE = Value(read_note, {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE})
+PAUSED = Value(_read_paused, NOTE.schema)
+ZONE = Value(_read_zone, NOTE.schema)
+FLAG = Value(read_flag, {"type": "boolean"})
+WHOLE = Value(read_whole, {"type": "integer", "minimum": 0})
+BROKER_ID = Value(read_whole, {"type": "integer", "minimum": 0, "maximum": 999_999_999})
+WEIGHT = Value(read_positive, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
+PERCENT = Value(read_percent, {"type": "number", "minimum": 0, "maximum": 100})
+FACTOR = Value(read_factor, {"type": "number", "minimum": 1})
+MULTIPLIER = Value(read_multiplier, {"type": "number", "exclusiveMinimum": 0})
+BYTE_RATE = Value(
+    _read_byte_rate,
+    {
+        "type": ["integer", "string"],
+        "minimum": 0,
+        "pattern": rf"^\s*(0|[1-9][0-9]*)(\.[0-9]+)?(\s*{_BYTES})?\s*$",
+    },
+)
+DURATION = Value(_read_duration, {"type": "string", "pattern": rf"^(?=[0-9]){_UNITS}$"})
+TIME = Value(
+    read_time,
+    {
+        "type": "string",
+        "pattern": r"^\s*[0-9]{4}-.*"
+        r"([0-9][Zz]|[+-][0-9]{2}:?[0-9]{2}|\s[A-Za-z][A-Za-z0-9_+/-]*)\s*$",
+        "patternErrorMessage": "Write a time with its zone: 2026-12-01T18:00:00Z.",
+    },
+)
+CRON = Value(read_cron, {"type": "string", "pattern": f"^{_CRON}$"})
+SCHEDULE = Value(read_schedule, {"type": "string", "pattern": rf"^({'|'.join(PRESETS)}|{_CRON})$"})
+CLUSTER_ID = Value(_read_cluster_id, {"type": "string", "pattern": r"^\S+$"})
+CONNECTION = Value(
+    _read_connection_name, {"type": "string", "pattern": f"^{CONNECTION_NAME.pattern}$"}
+)
+INVENTORY_PATH = Value(_read_inventory, {"type": "string", "pattern": f"^({INVENTORY.pattern})$"})
+REPOSITORY = Value(_read_repository, {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"})
