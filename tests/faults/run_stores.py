@@ -6,10 +6,12 @@ from functools import partial
 from typing import Any
 
 from quota_ops.model.plans.ledger_edits import INTENDED
+from quota_ops.model.runs.run import Outcomes
 from quota_ops.runs.chain import CHAINS
 from quota_ops.stages import apply
 from quota_ops.stages.apply import intent
-from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.files import APPLIED, PLAN, RunFile
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.test_decisions import approves
 from tests.faults.filling import FULL, fill_at
 from tests.faults.scene import AFTER, BEFORE, KEY, Scene
@@ -73,6 +75,22 @@ def intents_lost_in_apply(scene: Scene) -> Seen:
     scene.patch.setattr(apply, "record_intents", record_and_lose)
     said = scene.reconcile()
     scene.patch.setattr(apply, "record_intents", intent.record_intents)
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("apply", "the run store confirms the outcomes, and loses them", quick=True)
+def outcomes_lost(scene: Scene) -> Seen:
+    """Lost outcomes do not look as if nothing had been sent."""
+    leave = RunFolder.leave_outcomes
+
+    def leave_and_lose(folder: RunFolder, file: RunFile[Outcomes], *given: Any) -> None:
+        leave(folder, file, *given)
+        if file == APPLIED:
+            (folder.place / file).delete()
+
+    scene.patch.setattr(RunFolder, "leave_outcomes", leave_and_lose)
+    said = scene.reconcile()
+    scene.patch.setattr(RunFolder, "leave_outcomes", leave)
     return Seen(scene.holds(), said, scene.next_run())
 
 
