@@ -38,9 +38,8 @@ ABOUT = """\
 Reports the differences between Git and the clusters. It never writes to a cluster or a ledger.
 
 describe reads every cluster, eight at the same time; a retry reads those that are missing. diff
-compares all that responded in one Spark job, which then summarizes the history. report writes a
-page for each cluster, and its log has the link to each. overview writes one page for all; the last
-line of its log is the link to it.
+compares all that responded in one Spark job. report writes a page for each cluster, and its log has
+the link to each. overview writes one page for all; the last line of its log is the link to it.
 
 Drift alone does not fail the run: see the reports. The run fails where a cluster could not be
 compared, because its quotas are unknown; all other clusters are reported as usual.
@@ -88,7 +87,6 @@ def build_drift_dag(
             task_id="diff",
             clusters=clusters,
             run_store=run_store,
-            summarizes=True,
             **every["diff"],
         )
         reported = _make_report_task(notify).override(**every["report"])(clusters, run_store)

@@ -23,7 +23,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from quota_ops.airflow.connection import find_airflow_connection
 from quota_ops.airflow.errors import SparkFailed, log_errors
 from quota_ops.airflow.results import describe_result
-from quota_ops.airflow.runs import ClusterFolder, find_store, start_folder
+from quota_ops.airflow.runs import ClusterFolder, start_folder
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.runs.report import StageStatus
 from quota_ops.model.text import counted
@@ -49,8 +49,6 @@ LOCAL = '{"conn_type": "spark", "host": "local[*]"}'
 class SparkDiff(SparkSubmitOperator):
     """Run spark_jobs/diff_quotas.py over the folders of this run whose cluster was described.
 
-    With `summarizes`, the job then summarizes the history of all clusters.
-
     The task is skipped if no cluster was described.
     """
 
@@ -59,7 +57,6 @@ class SparkDiff(SparkSubmitOperator):
         *,
         clusters: Sequence[ClusterFolder],
         run_store: str | None,
-        summarizes: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(
@@ -70,7 +67,6 @@ class SparkDiff(SparkSubmitOperator):
         )
         self.clusters = clusters
         self.run_store = run_store
-        self.summarizes = summarizes
         self._is_submitted = False
 
     def execute(self, context: "Context") -> str:  # type: ignore[override]
@@ -98,20 +94,16 @@ class SparkDiff(SparkSubmitOperator):
         return result
 
     def _compare(self, context: "Context", places: Sequence[Place]) -> None:
-        history = find_store(self.run_store).root.uri if self.summarizes else None
         spark = find_airflow_connection(SPARK) or _run_on_this_worker()
         if spark.conn_type == CONNECT:
-            if _has_compared(spark, places, history):
+            if _has_compared(spark, places):
                 return
             spark = _find_fallback(spark)
-        self._submit(context, spark, places, history)
+        self._submit(context, spark, places)
 
-    def _submit(
-        self, context: "Context", spark: Connection, places: Sequence[Place], history: str | None
-    ) -> None:
+    def _submit(self, context: "Context", spark: Connection, places: Sequence[Place]) -> None:
         self.application = str(_find_file(JOB))
-        before = ["--history", history] if history else []
-        self.application_args = [*before, *(place.uri for place in places)]
+        self.application_args = [place.uri for place in places]
         self._conn_id = spark.conn_id
         self._is_submitted = True
         self.conf = choose_settings(spark, places)
@@ -140,7 +132,7 @@ class SparkDiff(SparkSubmitOperator):
         super().on_kill()
 
 
-def _has_compared(spark: Connection, places: Sequence[Place], history: str | None) -> bool:
+def _has_compared(spark: Connection, places: Sequence[Place]) -> bool:
     """Run the job in a session on a Spark Connect server.
 
     Returns False if the server does not respond and the connection declares a fallback. Raises
@@ -152,7 +144,7 @@ def _has_compared(spark: Connection, places: Sequence[Place], history: str | Non
 
     try:
         with connect(build_address(spark), _list_settings(spark)) as session:
-            diff_quotas(session, places, history)
+            diff_quotas(session, places)
     except ServerUnreachable as error:
         if not spark.extra_dejson.get(FALLBACK):
             raise SparkFailed(error.message, error.remedy) from error

@@ -95,8 +95,7 @@ def refuse_incomplete(troubles: Iterable[str], output: str) -> None:
             click.echo(f"not counted: {trouble}", err=True)
         click.echo(
             "  The result may lack something. If a file is damaged, restore it from a backup, or "
-            "delete it and the folder history/summary, which is made again from the days that are "
-            "there.",
+            "delete it to accept that.",
             err=True,
         )
     raise click.exceptions.Exit(InvalidInput.exit_code)

@@ -1,9 +1,8 @@
 -- The drifts of quotas: each lasts from the first look that finds it to the first that does not,
 -- or to the run that repairs it. An overriding quota is one: clients do not get what Git declares.
 --
--- In:  ends, quotas_before (the quotas of an earlier summary)
--- Out: drifts. A look is an end of a run that compared the cluster with Git. A drift that the
---      earlier summary has continues as look 0.
+-- In:  ends
+-- Out: drifts. A look is an end of a run that compared the cluster with Git.
 WITH looks AS (
   SELECT
     cluster, run, ended,
@@ -15,7 +14,7 @@ WITH looks AS (
 seen AS (
   SELECT
     ends.cluster, entity, key, owner, kind, look, ends.ended AS since, ends.ended AS last_seen,
-    1 AS times_seen, desired, actual, ends.run,
+    desired, actual, ends.run,
     CASE WHEN state IN ('changed', 'found', 'forgotten') THEN 1 ELSE 0 END AS is_repaired,
     CASE WHEN outcome = 'accepted' THEN ends.run END AS repaired_by
   FROM ends
@@ -23,12 +22,6 @@ seen AS (
   WHERE
     entity IS NOT NULL
     AND kind IN ({kinds})
-  UNION ALL
-  SELECT
-    cluster, entity, key, owner, kind, 0, drifted_since, last_seen,
-    0, desired, actual, '', 0, NULL
-  FROM quotas_before
-  WHERE drifted_since IS NOT NULL
 ),
 
 marked AS (
@@ -57,8 +50,7 @@ summed AS (
     cluster, entity, key, owner, kind, last_seen, desired, actual, run, look, is_repaired,
     repaired_by,
     MIN(since) OVER (PARTITION BY cluster, entity, key, drift) AS since,
-    SUM(times_seen) OVER (PARTITION BY cluster, entity, key, drift) AS times_seen,
-    MIN(look) OVER (PARTITION BY cluster, entity, key, drift) AS first_look,
+    COUNT(*) OVER (PARTITION BY cluster, entity, key, drift) AS times_seen,
     MAX(look) OVER (PARTITION BY cluster, entity, key, drift) AS last_look
   FROM numbered
 ),
@@ -66,7 +58,7 @@ summed AS (
 ended AS (
   SELECT
     summed.cluster, entity, key, owner, kind, since, last_seen, times_seen, desired, actual,
-    summed.run, first_look,
+    summed.run,
     CASE WHEN is_repaired = 1 THEN last_seen ELSE looks.ended END AS repaired,
     CASE WHEN is_repaired = 1 THEN repaired_by END AS repaired_by
   FROM summed
@@ -79,7 +71,6 @@ SELECT
   desired, actual, run, repaired, repaired_by,
   CAST(
     unix_seconds(CAST(repaired AS TIMESTAMP)) - unix_seconds(CAST(since AS TIMESTAMP)) AS DOUBLE
-  ) AS seconds,
-  first_look = 0 AS before
+  ) AS seconds
 FROM ended
 ORDER BY cluster, entity, key, since

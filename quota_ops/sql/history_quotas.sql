@@ -1,12 +1,12 @@
 -- What happened to each quota, up to now.
 --
--- In:  ends, drifts, quotas_before (the quotas of an earlier summary)
+-- In:  ends, drifts
 -- Out: quotas
 WITH last_drifts AS (
   SELECT
     *,
     SUM(times_seen) OVER (PARTITION BY cluster, entity, key) AS all_times,
-    SUM(CASE WHEN before THEN 0 ELSE 1 END) OVER (PARTITION BY cluster, entity, key) AS new_drifts,
+    COUNT(*) OVER (PARTITION BY cluster, entity, key) AS drifts,
     MIN(since) OVER (PARTITION BY cluster, entity, key) AS first_since,
     MAX(repaired) OVER (PARTITION BY cluster, entity, key) AS last_repaired,
     ROW_NUMBER() OVER (PARTITION BY cluster, entity, key ORDER BY since DESC, last_seen DESC) AS back
@@ -49,41 +49,24 @@ owned AS (
 ),
 
 names AS (
-  SELECT cluster, entity, key FROM quotas_before
-  UNION
   SELECT cluster, entity, key FROM drifts
   UNION
   SELECT cluster, entity, key FROM writes
 )
 
 SELECT
-  names.cluster, names.entity, names.key,
-  COALESCE(owned.owner, old.owner) AS owner,
-  CAST(COALESCE(old.drifts, 0) + COALESCE(drift.new_drifts, 0) AS INT) AS drifts,
-  CAST(COALESCE(old.times_seen, 0) + COALESCE(drift.all_times, 0) AS INT) AS times_seen,
-  COALESCE(old.first_seen, drift.first_since) AS first_seen,
-  COALESCE(drift.last_seen, old.last_seen) AS last_seen,
-  -- Each drift of the earlier summary that lasts is among the drifts.
+  names.cluster, names.entity, names.key, owned.owner,
+  CAST(COALESCE(drift.drifts, 0) AS INT) AS drifts,
+  CAST(COALESCE(drift.all_times, 0) AS INT) AS times_seen,
+  drift.first_since AS first_seen, drift.last_seen,
   CASE WHEN drift.repaired IS NULL THEN drift.since END AS drifted_since,
-  CASE WHEN drift.cluster IS NULL THEN old.kind ELSE drift.kind END AS kind,
-  CASE WHEN drift.cluster IS NULL THEN old.desired ELSE drift.desired END AS desired,
-  CASE WHEN drift.cluster IS NULL THEN old.actual ELSE drift.actual END AS actual,
-  COALESCE(drift.last_repaired, old.repaired) AS repaired,
-  CASE WHEN repair.cluster IS NULL THEN old.repaired_by ELSE repair.repaired_by END AS repaired_by,
-  COALESCE(wrote.ended, old.set_at) AS set_at,
-  COALESCE(wrote.run, old.set_run) AS set_run,
-  CASE WHEN wrote.run IS NULL THEN old.set_commit ELSE wrote.commit END AS set_commit,
-  CASE WHEN wrote.run IS NULL THEN old.set_by ELSE wrote.author END AS set_by,
-  CASE WHEN wrote.run IS NULL THEN old.set_value ELSE wrote.requested END AS set_value,
-  COALESCE(altered.ended, old.altered_at) AS altered_at,
-  COALESCE(altered.run, old.altered_run) AS altered_run,
-  CASE WHEN altered.run IS NULL THEN old.altered_by ELSE altered.author END AS altered_by,
-  CASE WHEN altered.run IS NULL THEN old.altered_reason ELSE altered.run_reason END
-    AS altered_reason,
-  CASE WHEN altered.run IS NULL THEN old.altered_value ELSE altered.requested END AS altered_value
+  drift.kind, drift.desired, drift.actual,
+  drift.last_repaired AS repaired, repair.repaired_by,
+  wrote.ended AS set_at, wrote.run AS set_run, wrote.commit AS set_commit, wrote.author AS set_by,
+  wrote.requested AS set_value,
+  altered.ended AS altered_at, altered.run AS altered_run, altered.author AS altered_by,
+  altered.run_reason AS altered_reason, altered.requested AS altered_value
 FROM names
-LEFT JOIN quotas_before AS old
-  ON old.cluster = names.cluster AND old.entity = names.entity AND old.key = names.key
 LEFT JOIN last_drifts AS drift
   ON drift.cluster = names.cluster AND drift.entity = names.entity AND drift.key = names.key
   AND drift.back = 1

@@ -15,7 +15,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.model.errors import InvalidInput, MissingTool
-from quota_ops.model.history.history import HISTORY, QUOTAS
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.tables import BATCHES, CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
 from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED
@@ -49,8 +48,6 @@ SMALL_RUN = {
     "spark.sql.shuffle.partitions": "1",
 }
 """The settings for a small run: a third less CPU at the first diff of a JVM."""
-PARTITION_ROWS = 200_000
-"""Rows of the history that a task sorts at a time."""
 LARGE_BYTES = 4_000_000
 """Bytes of Parquet, about 200,000 rows, above which the full compiler is faster."""
 
@@ -159,56 +156,6 @@ class SparkEngine:
         rows = rows.select("folder", *table.names).repartition("folder")
         write = rows.sortWithinPartitions("folder", *order).write.partitionBy("folder")
         write.option("maxRecordsPerFile", 0).parquet(hadoop_uri(to / table.name))
-
-    def fold_days(
-        self, days: Sequence[Place], before: Mapping[Table[Any], Sequence[Place]], to: Place
-    ) -> dict[str, list[Place]]:
-        """Write QUOTAS, DAYS and OWNERS of compacted days to a folder; return their files.
-
-        The executors read and write all rows. Raises EngineFailed.
-        """
-        spark = self._spark
-        read = {
-            table: self._read_parquet(table, *places)
-            if places
-            else spark.createDataFrame([], spark_schema(table))
-            for table, places in before.items()
-        }
-        try:
-            history = self._read_parquet(HISTORY, *days)
-            history.createOrReplaceTempView("history")
-            read[QUOTAS].createOrReplaceTempView("quotas_before")
-            number = history.count() + read[QUOTAS].count()
-            with (
-                change_settings(spark, self._choose_partitions(number)),
-                timed(_log, logging.DEBUG, "the history in Spark"),
-            ):
-                for view in text.HISTORY_VIEWS:
-                    found = spark.sql(text.history_text(view))
-                    if view in {"ends", "drifts"}:  # the other views read them several times
-                        found = found.persist()
-                    found.createOrReplaceTempView(view)
-                for table, earlier in read.items():
-                    rows = spark.table(table.name).select(*table.names)
-                    if table is not QUOTAS:  # the quotas before are among the quotas
-                        rows = earlier.unionByName(rows)
-                    rows = rows.sort("cluster", table.names[1], *table.names[2:3])
-                    rows.write.parquet(hadoop_uri(to / table.name))
-        except (PySparkException, Py4JJavaError) as error:
-            why = explain_failure(error)
-            raise EngineFailed(f"Spark cannot summarize the history: {why}") from error
-        finally:
-            spark.catalog.clearCache()
-        files = {table.name: to / table.name for table in before}
-        return {
-            name: [place / file for file in place.list() if file.startswith("part-")]
-            for name, place in files.items()
-        }
-
-    def _choose_partitions(self, rows: int) -> dict[str, str]:
-        """Choose the number of partitions by that of rows: each costs a task in thirty shuffles."""
-        name = "spark.sql.shuffle.partitions"
-        return {} if name in self._spark.conf.getAll else {name: str(2 + rows // PARTITION_ROWS)}
 
     def resolve(self, clients: Address, limits: pa.Table, destination: Address) -> None:
         """Write RESOLVED to a folder of parts, from a .csv, .jsonl or .parquet file of CLIENTS."""

@@ -1,11 +1,9 @@
-"""The history: a summary of 100 clusters with 1,000 runs each, one more day, and one quota.
+"""The history: one quota of a cluster with 10,000 runs, and all of 100 clusters.
 
-The inputs are compacted days, which are made in seconds: a file for each of 100,000 ends would take
-minutes, and a summary compacts each day once only.
+The inputs are compacted days, which are made in seconds: a file for each end would take minutes.
 """
 
-import os
-import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -14,12 +12,11 @@ from typing import Any
 
 from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.model.moment import iso_utc
-from quota_ops.sql.spark_archive import find_spark
-from quota_ops.store.history.history import day_folder
+from quota_ops.sql.history import read_fleet_history
+from quota_ops.store.history.history import compact, day_folder, list_days
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
-from tests.benchmarks.measure import Sample, run
 
 CLUSTERS, RUNS, A_DAY = 100, 1_000, 24
 ONE_CLUSTER_RUNS = 10_000
@@ -66,32 +63,22 @@ def _list_rows(number: int, at: datetime, clusters: int) -> Iterator[HistoryRow]
 
 
 def histories(bench: Bench) -> Iterator[Row]:
-    """Measure the summary job, once and with one more day, and history of one quota."""
-    fleet, today = bench.home / "fleet-history", datetime.now(UTC).date()
-    store = RunStore(open_place(fleet))
-    write_days(store, CLUSTERS, RUNS, today - timedelta(days=2))
-    first = _summarize(fleet)
-    yield Row("history of 100,000 runs summarized", _text(first), "under 60 s", first.wall < 60)
-    write_days(store, CLUSTERS, A_DAY, today - timedelta(days=1))
-    more = _summarize(fleet)
-    yield Row("the same with one more day", _text(more), "under 15 s", more.wall < 15)
+    """Measure the history of one quota, by days and by months, and that of all clusters."""
+    today = datetime.now(UTC)
     path = bench.home / "one-history"
-    write_days(RunStore(open_place(path)), 1, ONE_CLUSTER_RUNS, today - timedelta(days=1))
-    _summarize(path)
+    store = RunStore(open_place(path))
+    write_days(store, 1, ONE_CLUSTER_RUNS, today.date() - timedelta(days=1))
     options = ("--entity", "user=u3", "--run-store", str(path))
     ask = partial(bench.quota_ops, "history", "c000", *options)
-    yield row_of_seconds("history of one quota, 10,000 runs", ask, bench.runs, 1.0)
-
-
-def _text(sample: Sample) -> str:
-    return f"{sample.wall:.1f} s, CPU {sample.cpu:.1f} s"
-
-
-def _summarize(store: Path) -> Sample:
-    """Run the job as users do."""
-    settings = ("--master=local[2]", "--conf=spark.ui.enabled=false")
-    job = str(_ROOT / "spark_jobs" / "summarize_history.py")
-    environment = {"PYTHONPATH": str(_ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    command = [str(find_spark() / "bin" / "spark-submit"), *settings, job, str(store)]
-    return run(command, environment)
+    yield row_of_seconds("history of one quota, 10,000 runs in days", ask, bench.runs, 2.0)
+    for later in (0, 1):
+        compact(list_days(store), today + timedelta(days=later))
+    yield row_of_seconds("the same, in months", ask, bench.runs, 1.5)
+    fleet = RunStore(open_place(bench.home / "fleet-history"))
+    write_days(fleet, CLUSTERS, RUNS, today.date() - timedelta(days=1))
+    since = f"{today - timedelta(days=30):%Y-%m-%d}"
+    began = time.perf_counter()
+    found = read_fleet_history(fleet, since)
+    took = time.perf_counter() - began
+    assert found.quotas
+    yield Row("30 days of 100 clusters, 72,000 runs", f"{took:.2f} s", "under 2 s", took < 2)

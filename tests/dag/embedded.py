@@ -18,7 +18,7 @@ def compare_embedded(patch: pytest.MonkeyPatch) -> None:
 
     def execute(self: Any, _context: Any) -> None:
         try:
-            folders = self.application_args[2 if self.summarizes else 0 :]
+            folders = self.application_args
             diff_and_record(EmbeddedEngine(), [open_place(folder) for folder in folders])
         except InvalidInput as error:
             raise AirflowException(str(error)) from error

@@ -57,7 +57,7 @@ def test_some_clusters_cannot_be_looked_at(
     """One Spark job compares all reachable clusters; the others are reported, and the run fails.
 
     The Spark Connect server is dead, and the log shows which connection is used instead: the job
-    runs by its binary and with its settings, and summarizes the history in the same application.
+    runs by its binary and with its settings. The reports compact the days before.
     """
     demo.store.mkdir(parents=True, exist_ok=True)
     append(RunStore(open_place(demo.store)), end("2026-11-01T10:00:00Z", drifts=True))
@@ -98,7 +98,7 @@ def test_some_clusters_cannot_be_looked_at(
     assert all(run.folder(name).has("report.html") for name in ("demo", "second", "gone", "broken"))
     assert quotas.stored() == stored
     assert not (demo.store / "ledger").exists()
-    assert (demo.store / "history" / "summary" / "00000001.json").exists()
+    assert (demo.store / "history" / "date=2026-11-01" / "day-0001.parquet").exists()
     found = read_history(RunStore(open_place(demo.store)), "demo")
     assert (found.quotas[0].drifts, len(found.days), found.troubles) == (1, 2, ())
     assert "spark.sql.shuffle.partitions=1" in command.read_text().splitlines()

@@ -38,13 +38,12 @@ QuotaReconcile(
     **group: Any,
 )"""
 COMPARE = "main(\n    folders: list[str],\n    *,\n    multi_line: bool=False,\n) -> None"
-DIFF = "main(\n    folders: list[str],\n    history: str | None=None,\n) -> None"
+DIFF = "main(\n    folders: list[str],\n) -> None"
 DIGEST = (
     "main(\n    rates: str,\n    scrapes: str,\n    throttle_times: str,\n    run_store: str,\n"
     "    day: date,\n    *,\n    step: int=60,\n) -> None"
 )
 RESOLVE = "main(\n    snapshot: str,\n    clients: str,\n    output: str,\n) -> None"
-SUMMARIZE = "main(\n    run_store: str,\n) -> None"
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -56,7 +55,7 @@ def test_every_exported_name_is_there(module: str) -> None:
 
 def test_the_signatures_are_those_that_users_call() -> None:
     """The exported names and signatures are as listed: a change may break DAG files and jobs."""
-    airflow, compare, diff, digest, resolve, summarize = MODULES
+    airflow, compare, diff, digest, resolve = MODULES
     assert exports(airflow) == [
         "InvalidInput",
         "News",
@@ -74,7 +73,6 @@ def test_the_signatures_are_those_that_users_call() -> None:
     assert signature(diff, "main") == DIFF
     assert signature(digest, "main") == DIGEST
     assert signature(resolve, "main") == RESOLVE
-    assert signature(summarize, "main") == SUMMARIZE
 
 
 PASSED_ON = {"quota_ops.kafka.client.kafka_python"}

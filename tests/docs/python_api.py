@@ -14,7 +14,6 @@ MODULES = (
     "spark_jobs.diff_quotas",
     "spark_jobs.digest_usage",
     "spark_jobs.resolve_quotas",
-    "spark_jobs.summarize_history",
 )
 """The modules whose `__all__` is the public interface."""
 

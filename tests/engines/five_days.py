@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from quota_ops.model.history.history import HistoryRow
-from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.history import History, summarize_history
+from quota_ops.sql.history import History
 from quota_ops.store.history import history
 from quota_ops.store.places.run_store import RunStore, open_place
 
@@ -37,9 +36,9 @@ def make_store(folder: Path) -> RunStore:
     return found
 
 
-def summarize(store: RunStore, now: datetime = NOW) -> tuple[str | None, tuple[str, ...]]:
-    """Summarize with DuckDB."""
-    return summarize_history(EmbeddedEngine(), store, now)
+def compact(store: RunStore, now: datetime = NOW) -> tuple[str, ...]:
+    """Compact the past days and months."""
+    return history.compact(history.list_days(store), now)
 
 
 def files(store: RunStore) -> dict[str, bytes]:

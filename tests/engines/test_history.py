@@ -1,12 +1,10 @@
 """The history on both engines, against a walk through the ends of runs in order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from quota_ops.model.history.history import (
@@ -18,17 +16,9 @@ from quota_ops.model.history.history import (
     QuotaHistory,
 )
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.quotas.tables import Row, Table
-from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.store.history.summaries import TABLES
+from quota_ops.sql.embedded import fold_history
 from quota_ops.store.places import parquet
-from quota_ops.store.places.place import Place
-from quota_ops.store.places.run_store import open_place
 from tests.engines.history_oracle import walk
-from tests.engines.runs import SPARK_IN_MATRIX
-
-if TYPE_CHECKING:
-    from tests.engines.runs import AnyEngine
 
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
 NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
@@ -92,24 +82,13 @@ def write_life(cluster: str, life: Sequence[dict[str, Any]]) -> list[HistoryRow]
     return rows
 
 
-def fold(
-    engines: "Sequence[AnyEngine]", folder: Path, parts: Sequence[Sequence[HistoryRow]]
-) -> tuple[list[QuotaHistory], list[DayHistory]]:
-    """Return QUOTAS and DAYS of rows, folded part after part by one engine after the other."""
-    before: dict[Any, list[Place]] = {table: [] for table in TABLES}
-    for number, (engine, rows) in enumerate(zip(engines, parts, strict=True)):
-        place = open_place(folder / f"day-{number}.parquet")
-        place.replace(parquet.to_bytes(HISTORY, parquet.from_rows(HISTORY, rows)))
-        written = engine.fold_days([place], before, open_place(folder / f"part-{number}"))
-        before = {table: list(written[table.name]) for table in TABLES}
+def fold(rows: Sequence[HistoryRow]) -> tuple[list[QuotaHistory], list[DayHistory]]:
+    """Return QUOTAS and DAYS of rows."""
+    found = fold_history(parquet.from_rows(HISTORY, rows))
     return (
-        sorted((row for one in before[QUOTAS] for row in _read(QUOTAS, one)), key=_id),
-        sorted((row for one in before[DAYS] for row in _read(DAYS, one)), key=_id),
+        sorted(parquet.read_rows(QUOTAS, found["quotas"]), key=_id),
+        sorted(parquet.read_rows(DAYS, found["days"]), key=_id),
     )
-
-
-def _read(table: Table[Row], place: Place) -> Iterable[Row]:
-    return parquet.read_rows(table, parquet.from_bytes(table, place.read(), str(place)))
 
 
 def _id(row: QuotaHistory | DayHistory) -> tuple[Any, ...]:
@@ -134,58 +113,25 @@ def _round(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(life=lives)
-def test_any_history(life: Any, embedded: EmbeddedEngine, tmp_path: Path) -> None:
-    """The embedded engine finds what the walk finds, at once and when it continues each day."""
+def test_any_history(life: Any) -> None:
+    """DuckDB finds what the walk finds."""
     rows = write_life("demo", life)
-    days = sorted({row.ended[:10] for row in rows})
-    parts = [[row for row in rows if row.ended[:10] == day] for day in days]
 
-    wanted = comparable(expected([rows]))
-
-    assert comparable(fold([embedded], tmp_path, [rows])) == wanted
-    assert comparable(fold([embedded] * len(parts), tmp_path, parts)) == wanted
+    assert comparable(fold(rows)) == comparable(expected([rows]))
 
 
-@pytest.fixture(scope="module")
-def fleet() -> list[list[HistoryRow]]:
-    """Return hundreds of histories, each of a cluster of its own."""
-    examples: list[list[HistoryRow]] = []
+def test_hundreds_of_clusters() -> None:
+    """Hundreds of histories, each of a cluster of its own, are found in one query."""
+    fleet: list[list[HistoryRow]] = []
 
     @settings(max_examples=200, database=None, derandomize=True, phases=[Phase.generate])
     @given(lives)
     def collect(life: Any) -> None:
-        examples.append(write_life(f"c{len(examples):03}", life))
+        fleet.append(write_life(f"c{len(fleet):03}", life))
 
     collect()
-    return examples
+    rows = [row for life in fleet for row in life]
 
-
-@SPARK_IN_MATRIX
-def test_hundreds_of_clusters(
-    engine: "AnyEngine",
-    embedded: EmbeddedEngine,
-    fleet: list[list[HistoryRow]],
-    tmp_path: Path,
-) -> None:
-    """Either engine finds what the walk finds, when it continues a summary of DuckDB."""
-    rows = [row for one in fleet for row in one]
-    middle = iso_utc(FIRST + timedelta(days=1))[:10]
-    first = [row for row in rows if row.ended[:10] <= middle]
-    parts = [first, [row for row in rows if row.ended[:10] > middle]]
-
-    assert comparable(fold([embedded, engine], tmp_path, parts)) == comparable(expected(fleet))
-
-
-def test_a_job_with_a_wrong_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A run store that is not there is an error, not a history without anything new."""
-    from spark_jobs.summarize_history import main  # noqa: PLC0415 - pyspark
-
-    with pytest.raises(SystemExit) as ended:
-        main(str(tmp_path / "typo"))
-
-    assert (ended.value.code, capsys.readouterr().err.split("\n")[0]) == (
-        2,
-        f"the run store {tmp_path / 'typo'} is missing or empty",
-    )
+    assert comparable(fold(rows)) == comparable(expected(fleet))

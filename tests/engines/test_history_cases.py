@@ -46,7 +46,7 @@ def test_the_history_of_a_quota(case: Any) -> None:
         row for number, end in enumerate(case["ends"], start=1) for row in rows_of(number, *end)
     ]
 
-    found = fold_history(parquet.from_rows(HISTORY, rows), parquet.from_rows(QUOTAS, []))
+    found = fold_history(parquet.from_rows(HISTORY, rows))
     quotas = [quota._asdict() for quota in parquet.read_rows(QUOTAS, found["quotas"])]
 
     expected = case["says"] and {

@@ -13,19 +13,15 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import USER, Entity
 from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.precedence.tables import RESOLVED
-from quota_ops.sql import history_engines
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.history import read_history
 from quota_ops.sql.job import EngineFailed, diff_runs
 from quota_ops.sql.spark import SparkEngine
 from quota_ops.sql.spark_connect import ADDRESS, ServerUnreachable, connect
-from quota_ops.store.history.history import append
 from quota_ops.store.places import parquet
-from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import CLIENT_COUNTS
 from quota_ops.store.run.folder import RunFolder
 from tests.engines.client_files import write_jsonl
-from tests.engines.five_days import end
 from tests.engines.runs import put
 from tests.engines.test_effects_of_runs import CUT, put_run
 from tests.engines.test_resolve_clients import PRODUCER, expected
@@ -41,13 +37,12 @@ def _remote(spark_server: SparkServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quota_ops.sql.spark_connect._RETRIES", 1)
 
 
-def test_the_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jobs(tmp_path: Path) -> None:
     """Each job of spark_jobs leaves on a server what DuckDB leaves, and the server goes on."""
     from spark_jobs import (  # noqa: PLC0415 - pyspark
         compare_effective_limits,
         diff_quotas,
         resolve_quotas,
-        summarize_history,
     )
 
     before = put_fleet(tmp_path / "embedded")
@@ -71,13 +66,6 @@ def test_the_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = parquet.conform(RESOLVED, pq.read_table(tmp_path / "limits.parquet"))
     stored = [StoredQuota(Entity.of({USER: "a"}), PRODUCER, 5.0)]
     assert sorted(parquet.to_rows(rows)) == expected(stored, [("a", "b")])
-
-    monkeypatch.setattr(history_engines, "LARGE_BYTES", 0)
-    store = RunStore(open_place(tmp_path / "store"))
-    append(store, end("2026-11-01T10:00:00Z", drifts=True))
-    summarize_history.main(str(tmp_path / "store"))
-    found = read_history(store, "demo")
-    assert (found.quotas[0].drifts, found.troubles) == (1, ())
 
 
 def test_a_server_that_rejects_or_is_missing(spark_server: SparkServer) -> None:

@@ -2,8 +2,8 @@
 
 from datetime import date, timedelta
 
-from quota_ops.model.history.fleet_history import FleetHistory
-from quota_ops.model.history.history import DayHistory, QuotaHistory
+from quota_ops.model.history.fleet_history import FleetHistory, QuotaDrift
+from quota_ops.model.history.history import DayHistory
 from quota_ops.report.screens.fleet import Fleet
 from tests.unit.report_sample import APPLIED, FAILED, PLANNED, TROUBLED
 
@@ -24,15 +24,10 @@ def make_day(cluster: str, ago: int, drifted: int, refused: int = 0) -> DayHisto
     return DayHistory(cluster, day, 24, 24, 0, refused, 0, 0, 0, None, None, *counts)
 
 
-def make_drift(cluster: str, user: str, drifts: int, owner: str | None) -> QuotaHistory:
-    """Return a quota that drifted some times, and still does."""
-    since = "2026-11-20T08:00:00Z"
-    times = (drifts, 3 * drifts, since, since, since)
-    last: tuple[str, float, float] = ("drifted", 1.0, 2.0)
-    nothing: tuple[None, ...] = (None,) * 12
-    return QuotaHistory._make(
-        (cluster, f"user={user}", "producer_byte_rate", owner, *times, *last, *nothing)
-    )
+def make_drift(cluster: str, user: str, times: int, owner: str | None) -> QuotaDrift:
+    """Return a quota that some runs found drifted."""
+    first, last = "2026-11-02T08:00:00Z", "2026-11-20T08:00:00Z"
+    return QuotaDrift(cluster, f"user={user}", "producer_byte_rate", owner, times, first, last)
 
 
 HISTORY = FleetHistory(

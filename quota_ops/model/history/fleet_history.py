@@ -4,15 +4,31 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from quota_ops.model.history.history import DayHistory, QuotaHistory
+from quota_ops.model.history.history import DayHistory
+from quota_ops.model.quotas.tables import derive_table
+
+
+class QuotaDrift(NamedTuple):
+    """A row of QUOTA_DRIFTS: a quota that runs found drifted, how many of them, and when."""
+
+    cluster: str
+    entity: str
+    key: str
+    owner: str | None
+    times_seen: int
+    first_seen: str
+    last_seen: str
+
+
+QUOTA_DRIFTS = derive_table("quota_drifts", QuotaDrift)
 
 
 class FleetHistory(NamedTuple):
-    """The last days of all clusters; empty where no run has been summarized."""
+    """The last days of all clusters."""
 
     days: Sequence[DayHistory] = ()
     """By date."""
-    quotas: Sequence[QuotaHistory] = ()
+    quotas: Sequence[QuotaDrift] = ()
     """The quotas that drifted in these days."""
     changes: Mapping[str, str] = {}
     """When a run last wrote a quota that is still managed, by the name of the cluster."""
@@ -29,26 +45,24 @@ class FleetHistory(NamedTuple):
 
 
 class OwnerTotal(NamedTuple):
-    """An owner's quotas that drifted, and how often."""
+    """An owner's quotas that drifted, and how often runs found one of them drifted."""
 
     owner: str
     quotas: int
     times: int
 
 
-def rank_quotas(quotas: Iterable[QuotaHistory]) -> list[QuotaHistory]:
-    """Return the quotas that drifted most often first."""
-    return sorted(
-        quotas, key=lambda quota: (-quota.drifts, -quota.times_seen, quota.cluster, quota.entity)
-    )
+def rank_quotas(quotas: Iterable[QuotaDrift]) -> list[QuotaDrift]:
+    """Return the quotas that most runs found drifted first."""
+    return sorted(quotas, key=lambda quota: (-quota.times_seen, quota.cluster, quota.entity))
 
 
-def rank_owners(quotas: Iterable[QuotaHistory]) -> list[OwnerTotal]:
-    """Return the owners whose quotas drifted most often first, without "no owner"."""
+def rank_owners(quotas: Iterable[QuotaDrift]) -> list[OwnerTotal]:
+    """Return the owners whose quotas were found drifted most often first, without "no owner"."""
     times: dict[str, list[int]] = defaultdict(list)
     for quota in quotas:
         if quota.owner is not None:
-            times[quota.owner].append(quota.drifts)
+            times[quota.owner].append(quota.times_seen)
     totals = (OwnerTotal(owner, len(each), sum(each)) for owner, each in times.items())
     return sorted(totals, key=lambda total: (-total.times, -total.quotas, total.owner))
 

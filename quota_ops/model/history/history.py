@@ -207,7 +207,7 @@ class OwnerDrift(NamedTuple):
 class Drift(NamedTuple):
     """A row of DRIFTS: a quota that was found drifted by one look after the other.
 
-    `repaired` is null while it is drifted. `before` is whether an earlier summary has its start.
+    `repaired` is null while it is drifted.
     """
 
     cluster: str
@@ -226,7 +226,6 @@ class Drift(NamedTuple):
     repaired_by: str | None
     seconds: float | None
     """From `since` to `repaired`."""
-    before: bool
 
 
 HISTORY = derive_table("history", HistoryRow)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from quota_ops.model.history.fleet_history import (
     FleetHistory,
     OwnerTotal,
+    QuotaDrift,
     compute_share,
     rank_owners,
     rank_quotas,
 )
-from quota_ops.model.history.history import DayHistory, QuotaHistory
+from quota_ops.model.history.history import DayHistory
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report.outline.ending import count_ending
@@ -227,17 +228,17 @@ def _draw_totals(
             yield name, chart
 
 
-def _quota_cells(quota: QuotaHistory) -> tuple[str, ...]:
-    now = f"drifted since {moment(quota.drifted_since)}" if quota.drifted_since else "in sync"
+def _quota_cells(quota: QuotaDrift) -> tuple[str, ...]:
     return (
         quota.cluster,
         quota.entity,
         quota.key,
         quota.owner or "",
-        counted(quota.drifts, "time"),
-        now,
+        f"{quota.times_seen:,}",
+        moment(quota.first_seen),
+        moment(quota.last_seen),
     )
 
 
 def _owner_cells(owner: OwnerTotal) -> tuple[str, ...]:
-    return (owner.owner, counted(owner.quotas, "quota"), counted(owner.times, "time"))
+    return (owner.owner, counted(owner.quotas, "quota"), f"{owner.times:,}")

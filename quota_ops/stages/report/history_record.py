@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from quota_ops.model.history.history import HistoryRow
 from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.runs.report import Report
-from quota_ops.sql.daily_summary import summarize_daily
 from quota_ops.stages.plan.earlier_runs import count_managed_rows
 from quota_ops.stages.report.history_rows import RunEnd, list_report_rows
 from quota_ops.stages.report.run_report import read_work_end
@@ -20,14 +19,15 @@ _log = logging.getLogger(__name__)
 def record_run_history(folder: RunFolder, report: Report) -> str | None:
     """Append a run that compared, or tried to; return why the history lacks it, or None.
 
-    The first run of a day then summarizes the days before.
+    The first run of a day then compacts the days before.
     """
     missed = _append(folder, lambda end: list_report_rows(report, end))
     if missed is None and not folder.only_read:
         try:
-            summarize_daily(folder.store, datetime.now(UTC))
+            for trouble in history.compact_daily(folder.store, datetime.now(UTC)):
+                _log.warning("not in the history: %s", trouble)
         except Exception as error:  # noqa: BLE001 - the history is complete, only slower to read
-            _log.warning("the history is not summarized: %s", " ".join(str(error).split()))
+            _log.warning("the history is not compacted: %s", " ".join(str(error).split()))
     return missed
 
 

@@ -6,16 +6,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history.history import DAYS
 from quota_ops.model.history.past import Past, select_past
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.screens.history import change_cells, list_changes
 from quota_ops.sql.history import read_history, read_newest_changes
 from quota_ops.store.history.history import list_days
-from quota_ops.store.history.summaries import Summary, read_summaries, read_table
 from quota_ops.store.ledger.holds import list_since
-from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import PAGE, PAST, REPORT
 from quota_ops.store.run.folder import RunFolder
@@ -29,11 +26,10 @@ CHANGED_DAYS, MOST_CHANGES = 7, 100
 MOST_CHANGED_BYTES = 500_000
 """The most bytes of the history that are read for the changes of a report, in 0.1 s."""
 MOST_ENDS = 300
-"""The most files of ends that a report reads, each in 5 ms; a summary has all past days in one."""
+"""The most files of ends that a report reads, each in 5 ms; a compacted day is one file."""
 _MANY = (
-    "The history has {ends:,} runs that are not summarized yet, which takes too long to read for "
-    "each report. The first run of tomorrow summarizes them, or spark_jobs/summarize_history.py "
-    "now those of past days; quota-ops history {cluster} shows them."
+    "The history has {ends:,} runs that are not compacted yet, which takes too long to read for "
+    "each report. The first run of tomorrow compacts them; quota-ops history {cluster} shows them."
 )
 
 
@@ -88,21 +84,12 @@ def _find_comparison(folder: RunFolder, run: str | None) -> str | None:
 
 
 def _read_past(store: RunStore, report: Report) -> Past:
-    """Return the history of the rows that differ, and of the days.
-
-    Without drift, days alone suffice: to read those of a summary takes no query. Summaries are by
-    name, so they do not count if another cluster has the same name.
-    """
+    """Return the history of the rows that differ, and of the days."""
     cluster_id = report.cluster_id if _shares_name(store, report.cluster) else None
-    days = [day.of_cluster(report.cluster) for day in list_days(store)]
+    days = list_days(store, clusters=[report.cluster])
     if (ends := sum(len(day.ends) for day in days if not day.compacted)) > MOST_ENDS:
         return Past(trouble=_MANY.format(ends=ends, cluster=report.cluster))
     differences = report.plan.differences if report.plan else ()
-    if cluster_id is None and not any(row.is_drift for row in differences):
-        newest = next(read_summaries(store), None)
-        dates = [day.date for day in days if day.date < report.finished[:10]]
-        if all(newest and date <= newest.until for date in dates):
-            return _read_days(store, newest, report.cluster)
     found = read_history(
         store, report.cluster, {row.entity for row in differences}, cluster_id=cluster_id
     )
@@ -122,19 +109,11 @@ def _list_changes(store: RunStore, report: Report) -> tuple[tuple[str, ...], ...
     None are read of a store with many runs, which would take too long for each report.
     """
     since = f"{datetime.fromisoformat(report.finished) - timedelta(days=CHANGED_DAYS):%Y-%m-%d}"
-    days = [day for day in list_days(store) if day.date >= since]
-    if report.cluster_id is None or sum(day.size for day in days) > MOST_CHANGED_BYTES:
+    days = list_days(store, since, [report.cluster])
+    size = sum(day.size for day in days if day.date != day.month)  # a month is read in part
+    if report.cluster_id is None or size > MOST_CHANGED_BYTES:
         return ()
-    own = [day.of_cluster(report.cluster) for day in days]
-    rows = read_newest_changes(own, report.cluster_id, MOST_CHANGES)
+    rows = read_newest_changes(days, since, report.cluster_id, MOST_CHANGES)
     changes = list_changes(rows, list_since(store, [report.cluster_id], since))
     newest = changes[: -MOST_CHANGES - 1 : -1]
     return tuple(tuple(escape_text(span.text) for span in change_cells(event)) for event in newest)
-
-
-def _read_days(store: RunStore, newest: Summary | None, cluster: str) -> Past:
-    rows = parquet.read_rows(DAYS, read_table(store, newest, DAYS))
-    days = [row for row in rows if row.cluster == cluster]
-    damaged = "; ".join(newest.damaged.values()) if newest else ""
-    trouble = f"The history is not complete: {damaged}." if damaged else None
-    return Past({}, tuple(days[-MOST_DAYS:]), trouble)

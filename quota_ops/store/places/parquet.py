@@ -96,18 +96,21 @@ def to_bytes(
     table: Table[Any],
     arrow: pa.Table,
     notes: Mapping[str, str] | None = None,
+    *,
+    group_rows: int | None = None,
     **options: Any,
 ) -> bytes:
     """Return a table as the bytes of a Parquet file, with notes in its key-value metadata.
 
-    The options are those of pyarrow's ParquetWriter.
+    `group_rows` is how many rows `read_part` reads at a time, at least. The options are those of
+    pyarrow's ParquetWriter.
 
     Raises InvalidInput if its columns are not the model's.
     """
     sink, rows = io.BytesIO(), conform(table, arrow)
     # A stored schema would have the type REPEATED, which earlier versions of quota-ops cannot read.
     with pq.ParquetWriter(sink, rows.schema, store_schema=False, **options) as writer:
-        writer.write_table(rows)
+        writer.write_table(rows, row_group_size=group_rows)
         writer.add_key_value_metadata(stamp(notes or {}))
     return sink.getvalue()
 
@@ -126,12 +129,53 @@ def from_bytes(table: Table[Any], content: bytes, place: str) -> pa.Table:
         raise
 
 
+def read_part(table: Table[Any], place: Place, column: str, wanted: Collection[str]) -> pa.Table:
+    """Return the rows with these texts in a column; other groups of rows are not read.
+
+    Raises as `from_bytes`, and OSError if the file cannot be opened.
+    """
+    with place.open() as opened:
+        try:
+            metadata = pq.read_metadata(opened)
+            texts = [name for name in repeated_texts(table) if name in metadata.schema.names]
+            file = pq.ParquetFile(opened, metadata=metadata, read_dictionary=texts)
+            arrow = file.read_row_groups(_find_groups(metadata, column, wanted), use_threads=False)
+            rows = conform(table, arrow, str(place)).replace_schema_metadata(metadata.metadata)
+        except (pa.ArrowInvalid, OSError) as error:
+            why = f"{place} is not a Parquet file that can be read: {error}"
+            raise InvalidInput(why) from error
+        except InvalidInput as error:
+            if newer := _find_newer(metadata):
+                raise explain_newer(place, newer, error.message) from error
+            raise
+    return rows.filter(pa.array([text in wanted for text in to_values(rows[column])], pa.bool_()))
+
+
+def _find_groups(metadata: pq.FileMetaData, column: str, wanted: Collection[str]) -> list[int]:
+    """Return the numbers of the groups of rows that may have one of these texts in a column."""
+    if column not in metadata.schema.names:
+        return [*range(metadata.num_row_groups)]
+    at = metadata.schema.names.index(column)
+    groups = range(metadata.num_row_groups)
+    bounds = [metadata.row_group(group).column(at).statistics for group in groups]
+    return [
+        group
+        for group, bound in enumerate(bounds)
+        if not (bound and bound.has_min_max)
+        or any(bound.min <= text <= bound.max for text in wanted)
+    ]
+
+
 def find_newer_writer(content: bytes) -> str | None:
     """Return the version that wrote a Parquet file, if it is newer than this one."""
     with suppress(pa.ArrowInvalid, OSError):
-        metadata = pq.read_metadata(pa.BufferReader(content)).metadata or {}
-        return find_newer({name.decode(): value.decode() for name, value in metadata.items()})
+        return _find_newer(pq.read_metadata(pa.BufferReader(content)))
     return None
+
+
+def _find_newer(metadata: pq.FileMetaData) -> str | None:
+    found = metadata.metadata or {}
+    return find_newer({name.decode(): value.decode() for name, value in found.items()})
 
 
 def _parse(table: Table[Any], content: bytes, place: str) -> pa.Table:
