@@ -12,7 +12,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.ledger import holds, ledger
-from quota_ops.store.places.local_errors import remedy
+from quota_ops.store.places.local import remedy
 from quota_ops.store.places.run_store import RunStore, find_run_store, open_place
 from quota_ops.store.run.folder import RunFolder
 

@@ -70,7 +70,7 @@ def hold(
     from quota_ops.report.outline.sentences import clock_words
     from quota_ops.report.screens.holds import hold_screen
     from quota_ops.store.ledger.holds import add, holds_now
-    from quota_ops.store.places.clock import measure_lead
+    from quota_ops.store.places.place import measure_lead
 
     session = Session.start(cluster, desired_state, run_store)
     group = {"owner": owner, "file": file, "run": run}

@@ -25,8 +25,8 @@ from quota_ops.stages.succession import take_number_above
 from quota_ops.store.ledger import claims, ledger, ledger_end
 from quota_ops.store.ledger.holds import held_entities, holds_now
 from quota_ops.store.ledger.notes import known_brokers
-from quota_ops.store.places.clock import measure_lead
 from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.place import measure_lead
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import CHECKED, DESCRIBED, FACTS, METADATA, ROLLBACK

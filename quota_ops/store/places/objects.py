@@ -8,12 +8,12 @@ of the writer's own object, and the id shows that.
 import errno
 import io
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
@@ -25,8 +25,10 @@ from quota_ops.store.places.object_client import (
     remedy,
     why_failed,
 )
-from quota_ops.store.places.parted_file import PartedFile
 from quota_ops.store.places.place import Entry, Leaf, explain_lost
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 PART = 256 * 1024
 """Bytes that a read of a part fetches in one request."""
@@ -249,3 +251,35 @@ class ObjectStore:
     def _refused(self, key: str, error: Exception, how: str) -> InvalidInput:
         why = why_failed(error)
         return InvalidInput(f"{self.uri(key)} cannot be {how}: {why}", remedy(error, self.bucket))
+
+
+class PartedFile(io.RawIOBase):
+    """A large object as a file that is fetched part by part."""
+
+    def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
+        """Use `fetch(start, end)`, which returns the bytes from `start` to before `end`."""
+        self._fetch, self._size, self._at = fetch, size, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position of the object."""
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fetch the bytes at the position."""
+        view = memoryview(buffer).cast("B")
+        end = min(self._at + len(view), self._size)
+        if end <= self._at:
+            return 0
+        part = self._fetch(self._at, end)
+        view[: len(part)] = part
+        self._at += len(part)
+        return len(part)

@@ -11,9 +11,8 @@ from uuid import uuid4
 from quota_ops.model.clusters.store_ping import Operation, StorePing
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.store.places.clock import measure_lead
 from quota_ops.store.places.object_client import DENIED
-from quota_ops.store.places.place import Place
+from quota_ops.store.places.place import Place, measure_lead
 from quota_ops.store.places.run_store import RunStore
 
 RACERS, NUMBERS = 8, 16

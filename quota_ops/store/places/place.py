@@ -7,7 +7,7 @@ class with the methods of `Store`, and a line in `run_store.open_place`.
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple, Protocol
 
 from quota_ops.model.errors import InvalidInput
@@ -263,3 +263,21 @@ def explain_lost(place: "Place | str") -> InvalidInput:
         f"{place} is missing although the store confirmed the write",
         "Use a store that keeps what it confirms, and no proxy that replies for it.",
     )
+
+
+_TOLERANCE = 10.0
+"""Seconds by which clocks may differ: more than a write takes, and than a store rounds times."""
+
+
+def measure_lead(written: Place) -> float:
+    """Return how many seconds this machine's clock is ahead of the store's; negative if behind.
+
+    `written` is a file that was written a moment ago. Returns 0 within `_TOLERANCE`, and if the
+    store does not show the time.
+    """
+    now = datetime.now(UTC)
+    try:
+        lead = (now - written.modified()).total_seconds()
+    except OSError:
+        return 0.0
+    return lead if abs(lead) > _TOLERANCE else 0.0

@@ -27,8 +27,7 @@ from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.places.address import parse_address
-from quota_ops.store.places.local import LocalStore, find_key
-from quota_ops.store.places.local_errors import IN_THE_WAY
+from quota_ops.store.places.local import IN_THE_WAY, LocalStore, find_key
 from quota_ops.store.places.place import Place
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
