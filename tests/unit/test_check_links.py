@@ -28,6 +28,8 @@ def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_cluster(checkout / "desired_state" / "demo")
     (checkout / ".git").mkdir()
     monkeypatch.chdir(checkout)
+    # A sandbox of this user, with a connection of the same name, may be running.
+    monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path / "connections"))
     return tmp_path
 
 
