@@ -26,7 +26,7 @@ def diff_quotas(spark: SparkSession, folders: Sequence[Place]) -> None:
 
 
 def main(folders: list[str]) -> None:
-    """Write differences and batches to each run folder, and record how each diff ended.
+    """Write differences and overrides to each run folder, and record how each diff ended.
 
     If cluster.yaml names a large inventory, also writes which clients the differences concern.
 

@@ -25,8 +25,8 @@ from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter, FilterIndex
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Stored
-from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
+from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Stored, group_by_batch
+from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
 from quota_ops.model.runs.run import Alter, Change
 from quota_ops.model.text import counted
@@ -244,11 +244,10 @@ def record_and_validate(
             for guard in judge_alteration(writes, policy, risks)
         )
         changes = tuple(
-            Change(row.entity, row.key, row.before, row.after)
+            Change(row.entity, row.key, row.before, row.after, row.batch)
             for rows in batches.values()
             for row in rows
         )
-        folder.write_table(BATCHES, [row for rows in batches.values() for row in rows])
         folder.write(ALTER, Alter(*attribution, tuple(allow), guards, changes))
         outcomes = validate_batches(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
@@ -306,10 +305,10 @@ def _number_batches(writes: Sequence[Difference]) -> Batches:
     """Return the writes in batches, numbered by the same SQL as those of a plan."""
     from quota_ops.sql.embedded import number_batches  # noqa: PLC0415 - DuckDB
 
-    batches: dict[int, list[BatchRow]] = {}
-    for row in read_rows(BATCHES, number_batches(from_rows(DIFFERENCES, writes))):
-        batches.setdefault(row.batch, []).append(row)
-    return batches
+    rows = read_rows(DIFFERENCES, number_batches(from_rows(DIFFERENCES, writes)))
+    numbers = {row.id: row.batch for row in rows}
+    changes = (row._replace(batch=numbers[row.id]).change for row in writes)
+    return group_by_batch(sorted(filter(None, changes)))
 
 
 def list_altered(folder: RunFolder) -> tuple[Difference, ...]:

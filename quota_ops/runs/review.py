@@ -29,7 +29,6 @@ from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.model.quotas.snapshot import SnapshotHeader
 from quota_ops.model.quotas.tables import (
     ACTUAL,
-    BATCHES,
     CLUSTERS,
     DESIRED,
     DIFFERENCES,
@@ -355,8 +354,9 @@ def _list_own(
 def _limit_writes(folder: RunFolder, own: frozenset[Key]) -> None:
     """Keep the writes of own rows; all other differences of the run are only reported."""
     rows = [
-        row if row.id in own or row.action not in WRITES else row._replace(action=Action.REPORT)
+        row
+        if row.id in own or row.action not in WRITES
+        else row._replace(action=Action.REPORT, batch=None)
         for row in folder.differences()
     ]
     folder.write_table(DIFFERENCES, rows)
-    folder.write_table(BATCHES, [row for row in folder.read_rows(BATCHES) if row.id in own])

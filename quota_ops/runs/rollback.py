@@ -12,8 +12,8 @@ from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import FOREIGN_KINDS
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.quotas.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
+from quota_ops.model.quotas.rows import DesiredRow, LedgerRow
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.model.runs.report import Life
 from quota_ops.model.runs.rollback import Rollback, Undone
 from quota_ops.model.stored import from_json
@@ -103,7 +103,7 @@ def _explain_wait(state: RunState, cluster: str) -> str:
 
 
 def find_rollback_differences(folder: RunFolder, engine: str) -> None:
-    """Write desired, differences and batches of the rows that can be rolled back, and no others.
+    """Write desired and differences of the rows that can be rolled back, and no others.
 
     The comparison is the same as for any run; rows that the rollback does not change are dropped.
     """
@@ -116,12 +116,12 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
     find_differences([folder], engine)
     selected = {row.id for row in rollback.taken}
     differences = [row for row in folder.differences() if row.id in selected]
-    batches = ([row for row in batch if row.id in selected] for batch in folder.batches().values())
-    numbered: list[BatchRow] = []
-    for number, rows in enumerate(filter(None, batches), start=1):
-        numbered += [row._replace(batch=number) for row in rows]
+    batches = sorted({row.batch for row in differences if row.batch is not None})
+    differences = [
+        row if row.batch is None else row._replace(batch=batches.index(row.batch) + 1)
+        for row in differences
+    ]
     folder.write_table(DIFFERENCES, differences)
-    folder.write_table(BATCHES, numbered)
     folder.write(ROLLBACK, rollback.planned(differences))
 
 

@@ -15,8 +15,8 @@ from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
-from quota_ops.sql.job import OVERRIDING, RESULTS, ComparedRun
+from quota_ops.model.quotas.tables import DIFFERENCES
+from quota_ops.sql.job import RESULTS, ComparedRun
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 
@@ -76,12 +76,10 @@ class Attempt:
                 f"{manifest} exists: another attempt to compare this run ended first",
                 "Its result is in the run folder. Run diff again if the run was described since.",
             )
-        # Nothing can be planned without batches: no reader finds those of an earlier attempt.
-        (run.folder / BATCHES.file).delete()
+        # Nothing can be planned without differences: no reader finds those of an earlier attempt.
+        (run.folder / DIFFERENCES.file).delete()
         for table in RESULTS:
             written = files.get((table.name, str(number)), [])
-            if table is DIFFERENCES:
-                written = files.get((OVERRIDING.name, str(number)), written)
             if written:
                 (file,) = written
                 file.move(run.folder / table.file)

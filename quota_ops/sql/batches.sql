@@ -1,7 +1,8 @@
--- The rows to write, as client-quota alterations in numbered batches, one request each.
+-- The differences, with the number of the request that writes each row. An unmanaged row that takes
+-- clients from declared ones is overriding.
 --
--- In:  differences
--- Out: batches, one row per key. All rows of an entity are in the same batch, because a broker
+-- In:  differences (batch is null), overrides
+-- Out: differences. All rows of an entity that are written are in the same batch, because a broker
 --      accepts or rejects all keys of an entity together, and rejects an entity named twice.
 --
 -- Entities that set a key come before entities that only clear keys, so that no client is without
@@ -11,10 +12,7 @@
 -- entity that crosses the limit is still in it. Bytes of a record: the text of the entity, the key
 -- and 64 more.
 WITH writes AS (
-  SELECT
-    cluster, entity, key, before,
-    CASE WHEN action = 'set' THEN after END AS after,
-    CASE WHEN action = 'set' THEN 0 ELSE 1 END AS clears
+  SELECT cluster, entity, key, CASE WHEN action = 'set' THEN 0 ELSE 1 END AS clears
   FROM differences
   WHERE action IN ('set', 'clear')
 ),
@@ -52,9 +50,12 @@ numbered AS (
 )
 
 SELECT
-  w.cluster,
-  CAST(n.batch AS INT) AS batch,
-  w.entity, w.key, w.before, w.after
-FROM writes AS w
-INNER JOIN numbered AS n ON w.cluster = n.cluster AND w.entity = n.entity
-ORDER BY w.cluster, n.batch, w.entity, w.key
+  {columns},
+  CASE WHEN o.entity IS NULL THEN d.kind ELSE 'overriding' END AS kind,
+  CAST(n.batch AS INT) AS batch
+FROM differences AS d
+LEFT JOIN numbered AS n
+  ON d.cluster = n.cluster AND d.entity = n.entity AND d.action IN ('set', 'clear')
+LEFT JOIN (SELECT DISTINCT cluster, entity, key FROM overrides) AS o
+  ON d.cluster = o.cluster AND d.entity = o.entity AND d.key = o.key
+ORDER BY d.cluster, d.entity, d.key

@@ -175,7 +175,8 @@ SELECT
       = CASE WHEN k.arrived THEN k.recalled_returns_to ELSE k.verified_returns_to END
       THEN TRUE
   END AS is_return,
-  k.brokers
+  k.brokers,
+  CAST(NULL AS INT) AS batch -- batches.sql numbers the requests
 FROM sourced AS k
 INNER JOIN clusters AS c ON k.cluster = c.cluster
 ORDER BY k.cluster, k.entity, k.key

@@ -45,17 +45,16 @@ class EmbeddedEngine:
                 db.register(table.name, pa.concat_tables(rows))
             with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
                 db.execute(f"CREATE TABLE differences AS {text.diff_text()}")
-                differences = db.table("differences").to_arrow_table()
             overrides = parquet.from_rows(OVERRIDES, [])
             if db.execute(text.MAY_OVERRIDE).fetchone():
                 with timed(_log, logging.DEBUG, "overrides.sql in DuckDB"):
                     for view in text.OVERRIDE_VIEWS:
                         db.execute(f"CREATE TABLE {view} AS {text.override_text(view)}")
                     overrides = db.table("overrides").to_arrow_table()
-                    differences = db.sql(text.overriding_text()).to_arrow_table()
+            else:
+                db.register("overrides", overrides)
             with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
-                batches = db.sql(text.batches_text()).to_arrow_table()
-            return differences, overrides, batches
+                return overrides, db.sql(text.batches_text()).to_arrow_table()
 
     def resolve(self, clients: Path | str, limits: pa.Table, destination: Path | str) -> None:
         """Write RESOLVED as .csv or .parquet, from a .csv, .jsonl or .parquet file of CLIENTS."""
@@ -148,9 +147,10 @@ def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:
 
 
 def number_batches(differences: pa.Table) -> pa.Table:
-    """Return the table BATCHES of a table DIFFERENCES, for example that of `alter`."""
+    """Return a table DIFFERENCES, for example that of `alter`, with the numbers of its batches."""
     with interruptible(), duckdb.connect() as db:
         db.from_arrow(differences).create_view("differences")
+        db.register("overrides", parquet.from_rows(OVERRIDES, []))
         return db.sql(text.batches_text()).to_arrow_table()
 
 

@@ -4,13 +4,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 from quota_ops.model.quotas.tables import (
     ACTUAL,
-    BATCHES,
     CLUSTERS,
     DESIRED,
     DIFFERENCES,
@@ -25,9 +23,7 @@ from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 
 SIDES: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
-RESULTS: tuple[Table[Any], ...] = (DIFFERENCES, OVERRIDES, BATCHES)
-OVERRIDING = replace(DIFFERENCES, name="overriding")
-"""The differences of the clusters that have overriding rows, which Spark writes a second time."""
+RESULTS: tuple[Table[Any], ...] = (OVERRIDES, DIFFERENCES)
 _READERS = 16
 """How many run folders are checked at the same time, each with a few small reads."""
 

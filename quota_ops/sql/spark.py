@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib.resources import as_file, files
 from types import MappingProxyType
 from typing import Any
@@ -16,11 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.moment import timed
-from quota_ops.model.quotas.tables import BATCHES, CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
+from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
 from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.attempt import Attempt
-from quota_ops.sql.job import OVERRIDING, SIDES, ComparedRun, EngineFailed
+from quota_ops.sql.job import SIDES, ComparedRun, EngineFailed
 from quota_ops.sql.resolve import QUOTA_KEYS, Address, find_suffix
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
 from quota_ops.sql.spark_connect import ADDRESS, connect, explain_failure
@@ -29,6 +30,8 @@ from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
+COMPARED = replace(DIFFERENCES, name="_compared")
+"""The differences before overriding rows are marked, and batches numbered."""
 SMALL_SIDES = (HOLDS, CLUSTERS)
 """What the driver reads through the store: few rows for each cluster."""
 _OF_OVERRIDES = {
@@ -80,8 +83,7 @@ class SparkEngine:
     ) -> None:
         """Write RESULTS to `to`/TABLE/folder=NAME; `folders` has names by cluster.
 
-        Each folder has one file, in the order of the tables. A cluster without rows gets none. In
-        place of a file of DIFFERENCES, one of OVERRIDING counts if there is one.
+        Each folder has one file, in the order of the tables. A cluster without rows gets none.
         """
         # A broadcast passes through the driver, and Spark judges by compressed size: only by hints.
         only_hints = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
@@ -101,22 +103,25 @@ class SparkEngine:
         by_cluster = self._spark.createDataFrame(names).hint("broadcast")
         with timed(_log, logging.DEBUG, "diff.sql in Spark"):
             found = self._spark.sql(text.diff_text()).join(by_cluster, "cluster")
-            self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
-        if not any(leaf.path.endswith(".parquet") for leaf in (to / DIFFERENCES.name).walk()):
+            self._write(found, COMPARED, ("cluster", "entity", "key"), to)
+        if not any(leaf.path.endswith(".parquet") for leaf in (to / COMPARED.name).walk()):
             return  # nothing differs: skip batches.sql, whose planning takes time
         # What is examined and batched is what is stored, and is not computed twice.
-        written = self._read_parquet(DIFFERENCES, to / DIFFERENCES.name)
+        written = self._read_parquet(COMPARED, to / COMPARED.name)
         written.createOrReplaceTempView(DIFFERENCES.name)
         if self._spark.sql(text.MAY_OVERRIDE).collect():
             with timed(_log, logging.DEBUG, "overrides.sql in Spark"):
-                self._write_overrides(by_cluster, to)
+                overrides = self._write_overrides(by_cluster, to)
+        else:
+            overrides = self._spark.createDataFrame([], spark_schema(OVERRIDES))
+        overrides.createOrReplaceTempView(OVERRIDES.name)
         with timed(_log, logging.DEBUG, "batches.sql in Spark"):
             found = self._spark.sql(text.batches_text()).join(by_cluster, "cluster")
-            self._write(found, BATCHES, ("cluster", "batch", "entity", "key"), to)
+            self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
 
-    def _write_overrides(self, by_cluster: DataFrame, to: Place) -> None:
-        """Write OVERRIDES, and with the kind overriding the DIFFERENCES of their clusters."""
-        spark, order = self._spark, ("cluster", "entity", "key")
+    def _write_overrides(self, by_cluster: DataFrame, to: Place) -> DataFrame:
+        """Write OVERRIDES, and return what was written."""
+        spark, order = self._spark, ("cluster", "entity", "key", "declared_entity")
         *views, last = text.OVERRIDE_VIEWS
         with change_settings(spark, _OF_OVERRIDES):
             for view in views:  # written, because Spark would plan each again in every later one
@@ -125,12 +130,8 @@ class SparkEngine:
                 found.write.parquet(place)
                 spark.read.schema(found.schema).parquet(place).createOrReplaceTempView(view)
             found = spark.sql(text.override_text(last)).join(by_cluster, "cluster")
-            self._write(found, OVERRIDES, (*order, "declared_entity"), to)
-        overrides = self._read_parquet(OVERRIDES, to / OVERRIDES.name)
-        overrides.createOrReplaceTempView(OVERRIDES.name)
-        clusters = overrides.select("cluster").distinct().join(by_cluster, "cluster")
-        found = spark.sql(text.overriding_text()).join(clusters.hint("broadcast"), "cluster")
-        self._write(found, OVERRIDING, order, to)
+            self._write(found, OVERRIDES, order, to)
+        return self._read_parquet(OVERRIDES, to / OVERRIDES.name)
 
     def _read_side(self, table: Table[Any], places: Sequence[Place]) -> DataFrame:
         """Return a side: a small one through the store, a large one read by the executors."""

@@ -17,7 +17,14 @@ from quota_ops.jvm.class_archive import ClassArchive, record_classes
 from quota_ops.jvm.java import find_java
 from quota_ops.model.errors import ClusterTrouble, MissingTool, QuotaOpsError
 from quota_ops.model.quotas.rows import ActualRow, ClusterRow, DesiredRow, HoldRow, LedgerRow
-from quota_ops.model.quotas.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, HOLDS, LEDGER
+from quota_ops.model.quotas.tables import (
+    ACTUAL,
+    CLUSTERS,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+)
 from quota_ops.store.places import parquet
 
 _log = logging.getLogger(__name__)
@@ -113,7 +120,7 @@ def _run_job(folder: Path, options: tuple[str, ...]) -> None:
         timeout=_SECONDS,
         check=False,
     )
-    if ended.returncode != 0 or not (folder / BATCHES.file).exists():
+    if ended.returncode != 0 or not (folder / DIFFERENCES.file).exists():
         raise ClusterTrouble(f"the Spark job that makes the archive failed:\n{ended.stderr}")
 
 

@@ -21,9 +21,14 @@ def diff_text() -> str:
 
 
 def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
-    """Return batches.sql: from differences to batches, closed at `max_keys` or `max_bytes`."""
+    """Return batches.sql: from differences and overrides to differences that are complete.
+
+    A batch is closed at `max_keys` or `max_bytes`.
+    """
+    columns = ", ".join(f"d.{name}" for name in DIFFERENCES.names if name not in {"kind", "batch"})
+    whole = max_keys * max_bytes
     return _read("batches.sql").format(
-        max_keys=max_keys, max_bytes=max_bytes, whole=max_keys * max_bytes
+        columns=columns, max_keys=max_keys, max_bytes=max_bytes, whole=whole
     )
 
 
@@ -40,12 +45,6 @@ OVERRIDE_VIEWS = ("entities", "levels", "unmanaged", "client_ids", "sampled", "o
 def override_text(view: str) -> str:
     """Return the SQL of one of OVERRIDE_VIEWS; its file names its input."""
     return _read(f"{view}.sql")
-
-
-def overriding_text() -> str:
-    """Return overriding.sql: from differences and overrides to differences."""
-    columns = ", ".join(f"d.{name}" for name in DIFFERENCES.names if name != "kind")
-    return _read("overriding.sql").format(columns=columns)
 
 
 HISTORY_VIEWS = ("ends", "drifts", "quotas", "days", "owners")

@@ -10,7 +10,7 @@ SPARK = "spark"
 
 
 def find_differences(folders: Sequence[RunFolder], engine: str = EMBEDDED) -> None:
-    """Write differences.parquet and batches.parquet to every folder; one job compares them all."""
+    """Write differences.parquet and overrides.parquet to every folder, by one job."""
     paths = [folder.place for folder in folders]
     if engine == SPARK:
         from quota_ops.sql.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM

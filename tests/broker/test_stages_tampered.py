@@ -13,7 +13,7 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.plans.plan import Plan
-from quota_ops.model.quotas.tables import ACTUAL, BATCHES, DESIRED, LEDGER, Table
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES, LEDGER, Table
 from quota_ops.model.runs.report import StageStatus
 from quota_ops.model.runs.run import StoredPlan
 from quota_ops.model.stored import from_json
@@ -55,41 +55,49 @@ def field(name: str, change: Callable[[dict[str, Any]], object]) -> Edit:
     return edit
 
 
-def a_row(change: dict[str, Any]) -> Edit:
+def a_row(**change: Any) -> Edit:
     """Edit the plan's first row."""
-    return field(PLAN, lambda plan: plan["differences"][0].update(change))
+
+    def edit(folder: RunFolder) -> None:
+        first, *others = folder.differences()
+        folder.write_table(DIFFERENCES, [first._replace(**change), *others])
+
+    return edit
 
 
-def digest_to_match(folder: RunFolder) -> str:
-    """Write the digest that matches the plan's rows now."""
-    values = folder.read_json(PLAN)
-    values["digest"] = from_json(StoredPlan, values).to_plan(0).digest
-    (folder.place / PLAN).replace(json.dumps(values).encode())
-    return str(values["digest"])
+def digests_to_match(folder: RunFolder) -> str:
+    """Write the digests that match the plan's rows now."""
+    values = folder.read_json(PLAN) | {"rows": folder.digest_rows()}
+    plan = from_json(StoredPlan, values).to_plan(folder.differences(), 0)
+    (folder.place / PLAN).replace(json.dumps(values | {"digest": plan.digest}).encode())
+    return plan.digest
 
 
-def another_value(folder: RunFolder) -> None:
-    """Change what is sent."""
-    rows = [[*row[:5], 11.0] for row in to_rows(folder.read_table(BATCHES))]
-    folder.write_table(BATCHES, rows)
+CHANGED = "differences.parquet was changed after the plan was made from it"
 
 
 CASES = {
-    "a row": (a_row({"after": 99.0}), Refused, "plan.json was changed after it was written"),
+    "a row": (a_row(after=99.0), Refused, CHANGED),
     "a row left out": (
-        field(PLAN, lambda plan: plan["differences"].pop()),
+        lambda folder: folder.write_table(DIFFERENCES, folder.differences()[:-1]),
+        Refused,
+        CHANGED,
+    ),
+    "what is not in the digest of the plan": (a_row(owner="mallory"), Refused, CHANGED),
+    "the cluster of a row": (a_row(cluster="another"), Refused, CHANGED),
+    "a row is not sent": (a_row(batch=None), Refused, CHANGED),
+    "the digest of the rows": (
+        field(PLAN, lambda plan: plan.update(rows="0" * 64)),
+        Refused,
+        CHANGED,
+    ),
+    "a row and the digest of the rows": (
+        lambda folder: (
+            a_row(after=99.0)(folder),
+            field(PLAN, lambda plan: plan.update(rows=folder.digest_rows()))(folder),
+        ),
         Refused,
         "plan.json was changed after it was written",
-    ),
-    "what is not in the digest": (
-        a_row({"owner": "mallory"}),
-        Refused,
-        "differences.parquet does not match the plan",
-    ),
-    "the cluster of a row": (
-        a_row({"cluster": "another"}),
-        Refused,
-        "differences.parquet does not match the plan",
     ),
     "a guard left out": (
         field(PLAN, lambda plan: plan["guards"].clear()),
@@ -105,12 +113,6 @@ CASES = {
         field(POLICY, lambda policy: policy.update(protect=[])),
         Refused,
         "policy.json is not the policy of the plan",
-    ),
-    "what is sent": (another_value, Refused, "batches.parquet does not match the plan"),
-    "nothing is sent": (
-        lambda folder: folder.write_table(BATCHES, []),
-        Refused,
-        "batches.parquet does not match the plan",
     ),
     "the broker was not asked": (
         lambda folder: (folder.place / VALIDATED).delete(),
@@ -138,9 +140,9 @@ CASES = {
         "plan.json is missing: the stage that writes it has not run",
     ),
     "no Parquet": (
-        lambda folder: (folder.place / BATCHES.file).replace(b"PAR1"),
+        lambda folder: (folder.place / DIFFERENCES.file).replace(b"PAR1"),
         InvalidInput,
-        "batches.parquet is not a Parquet file",
+        "differences.parquet is not a Parquet file",
     ),
 }
 
@@ -168,8 +170,8 @@ def test_the_approval_is_of_another_plan(lab: Lab) -> None:
     """The digest comes from the approver: a plan rewritten with a matching digest is refused."""
     lab.desire(DESIRED_STATE)
     run = lab.planned()
-    a_row({"after": 99.0})(run.folder)
-    rewritten = digest_to_match(run.folder)
+    a_row(after=99.0)(run.folder)
+    rewritten = digests_to_match(run.folder)
 
     error = error_of(run, RESUMED)
 

@@ -17,7 +17,7 @@ from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import open_place
 
-STEPS = ("create", "delete", "move", "move", "move")
+STEPS = ("create", "delete", "move", "move")
 """What an attempt asks of the store to become the result of a run, in order."""
 CLUSTER = "c"
 

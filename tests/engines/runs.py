@@ -16,13 +16,12 @@ from quota_ops.model.quotas.tables import (
     ACTUAL,
     CLUSTERS,
     DESIRED,
-    DIFFERENCES,
     HOLDS,
     LEDGER,
     Table,
 )
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import OVERRIDING, RESULTS
+from quota_ops.sql.job import RESULTS
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.folder import RunFolder
@@ -77,8 +76,6 @@ def decide_all(
     found = []
     for table in RESULTS:
         files = list((written / table.name / "folder=all").glob("*.parquet"))
-        if table is DIFFERENCES:
-            files = list((written / OVERRIDING.name / "folder=all").glob("*.parquet")) or files
         assert len(files) <= 1
         found.append(pq.read_table(files[0]) if files else parquet.from_rows(table, []))
     return found

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
+from quota_ops.model.quotas.tables import DIFFERENCES, OVERRIDES
 from quota_ops.sql import text
 from quota_ops.sql.job import Engine, diff_runs
-from quota_ops.sql.spark import SparkEngine
+from quota_ops.sql.spark import SparkEngine, spark_schema
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place
 from tests.engines.runs import batches, put
@@ -41,17 +41,23 @@ def differences_of(writes: Iterable[tuple[str, *Write]]) -> pa.Table:
 
 
 def by_duckdb(differences: pa.Table, max_keys: int, max_bytes: int) -> pa.Table:
-    """Return their batches by DuckDB, closed at these bounds."""
+    """Return them with their batches by DuckDB, closed at these bounds."""
     with duckdb.connect() as db:
         db.from_arrow(differences).create_view("differences")
+        db.register("overrides", parquet.from_rows(OVERRIDES, []))
         found: pa.Table = db.sql(text.batches_text(max_keys, max_bytes)).to_arrow_table()
-    return parquet.conform(BATCHES, found)
+    return parquet.conform(DIFFERENCES, found)
 
 
 def numbered(writes: list[Write], *, max_keys: int, max_bytes: int) -> list[BatchRow]:
     """Return the batches of these writes of one cluster."""
     found = by_duckdb(differences_of((CLUSTER, *row) for row in writes), max_keys, max_bytes)
-    return [BatchRow(*row) for row in parquet.to_rows(found)]
+    rows = parquet.read_rows(DIFFERENCES, found)
+    return [
+        BatchRow(row.cluster, row.batch, *row.id, row.before, row.after)
+        for row in rows
+        if row.batch is not None
+    ]
 
 
 @st.composite
@@ -163,7 +169,9 @@ def test_both_engines_number_alike(spark: SparkEngine) -> None:
 
     session = SparkSession.active()
     session.createDataFrame(differences).createOrReplaceTempView("differences")
-    by_spark = parquet.conform(BATCHES, session.sql(text.batches_text(*bounds)).toArrow())
+    none = session.createDataFrame([], spark_schema(OVERRIDES))
+    none.createOrReplaceTempView("overrides")
+    by_spark = parquet.conform(DIFFERENCES, session.sql(text.batches_text(*bounds)).toArrow())
 
     assert list(parquet.to_rows(by_spark)) == list(parquet.to_rows(by_duckdb(differences, *bounds)))
     assert len(by_spark["batch"].unique()) > 20

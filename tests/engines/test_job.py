@@ -10,7 +10,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
-from quota_ops.model.quotas.tables import BATCHES, CLUSTERS, DIFFERENCES, Table
+from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, OVERRIDES, Table
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import ComparedRun, Engine, SomeDamaged, diff_runs
@@ -41,7 +41,7 @@ class Broken(EmbeddedEngine):
 
     def decide(self, _sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
         """Return a table without the columns of quota-ops."""
-        return pa.table({"cluster": ["c"], "kind": [1]}), parquet.from_rows(BATCHES, [])
+        return parquet.from_rows(OVERRIDES, []), pa.table({"cluster": ["c"], "kind": [1]})
 
 
 @pytest.mark.parametrize("side", ["desired", "actual", "ledger"])

@@ -16,13 +16,12 @@ from tests.engines.publishing import CLUSTER, STEPS, read_entities, write_result
 from tests.engines.submitting import ROOT
 
 AFTER = (
-    ["old", "old", "old"],
-    ["old", "old", "old"],
-    ["old", "old", None],
-    ["new", "old", None],
-    ["new", "new", None],
+    ["old", "old"],
+    ["old", "old"],
+    ["old", None],
+    ["new", None],
 )
-"""The results after a kill before each step: differences, overrides and batches."""
+"""The results after a kill before each step: overrides and differences."""
 
 
 @pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.matrix)])
@@ -43,10 +42,10 @@ def publish(folder: Place, entity: str) -> None:
 
 @pytest.mark.parametrize("step", range(len(STEPS)))
 def test_a_kill_before_each_step(step: int, folder: Place) -> None:
-    """No reader ever finds the differences of one attempt with the batches of another.
+    """No reader ever finds the differences of one attempt with the overrides of another.
 
-    The old result stays until the manifest exists; batches without a result are missing, so that
-    nothing can be planned. The next attempt is a whole result.
+    The old result stays until the manifest exists; differences are missing until the result is
+    whole, so that nothing can be planned. The next attempt is a whole result.
     """
     killed = subprocess.run(
         [sys.executable, "-m", "tests.engines.publishing", folder.uri, str(step)],
@@ -61,4 +60,4 @@ def test_a_kill_before_each_step(step: int, folder: Place) -> None:
     assert [path for path in left if not find_pruned(path)] == []
     assert any(path.startswith("spark-") for path in left)
     publish(folder, "next")
-    assert read_entities(folder) == ["next", "next", "next"]
+    assert read_entities(folder) == ["next", "next"]

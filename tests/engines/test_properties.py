@@ -144,14 +144,12 @@ def by_engine(
     holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
     folder.write_table(HOLDS, holds)
     tables = (*compared, HOLDS, CLUSTERS)
-    found, _, batches = decide_all(
-        engine, path, {table: path / table.file for table in tables}, fleet
-    )
+    _, found = decide_all(engine, path, {table: path / table.file for table in tables}, fleet)
     differences = [
         Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4]))
         for row in parquet.to_rows(parquet.conform(DIFFERENCES, found))
     ]
-    return differences, [BatchRow(*row) for row in parquet.to_rows(batches)]
+    return differences, [row.change for row in differences if row.change]
 
 
 def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
@@ -166,11 +164,8 @@ def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
             clear_unmanaged=cluster.clear_unmanaged,
         )
     ]
-    return differences, [
-        BatchRow(row.cluster, 1, row.entity, row.key, row.before, row.target)
-        for row in differences
-        if row.action in WRITES
-    ]
+    differences = [row._replace(batch=1) if row.action in WRITES else row for row in differences]
+    return differences, [row.change for row in differences if row.change]
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])

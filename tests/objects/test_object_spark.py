@@ -102,7 +102,7 @@ def _check_resolve(master: str, store: Place, settings: dict[str, str]) -> None:
 
 def _copy(folder: Path, to: Place) -> Place:
     for file in folder.iterdir():
-        if not file.name.startswith(("diff", "batches")):
+        if not file.name.startswith(("diff", "overrides")):
             (to / file.name).replace(file.read_bytes())
     return to
 

@@ -26,7 +26,6 @@ from quota_ops.model.quotas.rows import (
 )
 from quota_ops.model.quotas.tables import (
     ACTUAL,
-    BATCHES,
     CLUSTERS,
     DESIRED,
     DIFFERENCES,
@@ -104,6 +103,16 @@ def test_the_place_that_asks(file: str | None, line: int | None, source: str | N
     assert ROW._replace(file=file, line=line).source == source
 
 
+def test_what_a_request_writes_of_a_difference() -> None:
+    """A row with a batch is written by that request, a cleared one as None; others are not."""
+    written = ROW._replace(action=Action.SET, before=1.0, after=2.0, batch=3)
+    change = BatchRow(ROW.cluster, 3, ROW.entity, ROW.key, 1.0, 2.0)
+
+    assert ROW.change is None
+    assert written.change == change
+    assert written._replace(action=Action.CLEAR).change == change._replace(after=None)
+
+
 def test_rows_of_a_batch_become_one_alteration_per_entity() -> None:
     """Adjacent rows of one entity are sent together, a clear as None."""
     rows = [
@@ -129,8 +138,7 @@ clusters: cluster drift clear_unmanaged:boolean invalid_files?
 holds: cluster entity held
 differences: cluster entity key kind action before:double? after:double? verified:double? owner?
  reason? file? line:int? commit? run? since? hands_off? held? memory? derivation?
- until? returns_to:double? is_return:boolean? brokers:int?
-batches: cluster batch:int entity key before:double? after:double?
+ until? returns_to:double? is_return:boolean? brokers:int? batch:int?
 clients: user? client-id?
 limits: key rank:int user_name? client_id? entity value:double
 resolved: user? client-id? key value:double? level? rank:int? entity? shared_by_user
@@ -140,7 +148,7 @@ resolved: user? client-id? key value:double? level? rank:int? entity? shared_by_
 
 def test_columns_of_stored_tables() -> None:
     """Files of earlier versions have these columns: text without a type, `?` null, `+` added."""
-    tables = (DESIRED, ACTUAL, LEDGER, CLUSTERS, HOLDS, DIFFERENCES, BATCHES)
+    tables = (DESIRED, ACTUAL, LEDGER, CLUSTERS, HOLDS, DIFFERENCES)
     lines = [
         f"{table.name}: {' '.join(map(_format_column, table.columns))}"
         for table in (*tables, CLIENTS, LIMITS, RESOLVED)

@@ -8,7 +8,7 @@ from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import BatchRow
-from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
+from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.report import StageResult, StageStatus
 from quota_ops.store.places.run_store import open_place
@@ -69,7 +69,7 @@ def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
         folder.policy,
         folder.differences,
         folder.batches,
-        lambda: folder.count(BATCHES),
+        lambda: folder.count(DIFFERENCES),
     ):
         with pytest.raises(
             InvalidInput, match=r"^/.* is missing: the stage that writes it has not run$"
@@ -122,39 +122,43 @@ def test_policy_and_outcomes_come_back(folder: RunFolder) -> None:
 
 
 def test_tables_come_back(folder: RunFolder) -> None:
-    """Differences with their kind and action, batches by number, in order."""
-    difference = Difference("id", "user=a", "k", Kind.GONE, Action.FORGET, *(None,) * 12)
-    rows = [
-        BatchRow("id", 2, "user=a", "k", None, 1.0),
-        BatchRow("id", 1, "user=b", "k", None, 1.0),
-        BatchRow("id", 2, "user=c", "k", 1.0, None),
-    ]
-    folder.write_table(DIFFERENCES, [difference])
-    folder.write_table(BATCHES, rows)
+    """Differences with their kind and action, and what each request writes, in order."""
+    gone = Difference("id", "user=a", "k", Kind.GONE, Action.FORGET, *(None,) * 12)
+    new = _replace_batch(gone, Kind.PENDING, 2)
+    differences = (gone, new, _replace_batch(new._replace(entity="user=b"), Kind.PENDING, 1))
+    folder.write_table(DIFFERENCES, differences)
 
-    assert (folder.differences(), folder.count(DIFFERENCES)) == ((difference,), 1)
-    assert list(folder.batches().items()) == [(1, (rows[1],)), (2, (rows[0], rows[2]))]
+    assert (folder.differences(), folder.count(DIFFERENCES)) == (differences, 3)
+    assert folder.batches() == {
+        1: (BatchRow("id", 1, "user=b", "k", None, 1.0),),
+        2: (BatchRow("id", 2, "user=a", "k", None, 1.0),),
+    }
+
+
+def _replace_batch(row: Difference, kind: Kind, batch: int) -> Difference:
+    return row._replace(kind=kind, action=Action.SET, after=1.0, batch=batch)
 
 
 def test_what_a_process_left_itself_it_does_not_read_again(folder: RunFolder) -> None:
     """A folder that remembers its artifacts returns them until it writes new ones."""
     left = (Outcome(1, "user=a", ("k",), Status.ACCEPTED),)
-    rows = [BatchRow("id", 1, "user=b", "k", None, 1.0)]
+    gone = Difference("id", "user=b", "k", Kind.GONE, Action.FORGET, *(None,) * 12)
+    rows, change = [_replace_batch(gone, Kind.PENDING, 1)], BatchRow("id", 1, *gone.id, None, 1.0)
     keeping = folder.with_cache()
     keeping.leave_outcomes(APPLIED, left)
-    folder.write_table(BATCHES, rows)
-    read = keeping.batches(), keeping.count(BATCHES)
+    folder.write_table(DIFFERENCES, rows)
+    read = keeping.batches(), keeping.count(DIFFERENCES)
     folder.leave_outcomes(APPLIED, ())
-    folder.write_table(BATCHES, [])
+    folder.write_table(DIFFERENCES, [])
 
     assert (keeping.outcomes(APPLIED), folder.outcomes(APPLIED)) == (left, ())
-    assert (keeping.batches(), keeping.count(BATCHES)) == read == ({1: tuple(rows)}, 1)
+    assert (keeping.batches(), keeping.count(DIFFERENCES)) == read == ({1: (change,)}, 1)
 
     keeping.leave_outcomes(APPLIED, ())
-    keeping.write_table(BATCHES, [*rows, *rows])
+    keeping.write_table(DIFFERENCES, [*rows, *rows])
 
-    assert (keeping.outcomes(APPLIED), keeping.count(BATCHES)) == ((), 2)
-    assert keeping.batches() == {1: (*rows, *rows)}
+    assert (keeping.outcomes(APPLIED), keeping.count(DIFFERENCES)) == ((), 2)
+    assert keeping.batches() == {1: (change, change)}
 
 
 def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:

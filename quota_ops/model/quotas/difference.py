@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, Entity
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.rows import BatchRow, Key
 
 
 class Kind(StrEnum):
@@ -111,6 +111,8 @@ class Difference(NamedTuple):
     """Whether a temporary value ended: the write restores the value that Git declared for then."""
     brokers: int | None = None
     """By how many brokers a limit of the whole cluster was divided to get `after`."""
+    batch: int | None = None
+    """The number of the request that writes it, from 1; None for a row that is not written."""
 
     @classmethod
     def of_values(
@@ -138,6 +140,13 @@ class Difference(NamedTuple):
     def target(self) -> float | None:
         """The value to set on the cluster; None if the key is cleared."""
         return self.after if self.action is Action.SET else None
+
+    @property
+    def change(self) -> BatchRow | None:
+        """The row of the request that writes it; None if it is not written."""
+        if self.batch is None:
+            return None
+        return BatchRow(self.cluster, self.batch, self.entity, self.key, self.before, self.target)
 
     @property
     def restores(self) -> bool:

@@ -25,7 +25,7 @@ Targets = Mapping[Key, float | None]
 """The values that a cluster should store, by entity and key; None if it should store none.
 
 A target has other names elsewhere: `target` in a difference, which may also write nothing, `after`
-in a row of BATCHES, `expected` in a verdict.
+in a row of a batch, `expected` in a verdict.
 """
 
 
@@ -175,7 +175,7 @@ class OverrideRow(NamedTuple):
 
 
 class BatchRow(NamedTuple):
-    """A row of BATCHES: one change of one key; `after` None clears it."""
+    """A row of a request: one change of one key; `after` None clears it."""
 
     cluster: str
     batch: int

@@ -11,7 +11,6 @@ from typing import Generic, NamedTuple, TypeVar, get_args, get_type_hints
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.rows import (
     ActualRow,
-    BatchRow,
     ClusterRow,
     DesiredRow,
     HoldRow,
@@ -100,12 +99,10 @@ HOLDS = derive_table("holds", HoldRow)
 DIFFERENCES = derive_table("differences", Difference)
 """Each row on which the three sides disagree: `before` is the cluster's value, `after` Git's,
 `verified` the ledger's; `commit`, `run` and `since` are those of the ledger's row.
-`memory` is `intended` for a late write, or `cleared`, if that row is not a managed one."""
+`memory` is `intended` for a late write, or `cleared`, if that row is not a managed one. `batch`
+numbers the requests that write; all rows of an entity are in one."""
 
 OVERRIDES = derive_table("overrides", OverrideRow)
 """Unmanaged rows that take clients from declared rows: `declared` is the value that these clients
 should get, and `value` the one in force. Not every pair of such rows: each row of either side is in
 at least one, and one that has several is in at least two."""
-
-BATCHES = derive_table("batches", BatchRow)
-"""The changes of each request: a null `after` clears the key; an entity is in one batch."""

@@ -10,7 +10,7 @@ from quota_ops.model.finding import Finding, InvalidFile, Silence
 from quota_ops.model.plans.approval import Decision
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.hold import Hold
-from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.quota import same
@@ -83,10 +83,13 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """A plan as its file has it: the digest first, the rows last."""
+    """A plan without its rows, which are DIFFERENCES; `rows` is the SHA-256 of that file."""
 
     digest: str
+    rows: str
     commit: str | None
+    policy: Policy
+    applied_policy: Policy | None
     guards: tuple[GuardFinding, ...]
     desired: int
     actual: int
@@ -94,22 +97,20 @@ class StoredPlan:
     ledger: str | None
     holds: tuple[Hold, ...]
     standstill: str | None
-    policy: Policy
-    applied_policy: Policy | None
-    differences: tuple[Difference, ...]
 
     @classmethod
-    def of(cls, plan: Plan) -> Self:
-        """Return what the file of a plan has."""
-        names = [name for name in cls.__match_args__ if name != "applied_policy"]
-        return cls(**{name: getattr(plan, name) for name in names}, applied_policy=plan.applied)
+    def of(cls, plan: Plan, rows: str) -> Self:
+        """Return what the file of a plan has; `rows` is the digest of the file of its rows."""
+        names = set(cls.__match_args__) - {"rows", "applied_policy"}
+        values = {name: getattr(plan, name) for name in names}
+        return cls(**values, rows=rows, applied_policy=plan.applied)
 
-    def to_plan(self, overridden: int) -> Plan:
-        """Return the plan; `overridden` is its number of overridden rows."""
+    def to_plan(self, rows: Iterable[Difference], overridden: int) -> Plan:
+        """Return the plan of these rows; `overridden` is its number of overridden rows."""
         return Plan(
             self.policy,
             self.commit,
-            self.differences,
+            tuple(sorted(rows, key=rank_by_risk)),
             self.guards,
             self.desired,
             self.actual,
@@ -196,12 +197,13 @@ class StageEnd:
 
 
 class Change(NamedTuple):
-    """A change of an alter; None deletes the key."""
+    """A change of an alter; None deletes the key. `batch` is the number of its request."""
 
     entity: str
     key: str
     before: float | None
     after: float | None
+    batch: int = 1
 
     @property
     def id(self) -> Key:

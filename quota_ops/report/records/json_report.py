@@ -88,7 +88,7 @@ def as_json(report: Report) -> str:
                     the one that responded there, -1 unknown), absent (whether it belongs to the
                     cluster and could not be queried; `error` is why), compared (how many rows),
                     left (how many rows were skipped)
-    rows            sorted by entity and key: the columns of a difference except `cluster`,
+    rows            sorted by entity and key: the columns of a difference but `cluster` and `batch`,
                     `target` (the desired value), `standing` (its status), `guarded` (only where it
                     is true), `origin` (where a value that is not in the ledger came from),
                     `overrides` (of an overriding row: declared rows of which it takes clients, at
@@ -177,6 +177,7 @@ def row_json(row: ReportRow) -> dict[str, Any]:
     difference, verdict = row.difference, row.verdict
     values = difference._asdict() | {
         "cluster": None,
+        "batch": None,
         "kind": difference.kind if row.planned else None,
         "before": json_number(difference.before) if row.planned else None,
         "after": json_number(difference.after),

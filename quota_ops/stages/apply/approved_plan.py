@@ -1,6 +1,6 @@
 """The checks before anything is written: the plan is intact, approved and validated."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from quota_ops.model.errors import Refused
@@ -12,10 +12,9 @@ from quota_ops.model.plans.approval import (
     mark_overridden,
     needs_approval,
 )
-from quota_ops.model.plans.plan import NAMED, SHORT, Plan, exact, matches_digest
-from quota_ops.model.quotas.difference import Difference
-from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Batches, BatchRow, Key
+from quota_ops.model.plans.plan import NAMED, SHORT, Plan, matches_digest
+from quota_ops.model.quotas.rows import Batches, BatchRow
+from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Status, group_keys
 from quota_ops.model.text import counted
 from quota_ops.stages.plan import judge_plan, refuse_unless_guards_pass
@@ -26,8 +25,6 @@ from quota_ops.store.ledger import decisions
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.files import APPLIED, PLAN, VALIDATED
 from quota_ops.store.run.folder import RunFolder
-
-Values = tuple[str, float | None, float | None]
 
 
 def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tuple[Plan, Batches]:
@@ -71,7 +68,7 @@ def _load_compared_plan(
             "Nothing was written. Make a plan without --as-of.",
         )
     plan, batches = _load_intact_plan(folder), folder.batches()
-    _compare_with_plan(folder, plan, batches)
+    _judge_again(folder, plan)
     valid = decisions.find_valid_decisions(folder, approvals, plan)
     return plan.with_guards(mark_overridden(plan.guards, valid)), batches, valid
 
@@ -113,6 +110,11 @@ def state_unwritten(folder: RunFolder) -> str:
 
 def _load_intact_plan(folder: RunFolder) -> Plan:
     """Return the plan after a check of its digest."""
+    if folder.digest_rows() != folder.read(PLAN).rows:
+        raise Refused(
+            f"{folder.place / DIFFERENCES.file} was changed after the plan was made from it",
+            format_new_plan_remedy(folder),
+        )
     plan, written = folder.plan()
     if plan.digest != written:
         raise Refused(
@@ -123,15 +125,10 @@ def _load_intact_plan(folder: RunFolder) -> Plan:
     return plan
 
 
-def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
+def _judge_again(folder: RunFolder, plan: Plan) -> None:
     if plan.policy != folder.policy():
         raise Refused(
             f"{folder.place}: policy.json is not the policy of the plan",
-            format_new_plan_remedy(folder),
-        )
-    if not _same_rows(plan.differences, folder.differences()):
-        raise Refused(
-            f"{folder.place}: differences.parquet does not match the plan",
             format_new_plan_remedy(folder),
         )
     earlier = read_earlier_runs(folder)
@@ -140,15 +137,6 @@ def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     if earlier.policy != plan.applied or found != recorded:
         raise Refused(
             f"{folder.place / PLAN} does not record what the guards find",
-            format_new_plan_remedy(folder),
-        )
-    planned = {row.id: (row.cluster, row.before, row.target) for row in plan.writes}
-    sent = {row.id: (row.cluster, row.before, row.after) for row in _rows(batches)}
-    clusters = {cluster for cluster, *_ in sent.values()} - {plan.policy.cluster_id}
-    once = sum(map(len, batches.values())) == len(sent) and len(plan.writes) == len(planned)
-    if clusters or not once or not _same_values(planned, sent):
-        raise Refused(
-            f"{folder.place}: batches.parquet does not match the plan",
             format_new_plan_remedy(folder),
         )
 
@@ -165,30 +153,6 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
             "(validate-only)",
             f"Nothing was written. Validate it first: quota-ops validate --run {folder.place}",
         )
-
-
-def _same_values(one: Mapping[Key, Values], other: Mapping[Key, Values]) -> bool:
-    return (
-        one == other
-        or (  # NaN, which older brokers store, is not equal to itself
-            one.keys() == other.keys()
-            and all(
-                values[0] == other[row][0] and all(map(same, values[1:], other[row][1:]))
-                for row, values in one.items()
-            )
-        )
-    )
-
-
-def _same_rows(one: Sequence[Difference], other: Sequence[Difference]) -> bool:
-    """Return whether these are the same rows in any order, with bitwise equal values."""
-    return set(map(id, one)) == set(map(id, other)) or (
-        set(map(_spell_exactly, one)) == set(map(_spell_exactly, other))
-    )
-
-
-def _spell_exactly(row: Difference) -> tuple[object, ...]:
-    return tuple([exact(value) if isinstance(value, float) else value for value in row])
 
 
 def _rows(batches: Batches) -> Iterable[BatchRow]:

@@ -41,7 +41,7 @@ def plan_changes(
     author: Author | None = None,
     earlier: EarlierRuns | None = None,
 ) -> Plan:
-    """Write plan.json (the riskiest changes first), findings.json, origins.json and effects.json.
+    """Write plan.json, findings.json, origins.json and effects.json.
 
     If cluster.yaml names an inventory, also writes the effects on its clients. If it names a source
     of use, also writes whom the cuts would have throttled.

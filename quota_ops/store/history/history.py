@@ -46,14 +46,16 @@ _END = ("cluster", "run", "ended", "revision")
 
 
 def append(store: RunStore, rows: Sequence[HistoryRow]) -> None:
-    """Create the file of an end of a run; do nothing if it was recorded with the same rows.
+    """Create the file of an end of a run, whose rows have the revision 1.
+
+    Does nothing if it was recorded with the same rows.
 
     An end of the same second with other rows is the next revision, which replaces this one when
     the history is read. Raises InvalidInput as `Place.create`.
     """
     folder = day_folder(store, rows[0].ended[:10])
     for revision in range(1, MOST_ATTEMPTS):
-        revised = [row._replace(revision=revision) for row in rows]
+        revised = rows if revision == 1 else [row._replace(revision=revision) for row in rows]
         content = parquet.to_bytes(HISTORY, parquet.from_rows(HISTORY, revised))
         run = revised[0]
         place = folder / _name_end(run.cluster, run.run, run.ended, revision)

@@ -12,7 +12,6 @@ from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.tables import (
     ACTUAL,
-    BATCHES,
     CLUSTERS,
     DECLARED,
     DESIRED,
@@ -144,12 +143,17 @@ FACTS = _declare(
 METADATA = _declare(
     "metadata.json", "describe", Metadata, "how far the brokers' replies could be trusted"
 )
-_declare(DIFFERENCES.file, "diff", bytes, "the rows that differ")
+_declare(
+    DIFFERENCES.file,
+    "diff",
+    bytes,
+    "the rows that differ, and which request writes each",
+    _OPEN_RECORD,
+)
 _declare(OVERRIDES.file, "diff", bytes, "the unmanaged rows that take clients from declared ones")
-_declare(BATCHES.file, "diff", bytes, "the changes of each request", _OPEN_RECORD)
 COMPARED = _declare("diff-<NNNN>.json", _AFTER, dict, "the attempt of Spark that became the result")
 _declare("spark-<ID>/<PATH>", "diff", bytes, "what a killed attempt of Spark left")
-PLAN = _declare("plan.json", "plan", StoredPlan, "the plan, its digest and the guards")
+PLAN = _declare("plan.json", "plan", StoredPlan, "the digests of it and its rows, and the guards")
 FINDINGS = _declare("findings.json", "plan", Findings, "every finding")
 ORIGINS = _declare(
     "origins.json", "plan", Origins, "which run set the values that are not in the ledger"

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import count, takewhile
 from time import monotonic
 from typing import Any, Self, TypeVar
@@ -19,7 +20,7 @@ from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import BatchRow, OverrideRow, group_by_batch
-from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES, OVERRIDES, Table
+from quota_ops.model.quotas.tables import DIFFERENCES, OVERRIDES, Table
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.report import StageResult, StageStatus, explain_failure
 from quota_ops.model.runs.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
@@ -34,6 +35,7 @@ from quota_ops.store.run import order as run_numbers
 from quota_ops.store.run.artifacts import ArtifactFolder
 from quota_ops.store.run.files import (
     ABOUT,
+    ALTER,
     APPROVAL,
     FINDINGS,
     PLAN,
@@ -168,18 +170,24 @@ class RunFolder(ArtifactFolder):
         return self.read_cached("plan", self._read_plan)
 
     def _read_plan(self) -> tuple[Plan, str]:
-        stored = self.read(PLAN)
-        return stored.to_plan(self.count_overridden(stored.differences)), stored.digest
+        stored, rows = self.read(PLAN), self.differences()
+        return stored.to_plan(rows, self.count_overridden(rows)), stored.digest
 
     def leave_plan(self, plan: Plan) -> None:
-        """Write plan.json."""
-        self.write(PLAN, StoredPlan.of(plan))
+        """Write plan.json; the rows of the plan are DIFFERENCES."""
+        self.write(PLAN, StoredPlan.of(plan, self.digest_rows()))
         self.read_cached("plan", lambda: (plan, plan.digest))
+
+    def digest_rows(self) -> str:
+        """Return the SHA-256 of the bytes of DIFFERENCES. Raises InvalidInput if it is missing."""
+        return sha256(self._read(DIFFERENCES.file)).hexdigest()
 
     def _forget(self, what: str | Table[Any]) -> None:
         super(RunFolder, self)._forget(what)
         if what == PLAN:
             super(RunFolder, self)._forget("plan")
+        if what == DIFFERENCES.file:
+            super(RunFolder, self)._forget("batches")
 
     def outcomes(self, file: RunFile[Outcomes]) -> tuple[Outcome, ...]:
         """Return the outcomes of an earlier stage; empty if it did not run."""
@@ -228,8 +236,17 @@ class RunFolder(ArtifactFolder):
         return len(taken - {row.id for row in differences if row.kind is not Kind.IN_SYNC})
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
-        """Return the rows of BATCHES, grouped by batch number in ascending order."""
-        return self.read_cached(BATCHES.file, lambda: group_by_batch(self.read_rows(BATCHES)))
+        """Return the rows of each request by its number: of the plan, or of an alter."""
+        return self.read_cached("batches", lambda: group_by_batch(self._list_changes()))
+
+    def _list_changes(self) -> Iterator[BatchRow]:
+        if not self.has(ALTER):
+            return filter(None, (row.change for row in self.differences()))
+        cluster = self.policy().cluster_id
+        return (
+            BatchRow(cluster, row.batch, row.entity, row.key, row.before, row.after)
+            for row in self.read(ALTER).changes
+        )
 
     @contextmanager
     def stage(self, stage: str) -> Iterator[None]:

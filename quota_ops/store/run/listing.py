@@ -157,7 +157,7 @@ def _find_end(run: _ListedRun) -> _End:
     is_cut_off = run.phase in {Phase.WRITING, Phase.INTERRUPTED}
     if not is_cut_off and (end := _read_end(run)):
         return end
-    read_digest = partial(run.folder.read_as, PLAN, _digest, before="differences")
+    read_digest = partial(run.folder.read_as, PLAN, _digest)
     digest, changes = run.read(PLAN, read_digest), len(run.written)
     if is_cut_off:
         status = (run.life or Life.GONE).value

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import Key, Keys
-from quota_ops.model.quotas.tables import BATCHES, DIFFERENCES
+from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
 from quota_ops.model.runs.report import Life, StageResult, StageStatus
 from quota_ops.model.runs.run import Alter, Outcomes, Verification
@@ -109,7 +109,8 @@ class RunState:
         if not self.is_writing:
             return self.read_outcomes(APPLIED)
         recorded = [*takewhile(self.folder.has, map(BATCH.of, count(1)))]
-        batches = self.read(BATCHES.file, self.folder.batches) or {}
+        planned = ALTER if self.folder.has(ALTER) else DIFFERENCES.file
+        batches = self.read(planned, self.folder.batches) or {}
         return (
             *(outcome for file in recorded for outcome in self.read_outcomes(file)),
             *(
