@@ -101,11 +101,11 @@ def add_up_pairs(effects: Mapping[Key, Effect], writes: Iterable[Difference]) ->
     for row in judged & effects.keys():
         for clients in effects[row].classes:
             before, after = clients.before, clients.after
-            if not (before and after and clients.user) or before.types != (USER,):
-                continue
-            shared, own = number_of(row.key, before), number_of(row.key, after)
-            if len(after.types) > 1 and shared:
-                together[clients.user, row.key][row] = 0.0 if inf in (shared, own) else own / shared
+            is_pair = after is not None and len(after.types) > 1
+            if before and after and is_pair and clients.user and before.types == (USER,):
+                shared, own = number_of(row.key, before), number_of(row.key, after)
+                rise = 0.0 if inf in (shared, own) or not shared else own / shared
+                together[clients.user, row.key][row] = rise
     rises = {row: fsum(rows.values()) for rows in together.values() for row in rows if rows}
     return {
         **effects,
