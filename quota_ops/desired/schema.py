@@ -11,31 +11,7 @@ from typing import Any
 
 import yaml
 
-from quota_ops.desired.yaml.shapes import (
-    CAPACITY,
-    CEILING,
-    CLUSTER_FILE,
-    DEFAULT,
-    FILTER,
-    FREEZE,
-    GROUP,
-    GUARDS,
-    LIMITS,
-    MEMBER,
-    MEMORY,
-    METRICS,
-    OVERRIDE,
-    OWNER,
-    PROFILE,
-    QUOTA,
-    QUOTAS_FILE,
-    RETIRED_BROKER,
-    SILENCE,
-    USAGE,
-    USAGE_LABELS,
-    USE,
-    Shape,
-)
+from quota_ops.desired.yaml import shapes
 from quota_ops.desired.yaml.values import DURATION, NOTE
 from quota_ops.findings.codes import CODES, SILENCEABLE
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
@@ -50,8 +26,8 @@ _FILE = {"type": "string", "pattern": r"^[^./][^/]*\.ya?ml$"}
 _DEFAULT_PART = {
     "type": "object",
     "description": "{default: true} means every one without a quota of its own.",
-    "properties": {DEFAULT: {"const": True}},
-    "required": [DEFAULT],
+    "properties": {shapes.DEFAULT: {"const": True}},
+    "required": [shapes.DEFAULT],
     "additionalProperties": False,
 }
 _NAME = {"anyOf": [_TEXT | {"maxLength": MAX_NAME_BYTES}, _DEFAULT_PART]}
@@ -70,7 +46,7 @@ def quotas_schema() -> Schema:
         "$schema": _DRAFT,
         "title": "Kafka client quotas of one team",
         **_object(
-            QUOTAS_FILE,
+            shapes.QUOTAS_FILE,
             {
                 "quotas": {"type": "array", "items": _quota()},
                 "groups": {"type": "array", "items": _group()},
@@ -81,7 +57,7 @@ def quotas_schema() -> Schema:
 
 def cluster_schema() -> Schema:
     """Return the JSON Schema of cluster.yaml."""
-    entity_filter = _object(FILTER, dict.fromkeys(FILTER.fields, _NAME)) | {
+    entity_filter = _object(shapes.FILTER, dict.fromkeys(shapes.FILTER.fields, _NAME)) | {
         "minProperties": 1,
         "if": {"required": [IP]},
         "then": {"maxProperties": 1},
@@ -89,38 +65,44 @@ def cluster_schema() -> Schema:
     types: dict[str, Schema] = {
         "scope": {"type": "array", "items": entity_filter, "minItems": 1},
         "protect": {"type": "array", "items": entity_filter},
-        "retired_brokers": {"type": "array", "items": _object(RETIRED_BROKER)},
-        "guards": _object(GUARDS),
-        "freeze": {"type": "array", "items": _object(FREEZE)},
-        "memory": _object(MEMORY),
+        "retired_brokers": {"type": "array", "items": _object(shapes.RETIRED_BROKER)},
+        "guards": _object(shapes.GUARDS),
+        "freeze": {"type": "array", "items": _object(shapes.FREEZE)},
+        "memory": _object(shapes.MEMORY),
         "owners": {
             "type": "object",
             "propertyNames": NOTE.schema,
             "additionalProperties": _object(
-                OWNER,
-                dict.fromkeys(OWNER.fields, _TEXTS)
+                shapes.OWNER,
+                dict.fromkeys(shapes.OWNER.fields, _TEXTS)
                 | {"defaults": {"type": "boolean", "default": False}},
             ),
         },
-        "use": {"type": "array", "items": {"anyOf": [_FILE, _object(USE, {"file": _FILE})]}},
+        "use": {"type": "array", "items": {"anyOf": [_FILE, _object(shapes.USE, {"file": _FILE})]}},
         "profiles": _profiles(),
         "ceilings": _ceilings(),
-        "capacity": _object(CAPACITY, {name: _limit(key) for name, key in QUOTA_KEYS.items()}),
+        "capacity": _object(
+            shapes.CAPACITY, {name: _limit(key) for name, key in QUOTA_KEYS.items()}
+        ),
         "usage": _object(
-            USAGE,
+            shapes.USAGE,
             {
-                "metrics": _object(METRICS),
-                "throttle_times": _object(METRICS),
-                "labels": _object(USAGE_LABELS),
+                "metrics": _object(shapes.METRICS),
+                "throttle_times": _object(shapes.METRICS),
+                "labels": _object(shapes.USAGE_LABELS),
                 "step": DURATION.default("60s").schema,
             },
         ),
         "silence": _silence(),
     }
-    return {"$schema": _DRAFT, "title": "A Kafka cluster's policy", **_object(CLUSTER_FILE, types)}
+    return {
+        "$schema": _DRAFT,
+        "title": "A Kafka cluster's policy",
+        **_object(shapes.CLUSTER_FILE, types),
+    }
 
 
-def _object(shape: Shape, types: Mapping[str, Schema] = MappingProxyType({})) -> Schema:
+def _object(shape: shapes.Shape, types: Mapping[str, Schema] = MappingProxyType({})) -> Schema:
     schema: Schema = {
         "type": "object",
         "properties": {
@@ -141,7 +123,7 @@ def _object(shape: Shape, types: Mapping[str, Schema] = MappingProxyType({})) ->
 
 
 def _limits() -> Schema:
-    limits = _object(LIMITS, {name: _limit(key) for name, key in QUOTA_KEYS.items()})
+    limits = _object(shapes.LIMITS, {name: _limit(key) for name, key in QUOTA_KEYS.items()})
     return limits | {"minProperties": 1}
 
 
@@ -157,7 +139,7 @@ def _quota() -> Schema:
         "overrides": _overrides(limits),
         "silence": _silence(),
     }
-    return _object(QUOTA, types) | {
+    return _object(shapes.QUOTA, types) | {
         "anyOf": [{"required": [kind]} for kind in (USER, CLIENT_ID, IP)],
         "if": {"required": [IP]},
         "then": {"properties": {USER: False, CLIENT_ID: False, "limits": _keys_of(IP)}},
@@ -168,7 +150,7 @@ def _quota() -> Schema:
 def _overrides(limits: Schema) -> Schema:
     return {
         "type": "array",
-        "items": _object(OVERRIDE, {"limits": limits, "cluster_limits": limits}),
+        "items": _object(shapes.OVERRIDE, {"limits": limits, "cluster_limits": limits}),
     }
 
 
@@ -176,28 +158,28 @@ def _group() -> Schema:
     limits = _limits() | _keys_of(USER)
     types = {"budget": limits, "minimum": limits, "overrides": _overrides(limits)}
     name = _NAME["anyOf"][0]
-    member = _object(MEMBER, {USER: name, CLIENT_ID: name})
+    member = _object(shapes.MEMBER, {USER: name, CLIENT_ID: name})
     member["anyOf"] = [{"required": [USER]}, {"required": [CLIENT_ID]}]
     types["members"] = {"type": "array", "items": member, "minItems": 1}
-    return _object(GROUP, types)
+    return _object(shapes.GROUP, types)
 
 
 def _profiles() -> Schema:
     limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
-    profile = _object(PROFILE, limits | {"profile": NOTE.schema}) | {"minProperties": 1}
+    profile = _object(shapes.PROFILE, limits | {"profile": NOTE.schema}) | {"minProperties": 1}
     return {"type": "object", "propertyNames": NOTE.schema, "additionalProperties": profile}
 
 
 def _ceilings() -> Schema:
     limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
-    ceiling = _object(CEILING, limits | {"total": _limits()}) | {"minProperties": 1}
+    ceiling = _object(shapes.CEILING, limits | {"total": _limits()}) | {"minProperties": 1}
     return {"type": "object", "propertyNames": NOTE.schema, "additionalProperties": ceiling}
 
 
 def _silence() -> Schema:
     titles = [CODES[code].title for code in SILENCEABLE]
     codes = {"enum": list(SILENCEABLE), "enumDescriptions": titles}
-    entry = _object(SILENCE, {"finding": codes})
+    entry = _object(shapes.SILENCE, {"finding": codes})
     return {"type": "array", "items": entry}
 
 
