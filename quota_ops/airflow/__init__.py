@@ -98,7 +98,7 @@ def build_dags(
     does not exist, for an unknown event, task, option or engine, or for invalid `approvers`.
     """
     refuse_missing_folder(desired_state)
-    # Rejects a link that a commit may have made.
+    # A link is an error, because a commit could point it outside the checkout.
     found = cluster_folders(desired_state, find_bundle_folder(desired_state))
     folders = tuple(desired_state.resolve() / folder.name for folder in found)
     notifiers = check_notify(notify)

@@ -103,7 +103,10 @@ def _read_page(folder: Place, names: tuple[str, ...], request: Request, user: Ba
 
 
 def _find_page(folder: Place, names: tuple[str, ...]) -> Place:
-    """Return the page of a run; FileNotFoundError behind a link, which may leave the store."""
+    """Return the page of a run.
+
+    Raises FileNotFoundError behind a link, which may leave the store.
+    """
     page = folder.resolved()
     for name in (*names, PAGE):
         if len(name.encode()) > _LONGEST:

@@ -73,7 +73,7 @@ def plan(
     with open_run(cluster, run_store, allow=allowed) as run, run.folder.stage("plan"):
         if allow and not reason:
             raise InvalidInput(
-                f"the param allow names {', '.join(allow)}, but the param reason is empty",
+                f"the param allow contains {', '.join(allow)}, but the param reason is empty",
                 "Trigger the DAG again with a reason: it is recorded. Nothing was written.",
             )
         try:

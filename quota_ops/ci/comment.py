@@ -127,7 +127,7 @@ def _send(
         headers |= {"PRIVATE-TOKEN": token}
     body = json.dumps(values).encode() if values else None
     if not address.startswith(("https://", "http://")):
-        raise InvalidInput(f"the address of the API, {address}, is not one of HTTP")
+        raise InvalidInput(f"the address of the API is not an HTTP address: {address}")
     request = Request(address, body, headers, method=method)  # noqa: S310 - checked above
     try:
         with build_opener(_NoRedirect).open(request, timeout=_PATIENCE) as response:

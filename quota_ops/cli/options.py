@@ -47,7 +47,7 @@ def selects_group(
     anyone: Sequence[str],
     given: Mapping[str, str | None],
 ) -> bool:
-    """Return whether one of the options of `group` is given; InvalidInput beside names."""
+    """Return whether one of the options of `group` is given. Raises InvalidInput beside names."""
     if not (is_given := any(value is not None for value in given.values())):
         return False
     if names or defaults or anyone:
@@ -257,7 +257,7 @@ def allowing(command: Command) -> Command:
 def parse_allowed(
     allow: tuple[str, ...], reason: str | None, approve: str | None
 ) -> dict[str, str]:
-    """Return the guards to override, each with the reason; InvalidInput without a reason."""
+    """Return the guards to override, each with the reason. Raises InvalidInput without a reason."""
     if allow and not reason:
         raise InvalidInput(f"--allow {allow[0]} needs a reason", "Add --reason TEXT.")
     if reason is not None and not (allow or approve):

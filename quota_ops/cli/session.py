@@ -77,7 +77,7 @@ class Session:
         """
         named = [(kind, value) for kind, value in given.items() if value is not None]
         if len(named) != 1:
-            raise InvalidInput("name only one of --owner, --file and --run")
+            raise InvalidInput("pass only one of --owner, --file and --run")
         (kind, value), *_ = named
         found: set[str] = set()
         if kind == "run":
@@ -156,7 +156,7 @@ def open_source(
         return
     if cluster is None:
         raise InvalidInput(
-            "no cluster is specified", "Name a CLUSTER, or pass a snapshot with --actual FILE."
+            "no cluster is specified", "Pass a CLUSTER, or a snapshot with --actual FILE."
         )
     from quota_ops.kafka.cluster import open_policy  # 0.2 s, which a snapshot does not need
 

@@ -51,7 +51,7 @@ from quota_ops.store.run.folder import RunFolder
 DIFFERENCES_EXIST = 4
 OVERRIDDEN = 7
 """Git is stored, but an unmanaged quota is in force for some clients in place of it."""
-_NAME_ANOTHER = "Name a folder elsewhere."
+_NAME_ANOTHER = "Choose a folder elsewhere."
 _HAVE_OUT = frozenset({"diff", "plan", "validate", "report"})
 """The commands with the option --out."""
 
@@ -200,7 +200,7 @@ def _start_run(name: str, store: RunStore, cluster: str, typed: StageOptions) ->
             raise InvalidInput(error.message, remedy) from error
     place = open_place(typed.out)
     if place.list():
-        raise InvalidInput(f"--out {place} is not empty", "Name a new folder.")
+        raise InvalidInput(f"--out {place} is not empty", "Choose a new folder.")
     desired = str(open_place(typed.desired_state).resolved())
     if outer := find_outer_store(place):
         raise InvalidInput(f"--out {place} is inside the run store {outer}", _NAME_ANOTHER)

@@ -151,7 +151,7 @@ def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, yaml.
         if not item.value:
             source.refuse(
                 item,
-                "This entry names no user, client id or address.",
+                "This entry has no user, client id or address.",
                 "Add one, for example {user: any}.",
             )
         if IP in fields and len(fields) > 1:

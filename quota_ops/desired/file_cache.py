@@ -138,7 +138,7 @@ def _read_file(source: Source, room: SizeBudget, file_cache: FileCache | None) -
 
 
 def _read_whole(path: Path) -> bytes:
-    """Read an entry; OSError or ValueError if it is damaged or not private."""
+    """Read an entry. Raises OSError or ValueError if it is damaged or not private."""
     with os.fdopen(os.open(path, _READ), "rb") as file:
         found = os.fstat(file.fileno())
         digest, content = file.read(_DIGEST), file.read()

@@ -98,7 +98,7 @@ def _read_members(source: Source, field: FieldNodes) -> Iterator[Member]:
         weight = read_values(source, fields, MEMBER)["weight"]
         types = [kind for kind in (USER, CLIENT_ID) if kind in fields]
         if not types and len(fields) == len(item.value):
-            message = "This member names no user or client id."
+            message = "This member has no user or client id."
             source.refuse(item, message, "Add one, for example {user: spark}.")
         parts = [read_name(source, fields[kind], read_part) for kind in types]
         names = [part for part in parts if part is not None]

@@ -129,7 +129,7 @@ def _read_entry(source: Source, node: yaml.Node, owner: str | None) -> Sequence[
     reason = read_value(source, fields.get("reason"), read_note)
     if not types and len(fields) == len(node.value):
         remedy = "Add user, client-id or ip, for example user: alice or user: {default: true}."
-        source.refuse(node, "This quota names no user, client id or address.", remedy)
+        source.refuse(node, "This quota has no user, client id or address.", remedy)
     entities = _read_entities(source, [fields[kind] for kind in types])
     silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
     terms = read_terms(source, fields, types)

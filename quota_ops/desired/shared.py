@@ -63,7 +63,10 @@ def add_shared_profiles(
 
 
 def read_shared_files(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the bytes of the shared files among these files of a cluster; OSError without one."""
+    """Yield the bytes of the shared files among these files of a cluster.
+
+    Raises OSError without one.
+    """
     shared = [name for name in names if name.startswith(shared_name(""))]
     if shared:
         with open_folder(shared_folder(folder), own=2) as opened:

@@ -273,7 +273,7 @@ capacity: {producer_byte_rate: 10 MiB}
         _WARNING,
         _FILES,
         "a ceiling of an owner without quotas",
-        "An entry of ceilings in cluster.yaml names an owner that no file of the cluster has.",
+        "An entry of ceilings in cluster.yaml lists an owner that no file of the cluster has.",
         "If the name is misspelled, the owner who is meant may declare any limit.",
         """\
 # cluster.yaml

@@ -37,9 +37,9 @@ _COVERING = {
 
 
 class Hiding:
-    """Finds the limits of one key that the limits of other stored entities cover.
+    """Finds limits that never apply because limits of other stored entities cover them.
 
-    Only an entity with a default covers others, so no other entities need to be given.
+    Only an entity with a default covers others, so `stored` may leave out the rest.
     """
 
     def __init__(self, stored: Collection[Entity]) -> None:

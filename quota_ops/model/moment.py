@@ -46,7 +46,7 @@ def parse_duration(text: str) -> timedelta:
         raise ValueError(f"{text!r} is not a duration: write, for example, 30m, 2h or 1d12h")
     length = timedelta(**{unit: int(number or 0) for unit, number in parts.groupdict().items()})
     if not length:
-        raise ValueError(f"{text!r} is zero; give a longer duration")
+        raise ValueError(f"{text!r} is zero; choose a longer duration")
     return length
 
 
@@ -75,12 +75,15 @@ def parse_time(text: str) -> datetime:
 def _parse(text: str, otherwise: str) -> datetime:
     try:
         time = _moment(text.strip())
-        if time.tzinfo is not None:
-            return time.astimezone(UTC)
+        found = time.astimezone(UTC)
     except (ValueError, OverflowError):
         why = _explain_zone(text.strip())
         raise ValueError(f"{text!r} {why}" if why else f"{text!r} is {otherwise}") from None
-    raise ValueError(f"{text!r} has no time zone: add Z, +01:00 or a name like Europe/Berlin")
+    if time.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone: add Z, +01:00 or a name like Europe/Berlin")
+    if found.astimezone(time.tzinfo).replace(tzinfo=None) != time.replace(tzinfo=None):
+        raise ValueError(f"{text!r} does not exist: clocks skip that hour on that day")
+    return found
 
 
 def _explain_zone(text: str) -> str | None:

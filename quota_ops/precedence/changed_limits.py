@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 class Users(NamedTuple):
-    """Users with a limit of their own that stays, and those with one for each client id."""
+    """The users whose own limit stays, and by client id those who have a limit for it."""
 
     own: set[str]
     of_client_id: dict[str, set[str]]

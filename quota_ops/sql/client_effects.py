@@ -130,7 +130,7 @@ def _find_place(folder: RunFolder) -> Place:
     policy = folder.policy()
     if policy.inventory is None:
         raise InvalidInput(
-            f"cluster.yaml of {policy.cluster} names no inventory of clients",
+            f"cluster.yaml of {policy.cluster} has no inventory of clients",
             "Add `inventory` to it, or pass a file with --inventory. To write a first one: "
             f"quota-ops inventory {policy.cluster}.",
         )

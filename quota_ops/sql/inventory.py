@@ -151,7 +151,7 @@ def explain_no_client(inventory: Inventory) -> InvalidInput:
     """Return the error for an inventory that has columns only, as a failed export writes it."""
     return InvalidInput(
         f"the inventory {inventory.place} contains no clients",
-        "If an export failed, repeat it; or name no inventory.",
+        "If the export failed, repeat it, or remove `inventory` from cluster.yaml.",
     )
 
 

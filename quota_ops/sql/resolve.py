@@ -63,7 +63,7 @@ def check_destination(destination: Address, clients: Address) -> None:
     if find_suffix(destination) not in RESOLVED_FILES:
         raise InvalidInput(f"{destination} must end in one of {', '.join(RESOLVED_FILES)}.")
     if _is_replaced(clients, destination):
-        raise InvalidInput(f"Writing {destination} would replace {clients}.", "Name another file.")
+        raise InvalidInput(f"Writing {destination} would replace {clients}.", "Choose a new file.")
 
 
 def _is_replaced(clients: Address, destination: Address) -> bool:

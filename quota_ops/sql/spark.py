@@ -85,7 +85,8 @@ class SparkEngine:
 
         Each folder has one file, in the order of the tables. A cluster without rows gets none.
         """
-        # A broadcast passes through the driver, and Spark judges by compressed size: only by hints.
+        # A broadcast passes through the driver, and Spark chooses it by compressed size, which says
+        # little about memory. So only tables with a hint are broadcast.
         only_hints = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
         try:
             with change_settings(self._spark, only_hints | dict(settings)):

@@ -43,7 +43,7 @@ _ROWS = (
 
 
 def find_spark() -> Path:
-    """Return the folder of Spark in the installed pyspark; MissingTool without it."""
+    """Return the folder of Spark in the installed pyspark. Raises MissingTool without it."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise MissingTool("pyspark is not installed", "Install quota-ops[spark].")

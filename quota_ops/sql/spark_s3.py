@@ -89,7 +89,7 @@ def _find_pins() -> PinnedJars:
         known = ", ".join(sorted(pin.name for pin in _PINS.iterdir()))
         raise MissingTool(
             f"quota-ops has no list of jars for the S3 connector of Hadoop {version}, only {known}",
-            "Name the jars of hadoop-aws in the setting spark.jars.",
+            "Add the jars of hadoop-aws to the setting spark.jars.",
         )
     return PinnedJars(
         title=f"the S3 connector of Hadoop {version}",

@@ -250,7 +250,7 @@ def test_an_alter_is_undone(cluster: Cluster) -> None:
         f"run {last} is no alter\n  Undo a plan: quota-ops rollback {last}\n"
     )
     beside = alter("--undo", run, "--add", f"{P}=1")
-    assert beside.stderr.startswith("--undo already names the entities and their changes\n")
+    assert beside.stderr.startswith("--undo already contains the entities and their changes\n")
 
 
 def last_run() -> str:

@@ -106,7 +106,7 @@ def test_another_inventory(folder: Path) -> None:
     (folder / "cluster.yaml").write_text(CLUSTER, "utf-8")
     (folder / "clients.csv").unlink()
     code, _, error = call(folder, "effects")
-    message = "cluster.yaml of demo names no inventory of clients\n"
+    message = "cluster.yaml of demo has no inventory of clients\n"
     assert (code, message in error) == (2, True)
 
 
@@ -153,6 +153,9 @@ def test_an_inventory_without_clients(folder: Path) -> None:
     checked = call_cli(["check", "demo"], {"HOME": str(root)}, root)
     effects = call(folder, "effects")
 
-    expected = "contains no clients\n  If an export failed, repeat it; or name no inventory."
+    expected = (
+        "contains no clients\n"
+        "  If the export failed, repeat it, or remove `inventory` from cluster.yaml."
+    )
     assert (checked.returncode, expected in checked.stderr) == (2, True)
     assert (effects[0], expected in effects[2]) == (2, True)

@@ -72,7 +72,7 @@ def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
     ):
         refused = lab.call("plan", "demo", "--out", str(out))
         assert refused.returncode == 2
-        assert refused.stderr == f"--out {out} is inside {where}\n  Name a folder elsewhere.\n"
+        assert refused.stderr == f"--out {out} is inside {where}\n  Choose a folder elsewhere.\n"
     digest = run.read_json(PLAN)["digest"]
 
     assert lab.call("show", copy).returncode == 0

@@ -60,7 +60,7 @@ def test_a_name_of_two_clusters_is_refused(command: tuple[str, ...], tmp_path: P
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == (
         f"prod is the name of 2 clusters in the run store {tmp_path}/store: {US}, {EU}\n"
-        f"  Name one by its id, for example {US}. To keep their runs apart, rename the folder of "
+        f"  Pass the id of one, for example {US}. To keep their runs apart, rename the folder of "
         "one in its repository, or use two run stores.\n"
     )
 

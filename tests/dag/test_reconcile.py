@@ -82,7 +82,7 @@ def test_refused_by_a_guard(
 
     run = demo.run("reconcile_demo", allow=["takeover", "cut"], reason="agreed with payments")
     assert (run.state, run.tasks) == ("success", DONE)
-    assert "the param allow names cut: that guard did not block anything" in caplog.text
+    assert "the param allow contains cut: that guard did not block anything" in caplog.text
     assert quotas.stored() == ALICE_HAS_1000
 
 

@@ -72,7 +72,7 @@ def test_another_hadoop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         find_connector()
     assert str(error.value) == (
         "quota-ops has no list of jars for the S3 connector of Hadoop 3.4.2, only 3.5.0\n"
-        "  Name the jars of hadoop-aws in the setting spark.jars."
+        "  Add the jars of hadoop-aws to the setting spark.jars."
     )
 
 

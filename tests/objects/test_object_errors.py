@@ -115,7 +115,7 @@ def test_a_store_without_write_permission_is_read(
     ("address", "why"),
     [
         ("http://bucket/quotas", "http:// is not the address of a run store"),
-        ("s3://", f"{FORM}: it names no bucket\n"),
+        ("s3://", f"{FORM}: it has no bucket\n"),
         ("s3://key:secret@bucket/a", f"{FORM}: there is a colon in the name of the bucket\n"),
         ("s3:/bucket/a", "s3:/bucket/a is neither a folder nor the address of a run store"),
         ("s3://bucket/.", f"{FORM}: a folder cannot be named . or ..\n"),

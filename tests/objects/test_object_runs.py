@@ -117,6 +117,6 @@ def test_a_reader_plans_with_the_ledger_of_all_runs(
 
     again = lab.call("plan", "demo", "--out", "out/plan", *at)
     assert (again.returncode, again.stdout) == (2, "")
-    assert again.stderr == f"--out {lab.root}/out/plan is not empty\n  Name a new folder.\n"
+    assert again.stderr == f"--out {lab.root}/out/plan is not empty\n  Choose a new folder.\n"
     applied = lab.call("reconcile", "--run", "out/plan", "--approve", "a" * 64)
     assert (applied.returncode, "is not in a run store" in applied.stderr) == (2, True)

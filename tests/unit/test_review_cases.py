@@ -314,9 +314,9 @@ def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
         f"main\n  Fetch the history: {deep}.\n",
         ("one-branch",): "this checkout has no commit named origin/HEAD or origin/main or "
         "origin/master or main or master to compare with\n"
-        f"  Fetch the history: {deep}, or name another commit with --base.\n",
+        f"  Fetch the history: {deep}, or pass another commit with --base.\n",
         ("repository", "--base", "nosuch"): "this checkout has no commit named nosuch to compare "
-        f"with\n  Run git fetch {every}, or name another commit with --base.\n",
+        f"with\n  Run git fetch {every}, or pass another commit with --base.\n",
         ("repository", "--desired-state", "gone"): "gone is not a folder, so there is no branch to "
         "review\n  Run this in a checkout, or name the folder with --desired-state. If the branch "
         "removes the last cluster: its quotas stay on the cluster, unmanaged. To see that in the "

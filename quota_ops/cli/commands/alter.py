@@ -242,7 +242,7 @@ def _refuse_beside(option: str, *others: object) -> None:
     if any(others):
         also = ", --from" if option == "--undo" else ""
         raise InvalidInput(
-            f"{option} already names the entities and their changes",
+            f"{option} already contains the entities and their changes",
             f"Leave out --names, --defaults, --add{also} and --delete.",
         )
 

@@ -42,7 +42,7 @@ Examples:
     is_flag=True,
     help="Also print every limit after lists, profiles and temporary limits are worked out.",
 )
-@refuse_idle("--expanded", "Name the cluster instead.", beside=("--run",))
+@refuse_idle("--expanded", "Pass the cluster instead.", beside=("--run",))
 @options.as_of
 @refuse_idle("--as-of", "Leave it out: this run has a time.", beside=("--run",))
 @options.brokers

@@ -97,7 +97,7 @@ def describe(
             stored, cluster_id = source.describe(), source.cluster_id
             left_out = source.header.filter if isinstance(source, Snapshot) else None
     elif cluster or actual:
-        raise InvalidInput("--run names the cluster already", "Leave out CLUSTER and --actual.")
+        raise InvalidInput("--run selects the cluster already", "Leave out CLUSTER and --actual.")
     else:
         stored, place, cluster_id = describe_run(run_folder, run_store, connection_file)
     others = {kind for row in stored for kind in row.entity.types} if actual else ()

@@ -94,7 +94,7 @@ def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str
             files = ", ".join(sorted(desired.contents))
             raise InvalidInput(
                 f"no quota of {desired.policy.cluster} comes from {what} at this time",
-                f"Name a line of an entry. The files are {files}.",
+                f"Pass the line of an entry. The files are {files}.",
             )
         return found
     entities = {row.entity for row in desired.rows}

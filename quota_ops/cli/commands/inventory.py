@@ -68,10 +68,10 @@ def inventory(
 
     if destination is not None and destination.suffix not in _WRITERS:
         raise InvalidInput(
-            f"--out {destination} is neither a .csv nor a .jsonl file", "Name one of these."
+            f"--out {destination} is neither a .csv nor a .jsonl file", "End it with one of them."
         )
     if destination is not None and destination.exists():
-        raise InvalidInput(f"{destination} exists already", "Name a new file with --out.")
+        raise InvalidInput(f"{destination} exists already", "Pass a new file to --out.")
     policy = read_policy(find_cluster(cluster, desired_state))
     connection = find_connection(policy.connection, file=connection_file)
     used = {}

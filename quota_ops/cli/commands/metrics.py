@@ -76,7 +76,7 @@ def metrics(
     except OSError as error:
         raise InvalidInput(
             f"--out {out} cannot be written: {error.strerror}",
-            "Name a file in a folder that you may write; its old content is unchanged.",
+            "Pass a file in a folder that you may write to; its old content is unchanged.",
         ) from error
 
 

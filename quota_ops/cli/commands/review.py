@@ -149,7 +149,7 @@ def _open_folder(out: Path | None) -> Iterator[Path]:
             yield Path(folder).resolve()
         return
     if out.is_dir() and any(out.iterdir()):
-        raise InvalidInput(f"--out {out} is not empty", "Name a new folder.")
+        raise InvalidInput(f"--out {out} is not empty", "Choose a new folder.")
     out.mkdir(parents=True, exist_ok=True)
     yield out
 

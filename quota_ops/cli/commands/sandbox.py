@@ -40,7 +40,7 @@ def sandbox() -> None:
 @click.option(
     "--store",
     type=click.Choice(["s3"]),
-    help="Also start an S3 server for the run store, and print the variables that name it. "
+    help="Also start an S3 server for the run store, and print the variables for it. "
     "Needs quota-ops[sandbox-s3].",
 )
 @click.option(

@@ -39,7 +39,7 @@ def _find_ends(declared: Iterable[_Declared], at: str) -> Iterator[Finding]:
     seen: set[tuple[str, Span]] = set()
     for source, terms, quota in declared:
         for span, what, until in _list_ends(terms):
-            if until > soon or (source.name, span) in seen:  # the other names of a list
+            if until > soon or (source.name, span) in seen:  # reported once for all names of a list
                 continue
             seen.add((source.name, span))
             code = ENDED if until <= at else ENDS_SOON

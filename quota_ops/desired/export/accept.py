@@ -106,7 +106,7 @@ class _Receivers:
             there = ", ".join(self._files[:_FEW]) or "none"
             raise InvalidInput(
                 f"--file {receiver} is not a quotas file of this cluster",
-                f"Name one below its folder: {there}.",
+                f"Choose one below its folder: {there}.",
             )
         self._receiver = receiver
         self._by_entity = {row.entity: row.file for row in desired.rows}
@@ -118,7 +118,7 @@ class _Receivers:
 
     @property
     def example(self) -> str:
-        """How to choose one."""
+        """An example of the option --file, for the remedy of an error."""
         return f"for example --file {self._files[0]}" if self._files else "which you create first"
 
 

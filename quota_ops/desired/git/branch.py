@@ -78,7 +78,7 @@ class Branch:
             fetch = _SHALLOW if repository.is_shallow() else f"Run git fetch {_ALL_BRANCHES}"
             raise InvalidInput(
                 f"this checkout has no commit named {' or '.join(targets)} to compare with",
-                f"{fetch}, or name another commit with --base.",
+                f"{fetch}, or pass another commit with --base.",
             )
         if not bases and repository.is_shallow():
             raise InvalidInput(
@@ -88,7 +88,7 @@ class Branch:
         if not bases:
             raise InvalidInput(
                 f"there is no merge base of HEAD and {target}",
-                "Name a commit that the branch began from with --base.",
+                "Pass a commit that the branch began from with --base.",
             )
         return cls(
             repository, desired_state, repository.prefix(), head, bases[0], target, len(bases) > 1

@@ -84,7 +84,7 @@ class Folder:
         return True
 
     def read(self, name: str, most: int) -> bytes:
-        """Read a regular file; TooLargeError, before reading, for more than `most` bytes."""
+        """Read a regular file. Raises TooLargeError, before reading, for more than `most` bytes."""
         *folders, last = PurePosixPath(name).parts
         path = self.path / name
         with self.enter(folders) as descriptor:

@@ -69,7 +69,7 @@ QUOTAS_FILE = Shape(
             "The team that owns these quotas; reports show it.", "your-team", *values.NOTE
         ),
         "quotas": Field(
-            "The quotas. Each names an entity and its limits.",
+            "The quotas. Each has an entity and its limits.",
             "[{user: alice, limits: {producer_byte_rate: 10 MiB}}]",
         ),
         "groups": Field(
@@ -416,7 +416,7 @@ OWNER = Shape(
             "[payments.yaml, billing/]",
         ),
         "code_owners": Field(
-            "Who approves changes of these files: CODEOWNERS must name the same.",
+            "Who approves changes of these files: CODEOWNERS must list the same.",
             '["@acme/payments"]',
         ),
     },

@@ -32,7 +32,10 @@ class Placement(NamedTuple):
 
     @classmethod
     def from_json(cls, values: Mapping[Any, Any]) -> Self:
-        """Parse the output of `as_json`; AttributeError, TypeError or ValueError for others."""
+        """Parse the output of `as_json`.
+
+        Raises AttributeError, TypeError or ValueError for others.
+        """
         leads = {int(broker): tuple(topics) for broker, topics in values.items()}
         if not all(isinstance(topic, str) for topics in leads.values() for topic in topics):
             raise TypeError("a topic is not text")

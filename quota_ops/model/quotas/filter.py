@@ -126,7 +126,7 @@ def any_accepts(filters: Iterable[EntityFilter], entity: Entity) -> bool:
 
 
 class FilterIndex:
-    """Filters indexed by entity and types, because a policy may protect thousands."""
+    """An index of filters by entity and types, for policies that protect thousands of entities."""
 
     def __init__(self, filters: Iterable[EntityFilter]) -> None:
         self._single: dict[Entity, EntityFilter] = {}

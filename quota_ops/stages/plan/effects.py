@@ -95,7 +95,10 @@ def effect_json(entity: str, key: str, effect: Effect) -> Any:
 
 
 def parse_effects(values: Sequence[Any]) -> dict[Key, Effect]:
-    """Parse outputs of `effect_json`; KeyError, TypeError or ValueError for anything else."""
+    """Parse outputs of `effect_json`.
+
+    Raises KeyError, TypeError or ValueError for anything else.
+    """
     lists = [_list_fields(value) if isinstance(value, dict) else value for value in values]
     rows = msgspec.convert(lists, list[_Row])
     return {Key(*row[:2]): Effect(*row[2:]) for row in rows}

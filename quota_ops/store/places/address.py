@@ -48,7 +48,7 @@ def parse_address(text: str) -> Address | None:
 def _find_mistake(bucket: str, key: str) -> str | None:
     names = key.split("/") if key else []
     if not bucket:
-        return "it names no bucket"
+        return "it has no bucket"
     if ":" in bucket:
         return "there is a colon in the name of the bucket"
     if not key.isprintable():

@@ -49,7 +49,7 @@ class LocalStore:
             return file.read()
 
     def open(self, key: str) -> BinaryIO:
-        """Open a regular file; OSError also for a pipe or a device, which could block."""
+        """Open a regular file. Raises OSError also for a pipe or a device, which could block."""
         descriptor = os.open(place := f"/{key}", _READ)
         mode = os.fstat(descriptor).st_mode
         if S_ISREG(mode):
@@ -61,7 +61,7 @@ class LocalStore:
         raise OSError(errno.EINVAL, "It is a pipe or a device, not a file", place)
 
     def create(self, key: str, content: bytes) -> bool:
-        """Create a file; InvalidInput also if the file system has no hard links."""
+        """Create a file. Raises InvalidInput also if the file system has no hard links."""
         place = Path(f"/{key}")
         with _draft(place, content) as draft:
             _sync(draft)
@@ -75,7 +75,7 @@ class LocalStore:
             return True
 
     def replace(self, key: str, content: bytes, *, durable: bool = False) -> None:
-        """Create or overwrite a file; InvalidInput on a full disk or without permission."""
+        """Create or overwrite a file. Raises InvalidInput on a full disk or without permission."""
         place = Path(f"/{key}")
         with _draft(place, content) as draft:
             if durable:
@@ -93,7 +93,10 @@ class LocalStore:
             draft.replace(f"/{to}")
 
     def exists(self, key: str) -> bool:
-        """Return whether a file or folder exists; InvalidInput without permission to look."""
+        """Return whether a file or folder exists.
+
+        Raises InvalidInput without permission to look.
+        """
         try:
             return Path(f"/{key}").exists()
         except OSError as error:
@@ -167,7 +170,7 @@ class LocalStore:
         return None
 
     def resolve(self, key: str) -> str:
-        """Return the key of the path without links."""
+        """Return the key with every symbolic link in its path followed."""
         return os.path.realpath(f"/{key}").lstrip("/")
 
     def find_checkout(self, key: str) -> str | None:

@@ -227,7 +227,10 @@ _SPELLINGS = {
 
 
 def check_columns(table: Table[Any], found: Mapping[str, str], place: str = "") -> None:
-    """Compare column names and Arrow type names to the table; InvalidInput lists differences."""
+    """Compare column names and Arrow type names to the table.
+
+    Raises InvalidInput, which lists the differences.
+    """
     wrong = [
         f"{column.name} is {found.get(column.name, 'missing')}, must be {column.type}"
         for column in table.columns

@@ -226,7 +226,7 @@ def _open_store(root: Place) -> RunStore:
     if outer := find_outer_store(root):
         raise InvalidInput(
             f"the run store {root} is inside the run store {outer}",
-            f"Name the run store itself, with --run-store or {ENVIRONMENT}: {outer}",
+            f"Pass the run store itself, with --run-store or {ENVIRONMENT}: {outer}",
         )
     root.watch()
     return RunStore(root)

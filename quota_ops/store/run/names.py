@@ -43,7 +43,7 @@ def _refuse_copy(folder: RunFolder) -> None:
     if is_stored and own != (folder.place.parent.name, folder.place.name):
         raise InvalidInput(
             f"{folder.place} is a copy of the folder of run {'/'.join(own)}",
-            f"Name that run. To read the copy, move it out of the run store: {folder.place}",
+            f"Pass that run. To read the copy, move it out of the run store: {folder.place}",
         )
 
 
@@ -127,7 +127,7 @@ def refuse_ambiguous(store: RunStore, cluster: str, runs: Sequence[Place]) -> No
         raise InvalidInput(
             f"{cluster} is the name of {counted(len(ids), 'cluster')} in the run store "
             f"{store.root}: {', '.join(ids)}",
-            f"Name one by its id, for example {ids[0]}. To keep their runs apart, rename the "
+            f"Pass the id of one, for example {ids[0]}. To keep their runs apart, rename the "
             "folder of one in its repository, or use two run stores.",
         )
 
@@ -140,7 +140,7 @@ def find_sharing_ids(store: RunStore, runs: Sequence[Place]) -> tuple[str, ...]:
     """
     newest = list(islice(latest_first(store, runs), _RECENT))
     if len({run.parent for run in newest}) != 1:
-        return ()  # an id, or the runs of the whole store
+        return ()  # the name is an id, or these are the runs of the whole store
     turns = [of for of, _ in groupby(filter(None, _read_ids(newest)))]
     ids = dict.fromkeys(turns)
     return tuple(ids) if len(ids) < len(turns) else ()
