@@ -177,7 +177,7 @@ def test_a_failed_review_replaces_the_comment_on_an_earlier_commit(tmp_path: Pat
     assert api.comments[0] == (
         f"{MARKER}\n**quota-ops · ❌ the review failed** · commit `{head(root)[:7]}`\n\n"
         "`this checkout has no commit named nowhere to compare with`<br>"
-        "`Run git fetch origin '+refs/heads/*:refs/remotes/origin/*', or name another commit with "
+        "`Run git fetch origin '+refs/heads/*:refs/remotes/origin/*', or pass another commit with "
         "--base.`\n\n"
         "Nothing is known about the changes of this commit.\n"
     )
