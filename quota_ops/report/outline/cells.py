@@ -1,5 +1,6 @@
 """The text of each column of a row, the same in every output."""
 
+from collections.abc import Mapping
 from math import isfinite
 
 from quota_ops.model.plans.ledger_edits import CLEARED, was_cleared
@@ -117,16 +118,30 @@ def origin(row: ReportRow) -> str:
     return escape_text(row.origin.words) if row.origin else ""
 
 
+SHARED: Mapping[tuple[str, ...], str] = {
+    (USER,): "for all client ids of a user together",
+    (CLIENT_ID,): "for all users of a client id together",
+    (CLIENT_ID, USER): "for each client id of a user",
+}
+"""How clients share a limit, by the types of the entity that has it."""
+
+
 def overriding(row: ReportRow) -> str:
     """Return which clients get an overriding quota in place of which declared one."""
     if not row.overrides:
         return ""
     first, key = row.overrides[0], row.difference.key
-    names = list_entity_names(Entity.parse(row.difference.entity))
-    whom = ", ".join(f"{noun} {name}".rstrip() for noun, name in names)
+    own, declared = Entity.parse(row.difference.entity), Entity.parse(first.declared_entity)
+    named = {kind: name for kind, name in own.parts if name is not None}
+    both = Entity.of({**own.as_dict(), **declared.as_dict(), **named})
+    whom = ", ".join(f"{noun} {name}".rstrip() for noun, name in list_entity_names(both))
+    whom = whom.replace(_EVERYONE[USER], f"{_EVERYONE[USER]} without a limit of their own")
+    limits = format_limit(key, first.value), format_limit(key, first.declared)
+    if limits[0] == limits[1] and own.types != declared.types:
+        limits = f"{limits[0]} {SHARED[own.types]}", f"{limits[1]} {SHARED[declared.types]}"
     others = " and other quotas of Git" if row.overrides[1:] else ""
     return escape_text(
-        f"{whom}: {format_limit(key, first.value)} in force, {format_limit(key, first.declared)} "
+        f"{whom}: {limits[0]} in force, {limits[1]} "
         f"declared by {first.declared_entity} ({first.file}:{first.line}){others}"
     )
 

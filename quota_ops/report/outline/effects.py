@@ -16,12 +16,6 @@ _SENDS = {True: "clients with a client id", False: "clients without a client id"
 _CLEAR = {LimitChange.NEWLY_LIMITED, LimitChange.NO_LONGER_LIMITED}
 """Changes that need no words about who shares the limit: the values say enough."""
 Sharing = Mapping[tuple[str, ...], str]
-_SHARED: Sharing = {
-    (USER,): "for all client ids of a user together",
-    (CLIENT_ID,): "for all users of a client id together",
-    (CLIENT_ID, USER): "for each client id of a user",
-}
-"""How clients share a limit, by the types of the entity that has it."""
 _LONGEST_NAME = 60
 _ANY_ADDRESS = "every IP address without a limit of its own"
 
@@ -146,8 +140,8 @@ def _format_limits(client_class: ClassEffect, change: LimitChange, entity: str, 
 
 def _list_sharing(client_class: ClassEffect) -> Sharing:
     if client_class.user is None or client_class.client_ids != 1:
-        return _SHARED
-    return {**_SHARED, (CLIENT_ID, USER): "for this client id alone"}
+        return cells.SHARED
+    return {**cells.SHARED, (CLIENT_ID, USER): "for this client id alone"}
 
 
 def _format_limit(limit: Limit | None, entity: str, key: str, shared: Sharing) -> str:
