@@ -30,6 +30,16 @@ desired_state = click.option(
 )
 
 
+MOST_DAYS = 366
+"""How many days of use are read at most."""
+
+
+def days(default: int, text: str) -> Callable[[Command], Command]:
+    """Add --days, how many days of use are read."""
+    kind = click.IntRange(1, MOST_DAYS)
+    return click.option("--days", type=kind, default=default, show_default=True, help=text)
+
+
 def group(command: Command) -> Command:
     """Add --owner, --file and --run, each of which selects many entities."""
     for option, metavar, text in (

@@ -14,7 +14,7 @@ from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.overview import read_throttled
 from quota_ops.usage.prometheus import open_prometheus
-from quota_ops.usage.samples import list_brokers, read_parts, read_samples
+from quota_ops.usage.samples import join_samples, list_brokers, read_parts
 from quota_ops.usage.source import SAMPLES, Time, UsageSource, find_source
 
 _MOST_ROWS = 500_000
@@ -53,7 +53,7 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
         return DigestedDay(day, why="Prometheus has no scrape of this cluster on that day")
     from quota_ops.sql.embedded_usage import join_parts  # noqa: PLC0415 - DuckDB
 
-    scrapes = read_samples(source, brokers, USED_KEYS[0], start, end, selection=()).up
+    scrapes = join_samples(read_parts(source, brokers, USED_KEYS[0], start, end, selection=())).up
     delayed = _read_delayed(source, brokers, Time(start, end))
     digest = parquet.from_rows(DIGEST, [])
     for part in _read_parts(source, brokers, scrapes, delayed, Time(start, end)):

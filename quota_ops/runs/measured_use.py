@@ -16,7 +16,7 @@ from quota_ops.runs.past_quotas import PastQuotas, Period
 from quota_ops.runs.use_spans import KeyUse, Span, Use, find_limit
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
-from quota_ops.usage.samples import read_parts, read_samples
+from quota_ops.usage.samples import join_samples, read_parts
 from quota_ops.usage.source import SAMPLES, SeriesNames, SeriesUse, Time, UsageSource
 
 FEW = 100
@@ -105,8 +105,8 @@ class _Reading:
         if not changed:
             return
         if len(changed) <= FEW:
-            samples = read_samples(
-                self.source, [broker], self.key, *self.time, selection=changed.keys()
+            samples = join_samples(
+                read_parts(self.source, [broker], self.key, *self.time, selection=changed.keys())
             ).rates
             for names, spans in changed.items():
                 own = samples.filter(_is_of(samples, names))

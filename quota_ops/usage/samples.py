@@ -32,14 +32,8 @@ _SHORTEST = timedelta(minutes=5)
 _LONGEST = timedelta(days=1)
 _NAMES_AT_ONCE = 40
 """The names in one selector, which is a regular expression."""
-Progress = Callable[[int, int], None]
-"""Called with the seconds that were read, and all."""
 Selection = Collection[SeriesNames] | None
 """The names of the wanted series; None is all."""
-
-
-def show_nothing(_done: int, _all: int) -> None:
-    """Report no progress."""
 
 
 def list_brokers(source: UsageSource, start: datetime, end: datetime) -> tuple[str, ...]:
@@ -50,26 +44,12 @@ def list_brokers(source: UsageSource, start: datetime, end: datetime) -> tuple[s
     return tuple(sorted(series.metric.get(source.broker, "") for series in found))
 
 
-def read_samples(
-    source: UsageSource,
-    brokers: Collection[str],
-    key: str,
-    start: datetime,
-    end: datetime,
-    *,
-    selection: Selection = None,
-    progress: Progress = show_nothing,
-) -> Samples:
-    """Return the use of a quota key on some brokers after `start` until `end`.
-
-    Raises UseUnknown if anything could not be read.
-    """
-    parts = list(
-        read_parts(source, brokers, key, start, end, selection=selection, progress=progress)
-    )
+def join_samples(parts: Iterable[Samples]) -> Samples:
+    """Return the samples of some parts together. Raises UseUnknown if one cannot be read."""
+    some = list(parts)
     return Samples(
-        pa.concat_tables([SAMPLES.empty_table(), *(part.rates for part in parts)]),
-        pa.concat_tables([SCRAPES.empty_table(), *(part.up for part in parts)]),
+        pa.concat_tables([SAMPLES.empty_table(), *(part.rates for part in some)]),
+        pa.concat_tables([SCRAPES.empty_table(), *(part.up for part in some)]),
     )
 
 
@@ -81,20 +61,17 @@ def read_parts(
     end: datetime,
     *,
     selection: Selection = None,
-    progress: Progress = show_nothing,
 ) -> Iterator[Samples]:
-    """Yield the same in parts of bounded size: broker by broker, each in the order of time.
+    """Yield the use of a quota key on some brokers after `start` until `end`.
 
-    Raises UseUnknown as `read_samples`, possibly after some parts.
+    Parts have a bounded size, broker by broker, each in the order of time. Raises UseUnknown if
+    anything could not be read, possibly after some parts.
     """
-    seconds, done = int((end - start).total_seconds()), 0
     with open_prometheus(source.connection) as server:
         for broker in brokers:
             series = _SeriesOf(server, source, broker, key, source.names.rates.get(key), selection)
             for since, until in series.divide(start, end):
                 yield Samples(series.read(since, until), series.read_scrapes(since, until))
-                done += int((until - since).total_seconds())
-                progress(done, seconds * len(brokers))
 
 
 def read_throttle_times(

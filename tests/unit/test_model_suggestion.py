@@ -25,6 +25,8 @@ class Case:
     verdict: Verdict = Verdict.USED
     reason: str | None = None
     at_limit: float = 0
+    reached: int = 99
+    """How many of the series were at the limit for `at_limit` seconds."""
     throttled: bool = False
     seen: float = 1.0
 
@@ -49,6 +51,28 @@ CASES = {
     "at the limit": Case(
         (None, "its clients reached it, so how much they need is unknown"), at_limit=60
     ),
+    "all of several at the limit": Case(
+        (None, "all 2 clients that have it each reached it, so it is too low for them"),
+        ((1e6, 1e6), (9e5, 1e6)),
+        at_limit=60,
+    ),
+    "one of many at the limit": Case(
+        (
+            None,
+            "1 of 20 clients reached it, so their need is unknown; "  # noqa: ISC004 - a pair
+            "19 of its 20 clients have a p95 of at most 190 kB/s",
+        ),
+        tuple((1e4 * number, 1e6) for number in range(20, 0, -1)),
+        at_limit=60,
+        reached=1,
+    ),
+    "many that need little": Case(
+        (
+            480_000,
+            "by the p95 of its busiest client; 19 of its 20 clients have a p95 of at most 1 B/s",
+        ),
+        ((400_000, 5), *[(0, 0)] * 19),
+    ),
     "too little seen": Case((None, "only 89 % of the time was seen"), seen=0.899),
     "a limit that fits, and too little seen": Case(None, ((700_000, 800_000),), seen=0.1),
     "unused": Case((None, "nobody used it: remove it if nobody will"), (), verdict=Verdict.UNUSED),
@@ -66,8 +90,12 @@ CASES = {
 def test_what_use_suggests(case: Case) -> None:
     """A limit is suggested only from use that was not throttled, and it would not throttle it."""
     series = tuple(
-        SeriesShare("alice", None, "1", 0, p95, highest, None, None, case.at_limit, case.throttled)
-        for p95, highest in case.use
+        SeriesShare(
+            *("alice", None, "1", 0, p95, highest, None, None),
+            case.at_limit if number < case.reached else 0,
+            case.throttled,
+        )
+        for number, (p95, highest) in enumerate(case.use)
     )
     quota = QuotaUse(ALICE, case.key, case.limit, None, case.verdict, case.reason, series)
     coverage = {"1": case.seen}

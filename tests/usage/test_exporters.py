@@ -17,7 +17,7 @@ from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.model.usage.usage import Preset, UsagePolicy
 from quota_ops.model.usage.use import UseProbe
 from quota_ops.usage.probe import probe_usage
-from quota_ops.usage.samples import read_samples, read_throttle_times
+from quota_ops.usage.samples import join_samples, read_parts, read_throttle_times
 from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import connect
 from tests.usage.lab import start_exported, start_prometheus
@@ -122,7 +122,7 @@ def test_a_preset_reads_what_its_rules_export(
         assert (found.up, found.interval, found.keys[0].series) == ({"b1": True}, 1, 3)
         end = datetime.now(UTC)
         time_read = (end - timedelta(seconds=8), end)
-        samples = read_samples(source, ["b1"], KEY, *time_read).rates.to_pylist()
+        samples = join_samples(read_parts(source, ["b1"], KEY, *time_read)).rates.to_pylist()
         assert {(row["user"], row["client_id"]) for row in samples} == NAMES
         for names in NAMES:
             values = [row["value"] for row in samples if (row["user"], row["client_id"]) == names]

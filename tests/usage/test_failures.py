@@ -13,7 +13,7 @@ from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.usage import prometheus
 from quota_ops.usage.connection import find_prometheus
 from quota_ops.usage.prometheus import QueryTooLarge
-from quota_ops.usage.samples import list_brokers, read_samples
+from quota_ops.usage.samples import join_samples, list_brokers, read_parts
 from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import POLICY, connect
 from tests.usage.recording import Answer, Question, serve
@@ -93,12 +93,12 @@ def test_what_is_too_much_is_divided() -> None:
 
     with serve(respond) as url:
         source = UsageSource.of(POLICY, connect(url))
-        found = read_samples(source, ["b"], "producer_byte_rate", START, END)
+        found = join_samples(read_parts(source, ["b"], "producer_byte_rate", START, END))
     assert found.rates.num_rows == 0
     assert sorted(lengths) == [1_800_000] * 4 + [3_600_000] * 2
     always = Answer(422, _error("execution", "too many samples"))
     with serve(lambda _asked, _headers: always) as url, pytest.raises(QueryTooLarge):
-        read_samples(UsageSource.of(POLICY, connect(url)), ["b"], "x", START, END)
+        join_samples(read_parts(UsageSource.of(POLICY, connect(url)), ["b"], "x", START, END))
 
 
 def test_headers_are_those_of_the_connection() -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import timedelta
 
-from quota_ops.usage.samples import list_brokers, read_samples, read_throttle_times
+from quota_ops.usage.samples import join_samples, list_brokers, read_parts, read_throttle_times
 from quota_ops.usage.source import SAMPLES, SCRAPES, SeriesNames, UsageSource
 from tests.usage.conftest import read_times
 from tests.usage.scenario import ENCODED, QUOTED
@@ -15,7 +15,9 @@ BROKERS = ("broker-1", "broker-2")
 def test_samples_have_the_names_that_kafka_knows(source: UsageSource) -> None:
     """Names are decoded, each as the level of its quota counted it at that time."""
     assert list_brokers(source, TIMES["started"], TIMES["ended"]) == BROKERS
-    found = read_samples(source, BROKERS, "producer_byte_rate", TIMES["started"], TIMES["ended"])
+    found = join_samples(
+        read_parts(source, BROKERS, "producer_byte_rate", TIMES["started"], TIMES["ended"])
+    )
     assert (found.rates.schema, found.up.schema) == (SAMPLES, SCRAPES)
     columns = [found.rates[name].to_pylist() for name in ("user", "client_id")]
     assert set(zip(*columns, strict=True)) == {
@@ -37,7 +39,9 @@ def test_samples_have_the_names_that_kafka_knows(source: UsageSource) -> None:
 
 def test_a_frozen_broker_is_unknown_not_idle(source: UsageSource) -> None:
     """While a broker does not respond, its scrapes fail and it has no samples."""
-    found = read_samples(source, BROKERS, "producer_byte_rate", TIMES["started"], TIMES["ended"])
+    found = join_samples(
+        read_parts(source, BROKERS, "producer_byte_rate", TIMES["started"], TIMES["ended"])
+    )
     failed = [row for row in found.up.to_pylist() if not row["up"]]
     assert {row["broker"] for row in failed} == {"broker-2"}
     frozen = TIMES["down"], TIMES["up"] + timedelta(seconds=6)
@@ -55,8 +59,15 @@ def test_a_selection_reads_its_series_only(source: UsageSource) -> None:
     """Only the selected names are read, also those with special characters, and no neighbor."""
     wanted = [SeriesNames(ENCODED, None), SeriesNames(None, QUOTED), SeriesNames("bob", "web")]
     everything, some = (
-        read_samples(
-            source, BROKERS, "producer_byte_rate", TIMES["down"], TIMES["ended"], selection=names
+        join_samples(
+            read_parts(
+                source,
+                BROKERS,
+                "producer_byte_rate",
+                TIMES["down"],
+                TIMES["ended"],
+                selection=names,
+            )
         ).rates.to_pylist()
         for names in (None, wanted)
     )
@@ -69,7 +80,9 @@ def test_samples_are_those_after_the_start(source: UsageSource) -> None:
     """Two adjacent times have no sample twice, and lose none."""
     middle = TIMES["started"] + timedelta(seconds=100)
     first, second, both = (
-        read_samples(source, BROKERS, "request_percentage", start, end).rates.to_pylist()
+        join_samples(
+            read_parts(source, BROKERS, "request_percentage", start, end)
+        ).rates.to_pylist()
         for start, end in (
             (TIMES["started"], middle),
             (middle, TIMES["down"]),
@@ -92,7 +105,7 @@ def test_throttle_times_are_those_of_throttled_clients(source: UsageSource) -> N
 
 def test_a_key_without_series_has_no_samples(source: UsageSource) -> None:
     """Without a quota of a resource brokers measure nothing, but scrapes are known."""
-    found = read_samples(
-        source, BROKERS, "controller_mutation_rate", TIMES["started"], TIMES["ended"]
+    found = join_samples(
+        read_parts(source, BROKERS, "controller_mutation_rate", TIMES["started"], TIMES["ended"])
     )
     assert (found.rates.num_rows, found.up.num_rows > 100) == (0, True)

@@ -7,8 +7,6 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.idle_options import refuse_idle
 
-MOST_DAYS = 366
-
 
 @click.command(
     epilog="""\b
@@ -17,13 +15,7 @@ Examples:
   quota-ops record demo --day 2026-11-25     one day, again"""
 )
 @options.cluster_argument
-@click.option(
-    "--days",
-    type=click.IntRange(1, MOST_DAYS),
-    default=30,
-    show_default=True,
-    help="How many days to look back for days that are missing.",
-)
+@options.days(30, "How many days to look back for days that are missing.")
 @click.option(
     "--day",
     metavar="DATE",
@@ -61,10 +53,10 @@ def record(
     from quota_ops.usage.source import find_source
 
     policy, store = read_policy(find_cluster(cluster, desired_state)), find_run_store(run_store)
-    past = list_past_days(datetime.now(UTC), MOST_DAYS)
+    past = list_past_days(datetime.now(UTC), options.MOST_DAYS)
     if day and day not in past:
         raise InvalidInput(
-            f"--day {day} is not one of the last {MOST_DAYS} complete days",
+            f"--day {day} is not one of the last {options.MOST_DAYS} complete days",
             f"The newest complete day is {past[-1]} (UTC).",
         )
     store.prepare()

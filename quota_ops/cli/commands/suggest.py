@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from quota_ops.desired.export.accept import Accepted
     from quota_ops.model.usage.suggestion import Suggestion
 
-MOST_DAYS = 366
-
 
 @click.command(
     epilog="""\b
@@ -22,13 +20,7 @@ Examples:
   quota-ops suggest demo --format json | jq -r .patch | git apply"""
 )
 @options.cluster_argument
-@click.option(
-    "--days",
-    type=click.IntRange(1, MOST_DAYS),
-    default=14,
-    show_default=True,
-    help="How many days of use count.",
-)
+@options.days(14, "How many days of use count.")
 @click.option(
     "--margin",
     type=click.FloatRange(0, 1000),

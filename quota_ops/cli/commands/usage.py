@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from quota_ops.store.places.run_store import RunStore
     from quota_ops.usage.source import UsageSource
 
-MOST_DAYS = 366
 _PROBE = ("--probe",)
 _ALONE = "Leave it out: --probe looks at the last hour."
 
@@ -33,13 +32,7 @@ Examples:
   quota-ops usage demo --probe"""
 )
 @options.cluster_argument
-@click.option(
-    "--days",
-    type=click.IntRange(1, MOST_DAYS),
-    default=7,
-    show_default=True,
-    help="How many days to look back.",
-)
+@options.days(7, "How many days to look back.")
 @click.option("--owner", metavar="TEXT", help="Only quotas of this owner in Git.")
 @click.option(
     "--near",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import ceil, floor, log10
 from typing import NamedTuple
 
-from quota_ops.model.quotas.quota import QUOTA_KEYS, limits_a_client
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, limits_a_client
 from quota_ops.model.usage.use import QuotaUse, UseOverview, Verdict
 
 ENOUGH = 0.9
@@ -47,8 +47,9 @@ def _suggest(quota: QuotaUse, seen: float, margin: float) -> tuple[float | None,
         return None, "nobody used it: remove it if nobody will"
     if quota.verdict is not Verdict.USED:
         return None, quota.reason or "no use was seen, which does not prove that there was none"
-    if any(series.throttled or series.at_limit for series in quota.series):
-        return None, "its clients reached it, so how much they need is unknown"
+    reached = [series for series in quota.series if series.throttled or series.at_limit]
+    if reached:
+        return None, _explain_reached(quota, len(reached))
     p95, highest = (max(getattr(series, name) for series in quota.series) for name in _MEASURED)
     needed = _round_up(quota.key, max(p95 * (1 + margin / 100), highest))
     if quota.limit * (1 - _NEAR) < needed <= quota.limit:
@@ -56,9 +57,32 @@ def _suggest(quota: QuotaUse, seen: float, margin: float) -> tuple[float | None,
     if seen < ENOUGH:
         return None, f"only {floor(100 * seen)} % of the time was seen"
     basis = "p95" if p95 * (1 + margin / 100) >= highest else "highest use"
-    return needed, f"by the {basis} of its busiest client"
+    return needed, f"by the {basis} of its busiest client{_describe_most(quota)}"
 
 
+def _explain_reached(quota: QuotaUse, reached: int) -> str:
+    """Return why nothing is suggested for a quota that some clients reached."""
+    count = len(quota.series)
+    if count == 1:
+        return "its clients reached it, so how much they need is unknown"
+    if reached == count:
+        return f"all {count:,} clients that have it each reached it, so it is too low for them"
+    most = _describe_most(quota)
+    return f"{reached:,} of {count:,} clients reached it, so their need is unknown{most}"
+
+
+def _describe_most(quota: QuotaUse) -> str:
+    """Return what most clients of a limit need, if it has many clients; otherwise nothing."""
+    count = len(quota.series)
+    if count < _MANY:
+        return ""
+    p95s = sorted(series.p95 for series in quota.series)
+    value = format_limit(quota.key, _round_up(quota.key, p95s[ceil(_MOST * count) - 1] or 1.0))
+    return f"; {ceil(_MOST * count):,} of its {count:,} clients have a p95 of at most {value}"
+
+
+_MANY, _MOST = 20, 0.95
+"""From how many clients on the use of most of them is shown, and how many most are."""
 _MEASURED = ("p95", "highest")
 
 

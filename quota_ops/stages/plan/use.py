@@ -43,11 +43,11 @@ class PrometheusReader:
         self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
     ) -> tuple[pa.Table, pa.Table]:
         """Return the samples and scrapes of a key's series; UseUnknown if one cannot be read."""
-        from quota_ops.usage.samples import list_brokers, read_samples  # noqa: PLC0415 - an HTTP client
+        from quota_ops.usage.samples import join_samples, list_brokers, read_parts  # noqa: PLC0415 - an HTTP client
 
         brokers = list_brokers(self._source, start, end)
         wanted = {SeriesNames(*name) for name in series}
-        samples = read_samples(self._source, brokers, key, start, end, selection=wanted)
+        samples = join_samples(read_parts(self._source, brokers, key, start, end, selection=wanted))
         return samples.rates, samples.up
 
 
