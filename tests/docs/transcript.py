@@ -44,7 +44,8 @@ class Step(NamedTuple):
 
 def steps(page: Page) -> list[Step]:
     """Return the set-up and the commands of a page in order, without the blocks in NOT_RUN."""
-    shown = [step for block in page.blocks() for step in _steps(block)]
+    blocks = [block for block in page.blocks() if first_line(block) not in NOT_RUN]
+    shown = [step for block in blocks for step in _steps(block)]
     for heading, commands in reversed(_setups(page)):
         line = page.text.splitlines().index(heading) if heading else 0
         below = (number for number, step in enumerate(shown) if _line(step) >= line)
@@ -91,7 +92,7 @@ def _line(step: Step) -> int:
 
 def _steps(block: Block) -> Iterator[Step]:
     is_script = block.language == "sh" and block.title is None
-    if is_script and first_line(block) not in NOT_RUN:
+    if is_script:
         yield Step(block, block.text, None)
     if block.language != "console":
         return
