@@ -71,7 +71,7 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
     ] == [
         (ALICE, "pending", "changed", "accepted", None, 10.0, 10.0, "team", 0),
         ("user=bob", "pending", "changed", "accepted", None, 5.0, 5.0, "team", 0),
-        (ALICE, "altered", None, "accepted", 10.0, 20.0, None, None, None),
+        (ALICE, "altered", None, "accepted", 10.0, 20.0, 20.0, None, None),
         (ALICE, "drifted", "drifted", None, 20.0, None, 20.0, "team", 2),
         (ALICE, "drifted", "changed", "accepted", 20.0, 10.0, 10.0, "team", 2),
     ]
@@ -82,7 +82,7 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
         (one["what"], one["before"] or 0.0, one["requested"] or 0.0, one["found"] or 0.0)
         for one in told["events"]
     ) == [
-        ("altered", 10.0, 20.0, 0.0),
+        ("altered", 10.0, 20.0, 20.0),
         ("drifted, seen by 2 runs", 10.0, 0.0, 20.0),
         ("set", 0.0, 10.0, 10.0),
         ("set", 20.0, 10.0, 10.0),
@@ -156,6 +156,7 @@ def test_who_changed_what(lab: Lab) -> None:
         *[(True, 10.0), (True, 5.0), (True, 1.0), (True, 10.0), (True, None)],
         *[(False, None), (False, 5.0), (False, None), (False, None)],
     ]
+    assert [change["found_by"] == change["run"] for change in changes[:5]] == [True] * 5
     cells = [re.split(r" {2,}", row) for row in shown.splitlines()]
     assert cells[0] == [
         *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run")

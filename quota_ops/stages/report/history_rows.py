@@ -12,7 +12,7 @@ from quota_ops.model.quotas.difference import WRITES, Difference, Kind
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.runs.outcome import DONE, Status
 from quota_ops.model.runs.report import STOPPED, Record, Report, StageStatus, Verb
-from quota_ops.model.runs.verification import Settlement
+from quota_ops.model.runs.verification import RowVerdict, Settlement
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.records.json_report import COUNTED, count_rows
@@ -160,18 +160,26 @@ def _find_stored(
     outcome = _find_outcome(row)
     if settlement and row.difference.id in settlement.found:
         return settlement.found[row.difference.id], settlement.by
-    if row.verdict:
-        replies = [value for _, value in row.verdict.seen]
-        is_one = len(replies) == sum(broker.error is None for broker in report.brokers)
-        if replies and is_one and all(same(value, replies[0]) for value in replies):
-            return replies[0], report.run
-        return None, None
-    if outcome in DONE:
-        is_read = bool(report.brokers) or outcome is Status.ALREADY
-        return (row.difference.target, report.run) if is_read else (None, None)
+    if row.verdict or (outcome in DONE and outcome is not Status.ALREADY):
+        return _read_verdict(row.verdict, row.difference.target, report)
+    if outcome is Status.ALREADY:
+        return row.difference.target, report.run
     if outcome in {Status.UNKNOWN, Status.STALE}:
         return None, None
     return row.difference.before, report.run
+
+
+def _read_verdict(
+    verdict: RowVerdict | None, target: float | None, report: Report
+) -> tuple[float | None, str | None]:
+    """Return the value that all brokers stored when a run read it back, and the run, or Nones."""
+    if verdict is None:
+        return (target, report.run) if report.brokers else (None, None)
+    replies = [value for _, value in verdict.seen]
+    is_one = len(replies) == sum(broker.error is None for broker in report.brokers)
+    if replies and is_one and all(same(value, replies[0]) for value in replies):
+        return replies[0], report.run
+    return None, None
 
 
 def _describe_risk(row: ReportRow) -> dict[str, Any]:
@@ -215,12 +223,15 @@ def _list_changes(
     report: Report, record: Record, settlement: Settlement | None
 ) -> Iterator[dict[str, Any]]:
     statuses = {outcome.entity: outcome.status for outcome in report.applied}
+    wrong = {row.id: row for row in report.verdicts}
     for change in record.changes:
         outcome = statuses.get(change.id.entity)
         found: tuple[float | None, str | None] = (change.before, report.run)  # as it was read
         if settlement and change.id in settlement.found:
             found = settlement.found[change.id], settlement.by
-        elif record.verb is Verb.RELEASE or outcome in {*DONE, Status.UNKNOWN}:
+        elif outcome in DONE:
+            found = _read_verdict(wrong.get(change.id), change.after, report)
+        elif record.verb is Verb.RELEASE or outcome is Status.UNKNOWN:
             found = None, None
         yield {
             "entity": change.id.entity,
