@@ -145,13 +145,14 @@ def test_who_changed_what(lab: Lab) -> None:
         ("user=bob", "set", None, 5.0, "team", "robot-7", None, anna),
         (ALICE, "set", 10.0, 1.0, "team", "carol", "carol", ben),
         (ALICE, "rolled back", 1.0, 10.0, "team", "anna", None, None),
-        (ALICE, "altered: cleared", 10.0, None, "team", "carol", "carol", ben),
+        (ALICE, "altered: cleared", 10.0, None, "team", "carol", "carol", None),
         ("user=bob", "released", 5.0, None, "team", "carol", None, ben),
         ("user=bob", "adopted", 5.0, None, "team", "carol", None, ben),
         ("user=bob", "held", None, None, None, "carol", None, None),
         ("user=bob", "hold ended", None, None, None, "carol", None, None),
     ]
     assert [change["commit"] for change in changes[:3]] == [commit, commit, cut]
+    assert changes[4]["commit"] is None
     assert [(change["was_sent"], change["found"]) for change in changes] == [
         *[(True, 10.0), (True, 5.0), (True, 1.0), (True, 10.0), (True, None)],
         *[(False, None), (False, 5.0), (False, None), (False, None)],

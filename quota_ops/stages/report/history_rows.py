@@ -197,6 +197,7 @@ def _find_outcome(row: ReportRow) -> Status | None:
 
 
 def _list_command_rows(report: Report, record: Record, end: RunEnd) -> tuple[HistoryRow, ...]:
+    from_git = record.verb is not Verb.ALTER
     run = _NOTHING | {
         "cluster": report.cluster,
         "cluster_id": report.cluster_id,
@@ -207,8 +208,8 @@ def _list_command_rows(report: Report, record: Record, end: RunEnd) -> tuple[His
         "revision": 1,
         "mode": Mode(record.verb),
         "status": "",
-        "commit": report.commit,
-        "commit_author": report.provenance.author,
+        "commit": report.commit if from_git else None,
+        "commit_author": report.provenance.author if from_git else None,
         "author": record.by or record.login,
         "approver": list_approvers(report.decisions),
         "run_reason": record.why or None,
