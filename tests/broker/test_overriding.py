@@ -3,6 +3,7 @@
 import getpass
 import json
 import re
+import subprocess
 
 from confluent_kafka import Producer, ThrottleEvent
 
@@ -104,10 +105,12 @@ def test_in_sync_is_a_promise_about_limits(lab: Lab) -> None:
 def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
     """Each entity has its commands, which do what they promise: remove, accept into Git, or hold.
 
-    `alter` tells before and after that it makes one. `accept --all` accepts drift alone. `hold`
-    knows the names of what a run found on the cluster.
+    Also with several files: the printed patch of `accept` applies. `alter` tells before and after
+    that it makes one. `accept --all` accepts drift alone. `hold` knows the names of what a run
+    found on the cluster.
     """
     lab.desire({"user=bob": {KEY: 1048576.0}, "user=carol": {KEY: 1048576.0}})
+    (lab.folder / "a.yaml").write_text("owner: a\nquotas: []\n")
     lab.call("reconcile", "demo")
     other = "client-id=app,user=carol"
     rates = {KEY: 65536.0, "consumer_byte_rate": 65536.0}
@@ -121,6 +124,15 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
     bob, app = "--defaults client-id --names user=bob", "--names client-id=app --names user=carol"
     ways = [line.split("quota-ops ")[1] for line in shown.splitlines() if line.startswith("To ")]
     everything = lab.call("accept", "demo", "--all")
+    patch = lab.call(*ways[1].split(), "--dry-run")
+    applies = subprocess.run(
+        ["/usr/bin/env", "git", "apply", "--check", "-"],
+        cwd="/",
+        input=patch.stdout.partition("\n1 of 1 ")[0] + "\n",
+        text=True,
+        check=False,
+        capture_output=True,
+    )
     held = lab.call(*ways[5].replace("TEXT", "INC-7").split())
     lab.call("release", "demo", "--names", "client-id=app", "--names", "user=carol")
     accepted = lab.call(*ways[4].split())
@@ -128,10 +140,10 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
 
     assert [way.partition(" --until")[0] for way in ways] == [
         f"alter demo {bob} --delete {KEY} --reason TEXT",
-        f"accept demo {bob}",
+        f"accept demo {bob} --key {KEY} --file team.yaml",
         f"hold demo {bob}",
         f"alter demo {app} --delete {KEY} --reason TEXT",
-        f"accept demo {app}",
+        f"accept demo {app} --key {KEY} --file team.yaml",
         f"hold demo {app}",
     ]
     assert (
@@ -144,12 +156,13 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
         "line": 4,
     }
     assert everything.returncode == 2
+    assert (applies.returncode, applies.stderr) == (0, ""), patch
     assert "check the spelling" not in held.stdout
-    assert "2 of 2 quotas accepted" in accepted.stdout, accepted.stderr
+    assert "1 of 1 quota accepted" in accepted.stdout, accepted.stderr
     assert removed.returncode == 0
     assert lab.call("reconcile", "demo").returncode == 0
     assert lab.call("verify", "demo").stdout.endswith(
-        "4 of 4 quotas verified on every broker: stored and in force.\n"
+        "3 of 3 quotas verified on every broker: stored and in force.\n"
     )
 
 

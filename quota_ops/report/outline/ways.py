@@ -57,10 +57,18 @@ def format_names(row: ReportRow) -> str:
     return format_flags(Entity.parse(row.difference.entity)) if _has_ways(row) else ""
 
 
-def format_accept_key(row: ReportRow) -> str:
-    """Return the option that names the key; empty if nothing brings the value into Git."""
+def format_accept_options(row: ReportRow) -> str:
+    """Return the options that name the key, and the file of a quota that `row` overrides.
+
+    Empty if nothing brings the value into Git.
+    """
     is_kept = row.difference.after is not None or row.status is RowStatus.OVERRIDING
-    return f" --key {quote(row.difference.key)}" if is_kept else ""
+    key = f" --key {quote(row.difference.key)}" if is_kept else ""
+    return key + _format_file(row)
+
+
+def _format_file(row: ReportRow) -> str:
+    return f" --file {quote(row.overrides[0].file)}" if row.overrides else ""
 
 
 def format_revert(row: ReportRow, report: Report) -> str:
@@ -93,19 +101,21 @@ def _format_removal(report: Report, names: str, keys: Iterable[str]) -> str:
 
 def list_overriding_ways(report: Report) -> Iterator[str]:
     """Yield what a person can do about the overriding quotas, with the commands for each entity."""
-    keys: dict[str, list[str]] = {}
+    by_entity: dict[str, list[ReportRow]] = {}
     for row in report_rows(report):
         if row.status is RowStatus.OVERRIDING:
-            keys.setdefault(format_names(row), []).append(row.difference.key)
-    if not keys:
+            by_entity.setdefault(format_names(row), []).append(row)
+    if not by_entity:
         return
     ways = list_ways(report)
     yield f"No run changes an overriding quota. {_EITHER}."
-    for names, its_keys in islice(keys.items(), MOST_ENTITIES):
-        yield f"To remove it:         {_format_removal(report, names, its_keys)}"
-        yield f"To keep it:           {ways.accept}{names}"
+    for names, rows in islice(by_entity.items(), MOST_ENTITIES):
+        keys = [row.difference.key for row in rows]
+        only = "".join(f" --key {quote(key)}" for key in keys)
+        yield f"To remove it:         {_format_removal(report, names, keys)}"
+        yield f"To keep it:           {ways.accept}{names}{only}{_format_file(rows[0])}"
         yield f"To decide it later:   {ways.hold}{names}{ways.hold_end}"
-    if (more := len(keys) - MOST_ENTITIES) > 0:
+    if (more := len(by_entity) - MOST_ENTITIES) > 0:
         yield f"… and the same for {counted(more, 'other entity')}."
 
 

@@ -10,7 +10,7 @@ from quota_ops.report.outline.past import find_news, find_since, past_words
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
 from quota_ops.report.outline.ways import (
     explain_revert,
-    format_accept_key,
+    format_accept_options,
     format_names,
     format_revert,
 )
@@ -91,7 +91,7 @@ class PageRow(NamedTuple):
     """The link to the commit that a run set it from."""
     names: str
     """The options that name its entity, for `accept` and `hold`; empty without ways out."""
-    accept_key: str
+    accept_options: str
     revert: str
     revert_command: str
 
@@ -127,7 +127,7 @@ def page_row(row: ReportRow, report: Report, links: PageLinks) -> PageRow:
         past=" ".join(past_words(row, past, report.started)),
         commit=links.find_commit(known.set_commit) if known and known.set_at else "",
         names=format_names(row),
-        accept_key=format_accept_key(row),
+        accept_options=format_accept_options(row),
         revert=explain_revert(row, report),
         revert_command=format_revert(row, report),
     )

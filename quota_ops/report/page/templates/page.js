@@ -28,9 +28,9 @@
       html += `<tr class="past">${wide}${one("past")}${when("commit", ' <a href="', '">Show that commit</a>')}`;
       if (one("names")) {
         const [ways, revert] = [data.ways, one("style") === "overriding" ? "Remove" : "Revert"];
-        html += `<details class="ways"><summary>${revert}${one("accept_key") && ", accept"} or hold</summary>`
+        html += `<details class="ways"><summary>${revert}${one("accept_options") && ", accept"} or hold</summary>`
           + `<p>${revert}: ${one("revert")}${one("revert_command") && ` ${command(one("revert_command"))}`}</p>`
-          + (one("accept_key") ? `<p>Accept, so that Git declares the cluster’s value: ${command(escaped(ways.accept) + one("names") + one("accept_key") + escaped(ways.accept_end))}</p>` : "")
+          + (one("accept_options") ? `<p>Accept, so that Git declares the cluster’s value: ${command(escaped(ways.accept) + one("names") + one("accept_options") + escaped(ways.accept_end))}</p>` : "")
           + `<p>Hold, so that no run changes it for a while: ${command(escaped(ways.hold) + one("names") + escaped(ways.hold_end))}</p></details>`;
       }
       html += "</td></tr>";
