@@ -34,6 +34,7 @@ class InvalidFile(NamedTuple):
     """A quotas file with problems, which a run leaves out: its quotas stay as they are stored.
 
     `file` is the path below the cluster's folder, `line` and `message` are of the first problem.
+    `problems` counts those that check lists: 0 if only the cluster's brokers and topics show them.
     """
 
     file: str

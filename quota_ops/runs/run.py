@@ -60,7 +60,7 @@ class Run:
     file_cache: FileCache | None = None
     """The cache of checked files, which are not parsed again; None to parse all files."""
     skip_invalid: bool = True
-    """Whether check leaves out invalid quotas files; a review shows them to their author."""
+    """Whether runs leave out invalid quotas files; a review shows them to their author."""
     actual: Path | None = None
     """A snapshot to describe in place of the cluster, which is never validated or written."""
 
@@ -116,7 +116,7 @@ def _describe(run: Run) -> None:
         cluster_id = run.folder.policy().cluster_id
         source = Snapshot.read(run.actual).require_cluster(cluster_id).require_all()
     files = f"{run.cluster_folder}/"
-    describe_cluster(run.folder, source, run.records, files=files)
+    describe_cluster(run.folder, source, run.records, files=files, skip_invalid=run.skip_invalid)
 
 
 def _diff(run: Run) -> None:

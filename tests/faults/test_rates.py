@@ -26,6 +26,7 @@ quotas:
   - {user: etl, cluster_limits: {producer_byte_rate: 300}}
   - {user: shop, topics: [orders], cluster_limits: {producer_byte_rate: 100}}
 """
+WHOLE = "{producer_byte_rate: 900}"
 
 
 @contextmanager
@@ -58,14 +59,24 @@ def moved(lab: Lab) -> list[str]:
 def test_brokers_stop_leave_and_join(three: Machine, tmp_path: Path) -> None:
     """A restart moves no limit, a broker that leaves does; a plan is stale when it is back.
 
-    A topic that does not exist is an error, and nothing is written.
+    A file with a topic that does not exist is left out as invalid ones are; if it is the only
+    file, that is an error, and nothing is written.
     """
     with open_rates(three, tmp_path) as lab:
         missing = lab.cli("reconcile", "demo")
         assert (missing.returncode, stored(lab)) == (2, {})
-        assert "team.yaml:4:1  producer_byte_rate of 100 B/s per cluster: No topic is orders." in (
-            missing.stderr
+        why = "producer_byte_rate of 100 B/s per cluster: No topic is orders."
+        assert f"team.yaml:4:1  {why}" in missing.stderr
+
+        whole, owner = lab.folder / "whole.yaml", "owner: data\nquotas:\n"
+        whole.write_text(f"{owner}  - {{user: all, cluster_limits: {WHOLE}}}\n", "utf-8")
+        others = lab.cli("reconcile", "demo")
+        assert (others.returncode, stored(lab)) == (6, {"user=all": 300.0})
+        assert f"team.yaml (owner team) is invalid: line 4: {why} Correct topics" in others.stdout
+        assert "nothing is cleared on demo, and 0 quotas stay as stored, not judged.\n" in (
+            others.stdout
         )
+        whole.unlink()
         create_orders(three)
         first = lab.run("reconcile")
         assert stored(lab) == {"user=etl": 100.0, "user=shop": 50.0}

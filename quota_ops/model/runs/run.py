@@ -77,6 +77,8 @@ class Described:
     old_ledger: str | None = None
     """Why that ledger may be an older copy, by the record outside its folder."""
     holds: tuple[Hold, ...] = ()
+    undivided: tuple[InvalidFile, ...] = ()
+    """The files that were left out, because a limit of theirs cannot be divided by brokers."""
     clock_lead: float = 0.0
     """How many seconds this machine's clock was ahead of the run store's."""
 

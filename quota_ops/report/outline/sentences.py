@@ -267,10 +267,12 @@ def _invalid_words(report: Report) -> Iterator[str]:
     if report.invalid:
         number = count_statuses(report)[RowStatus.NOT_JUDGED]
         which = plural(len(report.invalid), "it is", "they are")
+        is_checked = any(file.problems for file in report.invalid)
+        more = f": quota-ops check {report.cluster} shows every problem" if is_checked else ""
         yield (
             f"Until {which} corrected, nothing is cleared on {report.cluster}, and "
-            f"{counted(number, 'quota')} {plural(number, 'stays', 'stay')} as stored, not judged: "
-            f"quota-ops check {report.cluster} shows every problem."
+            f"{counted(number, 'quota')} {plural(number, 'stays', 'stay')} as stored, not "
+            f"judged{more}."
         )
 
 

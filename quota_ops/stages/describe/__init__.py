@@ -39,10 +39,12 @@ def describe_cluster(
     records: ClusterStore,
     *,
     files: str = "",
+    skip_invalid: bool = False,
 ) -> None:
     """Write the tables actual, ledger, holds and clusters, and the facts and metadata.
 
     First, limits of the whole cluster are divided; `files` is the path of the files in problems.
+    With `skip_invalid`, files with a limit that cannot be divided are left out as invalid ones are.
     A quota that seems to have changed outside Git is queried a second time. The ledger is read
     first: a row that another run writes in between then looks unmanaged, and an unmanaged row
     never looks managed. A ledger that was copied from another run store may have larger run
@@ -51,7 +53,7 @@ def describe_cluster(
     policy = folder.policy()
     end, claimed = ledger_end.read(records), claims.last_number(records)
     known, holds = ledger.last(records), holds_now(records.holds)
-    divide_declared(folder, cluster, known.table, files)
+    undivided = divide_declared(folder, cluster, known.table, files, skip_invalid=skip_invalid)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
     actual = list(judge_scope(policy, cluster.describe()))
     described = {row.id: row.value for row in actual}
@@ -70,7 +72,7 @@ def describe_cluster(
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
     reads_git = folder.has(DESIRED.file) and not folder.has(ROLLBACK)
     invalid = folder.read(CHECKED).invalid if reads_git else ()  # never as if none were invalid
-    folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table, invalid)])
+    folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table, (*invalid, *undivided))])
     lead = measure_lead(folder.place / HOLDS.file) if records.holds.list() else 0.0
     folder.write(
         DESCRIBED,
@@ -82,6 +84,7 @@ def describe_cluster(
             ledger=known.name,
             old_ledger=ledger_end.explain_old_copy(records, known.name, end),
             holds=holds,
+            undivided=undivided,
             clock_lead=lead,
         ),
     )

@@ -4,12 +4,15 @@ Only runs that declare such limits have its artifacts, declared.parquet and brok
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 import pyarrow as pa
 
 from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.registration import KnownBrokers, Registered
+from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.finding import InvalidFile, Problem
 from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.placement import Placement, list_topics
 from quota_ops.model.plans.policy import Policy
@@ -24,24 +27,61 @@ from quota_ops.store.run.folder import RunFolder
 
 
 def divide_declared(
-    folder: RunFolder, cluster: Cluster | Snapshot, ledger: pa.Table, files: str
-) -> None:
+    folder: RunFolder,
+    cluster: Cluster | Snapshot,
+    ledger: pa.Table,
+    files: str,
+    *,
+    skip_invalid: bool,
+) -> tuple[InvalidFile, ...]:
     """Write desired.parquet with the share of each broker, and brokers.json, if Git declares any.
 
-    `files` is the path before the files in problems. Raises InvalidDesiredState for a limit that
-    cannot be divided, and the errors of the cluster; nothing is written then.
+    `files` is the path before the files in problems. With `skip_invalid`, files with a limit that
+    cannot be divided are left out and returned, unless no other file is left.
+
+    Raises InvalidDesiredState for a limit that cannot be divided, and the errors of the cluster;
+    nothing is written then.
     """
     if not folder.has(DECLARED.file):
-        return
+        return ()
     rows = tuple(folder.read_rows(DECLARED))
     known, topics = known_brokers(ledger), list_topics(row.topics for row in rows)
     if isinstance(cluster, Snapshot):
         placement = Placement(known.ids, None)
     else:
         placement = read_placement(cluster, folder.policy(), known, topics)
-    divided = divide_rates(rows, placement, read_divisors(ledger), files)
+    before = read_divisors(ledger)
+    undivided: tuple[InvalidFile, ...] = ()
+    if skip_invalid and placement.leads is not None:
+        undivided = _find_undivided(rows, placement, before)
+        left_out = {file.file for file in undivided}
+        rows = tuple(row for row in rows if row.file not in left_out) or rows
+    divided = divide_rates(rows, placement, before, files)
     folder.write_json(BROKERS, placement.as_json())
     folder.write_table(DESIRED, divided)
+    return undivided
+
+
+def _find_undivided(
+    rows: Iterable[DesiredRow], placement: Placement, before: Mapping[Key, int]
+) -> tuple[InvalidFile, ...]:
+    """Return the files with a limit that cannot be divided, each with every such problem."""
+    try:
+        divide_rates(rows, placement, before)
+    except InvalidDesiredState as error:
+        owners = {row.file: row.owner for row in rows}
+        return tuple(
+            _describe_undivided(file, owners[file], tuple(problems))
+            for file, problems in groupby(error.problems, lambda problem: problem.file)
+        )
+    return ()
+
+
+def _describe_undivided(file: str, owner: str | None, problems: Sequence[Problem]) -> InvalidFile:
+    first, *others = problems
+    lines = (f"line {problem.line}: {problem.message}" for problem in others)
+    words = "; ".join([first.message, *lines])
+    return InvalidFile(file, owner, first.line, f"{words} {first.remedy}", 0)
 
 
 def read_placement(

@@ -12,7 +12,7 @@ from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import DECLARED, DESIRED
 from quota_ops.model.runs.run import Findings
 from quota_ops.store.places.parquet import to_values
-from quota_ops.store.run.files import CHECKED, FACTS, FINDINGS
+from quota_ops.store.run.files import CHECKED, DESCRIBED, FACTS, FINDINGS
 from quota_ops.store.run.folder import RunFolder
 
 _GONE_AFTER = frozenset({Action.CLEAR, Action.FORGET})
@@ -34,8 +34,9 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     files, shares = list(checked.findings), list[Finding]()
     if folder.has(DECLARED.file):  # check did not know the shares of limits of the whole cluster
         divided = tuple(folder.read_rows(DESIRED))
+        is_complete = not (checked.invalid or folder.read(DESCRIBED).undivided)
         files, shares = check_shares(
-            divided, files, folder.policy(), facts, is_complete=not checked.invalid
+            divided, files, folder.policy(), facts, is_complete=is_complete
         )
     more = [*_add_locations(desired, more), *shares]
     found = (*files, *mark_silenced(more, checked.silences))

@@ -128,7 +128,10 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         repository=_find_repository(policy),
         changes=parts.find(CHANGES),
         path=about.path,
-        invalid=checked.invalid if (checked := parts.find(CHECKED)) else (),
+        invalid=(
+            *(checked.invalid if (checked := parts.find(CHECKED)) else ()),
+            *(described.undivided if described else ()),
+        ),
         looked=_find_last(folder, [STAGE.of("verify") if brokers else DESCRIBED]),
         use=parts.find(USE),
         promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy)) or (),
