@@ -79,7 +79,9 @@ def read_connection(
     usual = connections_folder() / f"{name}.properties"
     if _may_exist(usual):
         return _read(name, usual, "of that name")
-    searched = [*([first] if first else []), f"${variable}  not set", f"{usual}  does not exist"]
+    there = ", ".join(sorted(path.name for path in usual.parent.glob("*.properties")))
+    missing = f"{usual}  does not exist{f'; there are {there}' if there else ''}"
+    searched = [*([first] if first else []), f"${variable}  not set", missing]
     raise InvalidInput(
         "\n    ".join([f"there is no connection {name}. Searched:", *searched]), example
     )

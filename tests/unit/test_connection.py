@@ -174,9 +174,17 @@ def test_a_source_is_told_as_it_was_given(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_missing_connection_names_the_places_and_an_example(tmp_path: Path) -> None:
-    """A user without a connection sees the three places, what to write, and which command does."""
+    """A user without a connection sees the three places, what to write, and which command does.
+
+    The connections that exist are named.
+    """
     with pytest.raises(InvalidInput, match=r"\n  Write that file, for example:\n"):
         find_connection("prod")
+    existing = tmp_path / "connections" / "demo.properties"
+    write(tmp_path, {"connections/demo.properties": ""})
+    with pytest.raises(InvalidInput, match=r"prod.properties  does not exist; there are demo"):
+        find_connection("prod")
+    existing.unlink()
     with pytest.raises(InvalidInput) as error:
         find_connection("demo")
     assert (

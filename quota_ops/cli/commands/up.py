@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 _FIRST_RUN = """\
-A guard blocks the first run of the demo: enter default_touched as the guard to override, and
-a reason."""
+On an empty sandbox, a guard blocks the first run of the demo: enter default_touched as the guard
+to override, and a reason. On one with quotas, enter the guards that the form names."""
 
 
 @click.command(

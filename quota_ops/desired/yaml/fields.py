@@ -75,8 +75,8 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str 
         remedy = f"Did you mean {close[0]}?"
     elif text in LIMITS.fields:
         remedy = "Move it under limits."
-    elif shape is LIMITS and text.isdecimal():
-        remedy = "In { } a comma ends the value: write 1000, not 1,000."
+    elif shape is LIMITS and text[:1].isdecimal():
+        remedy = "In { } a comma ends the value: write 1000 or 1.5 MiB, not 1,000 or 1,5 MiB."
     source.refuse(name, f"{show(text)} is not {shape.noun}.", remedy)
     return close[0] if close else None
 
