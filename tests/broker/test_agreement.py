@@ -3,12 +3,15 @@
 import json
 from html import unescape
 from pathlib import Path
+from shlex import split
 from typing import Any
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.specification import format_flags
 from quota_ops.store.run.files import PAGE, REPORT
 from tests.lab import Lab
 from tests.writing import State
@@ -16,7 +19,7 @@ from tests.writing import State
 KEY = "producer_byte_rate"
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases/agreement/report.yaml").read_text())
 BEFORE = {"user=carol": 10485760.0, "user=<default>": 20971520.0}
-HOLD = ("hold", "demo", "--until", "2h", "--reason", "x", "--names")
+HOLD = ("hold", "demo", "--until", "2h", "--reason", "x")
 METRICS = ("in_sync", "pending", "overriding", "returned", "held", "not_judged", "unmanaged")
 
 
@@ -35,7 +38,8 @@ def put(lab: Lab, case: dict[str, Any]) -> None:
     lab.desire(state(BEFORE | case.get("git", {})), **policy)
     lab.put(state(case.get("cluster", {})))
     if "hold" in case:
-        assert lab.call(*HOLD, case["hold"]).returncode == 0
+        names = split(format_flags(Entity.parse(case["hold"])))
+        assert lab.call(*HOLD, *names).returncode == 0
     if "invalid" in case:
         (lab.folder / "search.yaml").write_text("owner: search\nquotas: none\n")
     if "unreachable" in case:
@@ -65,6 +69,10 @@ def test_every_output_agrees(case: dict[str, Any], lab: Lab) -> None:
     assert in_text
     page = unescape((run.place / PAGE).read().decode())
     assert all(part in page for part in report["answer"]["sentence"].rstrip(".").split("; "))
+    if "head" in case:
+        assert case["head"] in shown.stdout
+        assert lab.call("verify", "demo").stdout.splitlines()[-1] == case["verify"]
+        assert lab.call("report", "demo").returncode == case["exit"]
     metrics = {
         (sample.name.removeprefix("quota_ops_"), sample.labels.get("kind")): sample.value
         for family in parse(lab.call("metrics").stdout)

@@ -37,6 +37,8 @@ _NOUNS = {USER: "user", CLIENT_ID: "client", IP: "IP address"}
 
 def kind(row: ReportRow) -> str:
     """Return the kind of a difference in words; empty without a plan, which alone finds kinds."""
+    if row.section is Section.HELD and row.difference.kind is Kind.OVERRIDING:
+        return "held"
     return row.difference.kind.replace("_", " ") if row.planned else ""
 
 

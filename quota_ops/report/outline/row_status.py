@@ -299,7 +299,7 @@ def count_in_sync(report: Report) -> int:
 
 
 def find_overridden(report: Report) -> frozenset[Key]:
-    """Return the declared rows of which overriding rows take clients."""
+    """Return the declared rows of which overriding rows, held or not, take clients."""
     return frozenset(override.declared_id for override in report.overrides or ())
 
 

@@ -17,7 +17,6 @@ from quota_ops.report.outline.row_status import (
     RowStatus,
     count_in_sync,
     count_statuses,
-    find_overridden,
     list_unread_rows,
     report_rows,
 )
@@ -126,10 +125,17 @@ def _overriding_words(cluster: str, report: Report, count: Mapping[RowStatus, in
 
     What clients get is the promise: Git is stored, and yet does not apply to all of its clients.
     """
-    number, overridden = count[RowStatus.OVERRIDING], len(find_overridden(report))
-    override = plural(number, "overrides", "override")
-    words = f"{counted(number, 'unmanaged quota')} on {cluster} {override} "
-    return f"{words}{counted(overridden, 'quota')} of Git" if number else ""
+    number = count[RowStatus.OVERRIDING]
+    subject = f"{counted(number, 'unmanaged quota')} on {cluster}"
+    return _override_words(report, RowStatus.OVERRIDING, subject) if number else ""
+
+
+def _override_words(report: Report, status: RowStatus, subject: str) -> str:
+    """Return what the overriding rows of a status override: `subject` overrides 2 quotas of Git."""
+    rows = [row for row in report_rows(report) if row.status is status and row.overrides]
+    taken = {override.declared_id for row in rows for override in row.overrides}
+    override = plural(len(rows), "overrides", "override")
+    return f"{subject} {override} {counted(len(taken), 'quota')} of Git"
 
 
 def _drift_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
@@ -185,6 +191,8 @@ def _list_details(
     unsaid = has_not_ended(report.stages) and there[:1] == [RowStatus.PENDING]
     unsaid |= bool(report.invalid) and not _REASONS.intersection(there)
     yield from (f"{count[status]:,} {_ALSO[status]}" for status in (there if unsaid else there[1:]))
+    if held := sum(row.status is RowStatus.HELD and bool(row.overrides) for row in rows):
+        yield _override_words(report, RowStatus.HELD, counted(held, "held quota"))
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} {plural(guards, 'blocks', 'block')} the plan"
     if unseen:
