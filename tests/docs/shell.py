@@ -118,7 +118,7 @@ _VOLATILE = (
     (r"\b\d{4}-\d\d-\d\d\b", "DAY"),
     (r'"asked": \d+', '"asked": TIMES'),
     (r'"attempt": "[0-9a-f]{32}"', '"attempt": ATTEMPT'),
-    (r'"applied": "[0-9a-f]{64}"', '"applied": DIGEST'),
+    (r'"(applied|rows)": "[0-9a-f]{64}"', r'"\1": DIGEST'),
     (r"\b\d[\d.]* (ms|s)\b|\b\d+ min \d\d s\b", "DURATION"),
     (r"\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*[a-f])[0-9a-f]{7}\b", "COMMIT"),
     (r"(?<=  )\d[\d.]* kB(?=  |\n|$)", "SIZE"),  # of a run: its files hold times
