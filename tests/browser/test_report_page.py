@@ -146,6 +146,18 @@ def test_no_width_scrolls_sideways(page: Page, width: int) -> None:
     assert page.evaluate(scrolls) == 0
 
 
+def test_a_source_stays_on_one_line(page: Page) -> None:
+    """A file of 20 characters and its line are not wrapped on a screen of 1,280 pixels."""
+    lines = """code => {
+        code.textContent = "data-platform-1.yaml:12"
+        const text = document.createRange()
+        text.selectNodeContents(code)
+        return text.getClientRects().length
+    }"""
+
+    assert page.locator(".rows td:nth-child(8) code").first.evaluate(lines) == 1
+
+
 def test_parts_of_the_bar_are_as_long_as_their_counts(page: Page) -> None:
     """The bar is true to scale, and its label has the same numbers."""
     widths = page.locator(".bar i").evaluate_all("all => all.map(one => one.offsetWidth)")

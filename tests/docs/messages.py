@@ -31,7 +31,7 @@ class Message(NamedTuple):
 def list_messages() -> list[Message]:
     """Return each error that the source code raises with a remedy, by the words of the message."""
     found = {message for path in (ROOT / "quota_ops").rglob("*.py") for message in _read(path)}
-    return sorted(found, key=lambda message: message.text.lower().lstrip("… '\"-"))
+    return sorted(found, key=lambda message: message.text.lower().lstrip("… '\"-,.:"))
 
 
 def add_messages(docs: Path) -> None:
