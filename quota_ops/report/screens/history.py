@@ -208,10 +208,24 @@ def _change(event: Event) -> str:
 def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Event, ...]:
     """Return the drifts and the writes of quotas in order; looks that saw the same are one.
 
-    Of the same second, a write comes before the end of the drift that it removed.
+    Of the same second, a drift comes before the writes, but after one that wrote the value it
+    found; the end of a drift comes after the write that removed it.
     """
-    found = tuple(drifts)
-    return _sort([*_list_drifts(found), *_list_writes(rows), *_list_drift_ends(found)])
+    found, writes = tuple(drifts), tuple(_list_writes(rows))
+    wrote = {
+        (write.at, write.entity, write.key, write.requested): place
+        for place, write in enumerate(writes, start=1)
+        if write.was_sent
+    }
+    events = [
+        *enumerate(writes, start=1),
+        *(
+            (wrote.get((drift.at, drift.entity, drift.key, drift.found), 0), drift)
+            for drift in _list_drifts(found)
+        ),
+        *((len(writes) + 1, end) for end in _list_drift_ends(found)),
+    ]
+    return tuple(event for _, event in sorted(events, key=lambda event: (event[1].at, event[0])))
 
 
 _PLAIN = frozenset({Kind.DRIFTED, Kind.OVERRIDING})
@@ -307,11 +321,7 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
 
 def list_changes(rows: Iterable[HistoryRow], holds: Iterable[Hold] = ()) -> tuple[Event, ...]:
     """Return what runs and people changed, in order: writes, adoptions, releases and holds."""
-    return _sort([*_list_writes(rows), *_list_holds(holds)])
-
-
-def _sort(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return events by time; those of the same second stay as they are."""
+    events = [*_list_writes(rows), *_list_holds(holds)]
     return tuple(sorted(events, key=lambda event: event.at))
 
 
