@@ -19,6 +19,7 @@ from quota_ops.model.plans.client_effects import (
     OWNER_EFFECTS,
     OwnerEffects,
 )
+from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.sql import text
 from quota_ops.sql.effects import UNLIMITED_KEYS
 from quota_ops.sql.embedded import interruptible, read_csv
@@ -112,6 +113,8 @@ def _create_inventory(db: duckdb.DuckDBPyConnection, inventory: Inventory, folde
         with timed(_log, logging.DEBUG, "the inventory in DuckDB"):
             lines = _read(db, inventory, _gather_files(inventory, folder))
             lines.limit(MOST_CLIENTS + 1).create_view("lines")
+            if inventory.suffix == ".parquet":
+                _check_cells(inventory, lines)
             db.execute(f"CREATE TABLE inventory AS {text.inventory_text()}")
             if db.table("inventory").shape[0] > MOST_CLIENTS:
                 raise _refuse(inventory, f"lists more than {MOST_CLIENTS:,} clients")
@@ -141,6 +144,21 @@ def _check_size(inventory: Inventory) -> None:
     rows, size = measure_parquet(inventory)
     if rows > MOST_CLIENTS:
         raise _refuse(inventory, f"lists more than {MOST_CLIENTS:,} clients")
+    if size > MOST_BYTES:
+        raise _refuse(inventory, f"decodes to {size:,} bytes; at most {MOST_BYTES:,} are read")
+
+
+def _check_cells(inventory: Inventory, lines: duckdb.DuckDBPyRelation) -> None:
+    """Raise InvalidInput if the cells have too many bytes: a dictionary has each only once.
+
+    DuckDB refers to the dictionary while it reads, and copies a cell only into a table.
+    """
+    sizes = (
+        f"COALESCE(SUM(strlen({name}::VARCHAR)), 0)"
+        for name, kind in zip(lines.columns, lines.types, strict=True)
+        if kind != "DOUBLE" or name not in CLIENT_KEYS
+    )
+    ((size,),) = lines.aggregate(" + ".join(sizes)).fetchall()
     if size > MOST_BYTES:
         raise _refuse(inventory, f"decodes to {size:,} bytes; at most {MOST_BYTES:,} are read")
 

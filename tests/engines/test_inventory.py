@@ -231,6 +231,23 @@ def test_a_small_file_that_decodes_to_much(tmp_path: Path, monkeypatch: pytest.M
     assert error.value.message.startswith(start)
 
 
+def test_a_small_file_with_long_names(tmp_path: Path) -> None:
+    """A Parquet file of a few kB whose dictionary has one very long name is rejected soon."""
+    names = pa.DictionaryArray.from_arrays(pa.array(bytes(1_500_000), pa.int8()), ["a" * 60_000])
+    place = tmp_path / "clients.parquet"
+    pq.write_table(pa.table({"user": names, "client-id": names}), place)
+    assert place.stat().st_size < 100_000
+
+    began = monotonic()
+    with pytest.raises(InvalidInput) as error:
+        compare(EmbeddedEffects(), place, {}, {})
+
+    assert error.value.message == (
+        f"the inventory {place} decodes to 180,000,000,000 bytes; at most 2,147,483,648 are read"
+    )
+    assert monotonic() - began < 4 * PROMPTLY
+
+
 def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
     """A missing file and an empty folder are named."""
     for place in (tmp_path / "a.csv", tmp_path):
