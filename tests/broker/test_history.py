@@ -84,8 +84,8 @@ def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
     ) == [
         ("altered", 10.0, 20.0, 20.0),
         ("drifted, seen by 2 runs", 10.0, 0.0, 20.0),
+        ("repaired", 20.0, 10.0, 10.0),
         ("set", 0.0, 10.0, 10.0),
-        ("set", 20.0, 10.0, 10.0),
     ]
     (quota,) = told["quotas"]
     assert (quota["drifts"], quota["drifted_since"], quota["altered_by"]) == (1, None, "anna")
@@ -121,6 +121,11 @@ def test_who_changed_what(lab: Lab) -> None:
     reason = ("--reason", "INC-31", "--by", "carol")
     lab.call("reconcile", "demo", "--allow", "cut", *reason)
     write(lab, plan_back(lab, lab.runs[-1]))
+    (lab.folder / "README.md").write_text("nothing that a run reads")
+    commit_all(lab.folder, "Dora <dora@example.com>")
+    for _ in range(2):  # by hand, while the cut blocks the plan
+        lab.put({ALICE: {KEY: 10.0}, "user=bob": {KEY: 7.0}})
+        assert lab.call("reconcile", "demo", "--by", "robot-7").returncode == 1
     lab.call("alter", "demo", "--names", ALICE, "--delete", KEY, "--allow", "unlimited", *reason)
     lab.call("hold", "demo", "--names", "user=bob", "--until", "2h", *reason)
     lab.call("release", "demo", "--names", "user=bob", *reason)
@@ -136,7 +141,7 @@ def test_who_changed_what(lab: Lab) -> None:
     changes = [json.loads(text) for text in lines.splitlines()]
     assert changes == [{"cluster": "demo", **change} for change in told["changes"]]
     names = ("entity", "what", "before", "requested", "owner", "by", "approver", "commit_author")
-    anna, ben = "Anna <anna@example.com>", "Ben <ben@example.com>"
+    anna, ben, dora = (f"{name} <{name.lower()}@example.com>" for name in ("Anna", "Ben", "Dora"))
     held = next(change for change in changes if change["what"].startswith("held until "))
     held["what"] = "held"
     changes.sort(key=lambda change: change["key"] is None)  # a hold may be of the same second
@@ -145,25 +150,29 @@ def test_who_changed_what(lab: Lab) -> None:
         ("user=bob", "set", None, 5.0, "team", "robot-7", None, anna),
         (ALICE, "set", 10.0, 1.0, "team", "carol", "carol", ben),
         (ALICE, "rolled back", 1.0, 10.0, "team", "anna", None, None),
+        *[("user=bob", "repaired", 7.0, 5.0, "team", "robot-7", None, anna)] * 2,
         (ALICE, "altered: cleared", 10.0, None, "team", "carol", "carol", None),
-        ("user=bob", "released", 5.0, None, "team", "carol", None, ben),
-        ("user=bob", "adopted", 5.0, None, "team", "carol", None, ben),
+        ("user=bob", "released", 5.0, None, "team", "carol", None, dora),
+        ("user=bob", "adopted", 5.0, None, "team", "carol", None, dora),
         ("user=bob", "held", None, None, None, "carol", None, None),
         ("user=bob", "hold ended", None, None, None, "carol", None, None),
     ]
-    assert [change["commit"] for change in changes[:3]] == [commit, commit, cut]
-    assert changes[4]["commit"] is None
+    commits = [changes[number]["commit"] for number in (0, 1, 2, 4, 5, 6)]
+    assert commits == [commit, commit, cut, commit, commit, None]
     assert [(change["was_sent"], change["found"]) for change in changes] == [
-        *[(True, 10.0), (True, 5.0), (True, 1.0), (True, 10.0), (True, None)],
+        *[(True, 10.0), (True, 5.0), (True, 1.0), (True, 10.0), (True, 5.0), (True, 5.0)],
+        (True, None),
         *[(False, None), (False, 5.0), (False, None), (False, None)],
     ]
-    assert [change["found_by"] == change["run"] for change in changes[:5]] == [True] * 5
+    assert [change["found_by"] == change["run"] for change in changes[:7]] == [True] * 7
     cells = [re.split(r" {2,}", row) for row in shown.splitlines()]
     assert cells[0] == [
         *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run")
     ]
     newest_set = next(row for row in cells if "10 B/s -> 1 B/s" in row)
     assert newest_set[5:9] == ["team", "Ben; carol: INC-31", "carol", cut[:7]]
+    newest_repair = next(row for row in cells if "7 B/s (outside Git) -> 5 B/s" in row)
+    assert newest_repair[3:8] == ["repaired", newest_repair[4], "team", "Anna", commit[:7]]
     assert len(cells) == 1 + len(changes)
     on_page = [
         " ".join(filter(None, row)) for row in lab.runs[-1].read_json("past.json")["changes"]

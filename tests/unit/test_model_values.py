@@ -86,6 +86,14 @@ def test_a_change_is_stored_when_its_value_is() -> None:
     }
 
 
+def test_a_repair_keeps_the_commit_that_declared_its_value() -> None:
+    """A repair has the commit of the ledger, every other write the one that is applied."""
+    row = ROW._replace(kind=Kind.DRIFTED, action=Action.SET, commit="first")
+    assert row.find_commit("newest") == "first"
+    assert row._replace(kind=Kind.PENDING).find_commit("newest") == "newest"
+    assert row._replace(action=Action.REPORT).find_commit("newest") == "newest"
+
+
 @pytest.mark.parametrize("kind", Kind)
 def test_drift_is_what_somebody_else_moved(kind: Kind) -> None:
     """A pending row is not drift, nor is an unmanaged one."""

@@ -154,6 +154,15 @@ class Difference(NamedTuple):
         return self.verified is not None and same(self.target, self.verified)
 
     @property
+    def is_repair(self) -> bool:
+        """Whether it restores what Git has declared since the last run, as somebody changed it."""
+        return self.kind is Kind.DRIFTED and self.action in WRITES
+
+    def find_commit(self, applied: str | None) -> str | None:
+        """Return the commit that declared the value first: for a repair, not the one applied."""
+        return self.commit if self.is_repair else applied
+
+    @property
     def has_default(self) -> bool:
         """Whether the entity has a default part, so that the quota applies to many clients."""
         return DEFAULT_TEXT in self.entity and Entity.parse(self.entity).has_default

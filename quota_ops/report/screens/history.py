@@ -66,7 +66,8 @@ class Event(NamedTuple):
         The reason of such a run is that of the person who approved it or ran it.
         """
         if self.what not in _FROM_GIT or not self.commit_author:
-            return ": ".join(filter(None, (self.by, self.reason)))
+            runner = self.by or ("run" if self.what == _REPAIRED else None)
+            return ": ".join(filter(None, (runner, self.reason)))
         author = self.commit_author.partition(" <")[0]
         runner = self.by if self.by != self.commit_author else None
         why = f"{self.approver or runner or 'run'}: {self.reason}" if self.reason else ""
@@ -192,10 +193,14 @@ def change_cells(change: Event) -> Line:
 
 
 def _change(event: Event) -> str:
-    """Return the values before and after; then what was found, if that is not what was sent."""
+    """Return the values before and after; then what was found, if that is not what was sent.
+
+    The value before a repair is one that somebody set outside Git.
+    """
     if event.key is None or (event.before is None and not (event.was_sent or event.found_by)):
         return ""
     before, found = format_limit(event.key, event.before), format_limit(event.key, event.found)
+    before += " (outside Git)" if event.what == _REPAIRED else ""
     if not event.was_sent:
         return f"{before} -> {found}" if event.found_by and found != before else before
     requested = format_limit(event.key, event.requested)
@@ -260,7 +265,8 @@ def _list_drift_ends(drifts: Iterable[Drift]) -> Iterator[Event]:
             )
 
 
-_FROM_GIT = frozenset({"set", "cleared"})
+_REPAIRED = "repaired"
+_FROM_GIT = frozenset({"set", "cleared", _REPAIRED})
 _WORDS = {Mode.APPLY: "set", Mode.ROLLBACK: "rolled back", Mode.ALTER: "altered"}
 _OWNERSHIP = {Mode.ADOPT: "adopted", Mode.RELEASE: "released"}
 
@@ -276,13 +282,19 @@ def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
         if row.entity is not None and row.key is not None:
             ends.setdefault((row.run, row.entity, row.key), []).append(row)
     owners: dict[tuple[str, str], str] = {}
+    authors: dict[tuple[str, str, str | None], str] = {}
     for (_, entity, key), found in ends.items():
         owner = next((row.owner for row in reversed(found) if row.owner), None)
         owners |= {(entity, key): owner} if owner else {}
         wrote = [row for row in found if row.outcome in ATTEMPTED or row.mode in _OWNERSHIP]
         if wrote:
             event = _describe_write(wrote[0], wrote[-1], found[-1])
-            yield event._replace(owner=owners.get((entity, key)))  # an alter does not record it
+            author = event.commit_author or authors.get((entity, key, event.commit))
+            authors |= {(entity, key, event.commit): author} if author else {}
+            yield event._replace(
+                owner=owners.get((entity, key)),  # an alter does not record it
+                commit_author=author,  # of a repair, the commit is that of an earlier run
+            )
 
 
 def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Event:
@@ -294,7 +306,9 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
     what = _OWNERSHIP.get(mode, "")
     if row.outcome == Status.ACCEPTED or (what == "" and last.outcome == Status.ALREADY):
         what = _WORDS[mode]
-        if row.requested is None:
+        if mode is Mode.APPLY and row.kind == Kind.DRIFTED:
+            what = _REPAIRED
+        elif row.requested is None:
             what = "cleared" if mode is Mode.APPLY else f"{what}: cleared"
     elif what == "":
         what, tone = f"{row.outcome}: not confirmed", Tone.REFUSAL

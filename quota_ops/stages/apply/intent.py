@@ -37,7 +37,7 @@ def record_intents(
             ledger_edits.INTENDED,
             row.owner,
             row.file,
-            about.commit,
+            row.find_commit(about.commit),
             about.run,
             now,
             about.sequence,

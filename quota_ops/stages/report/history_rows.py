@@ -131,10 +131,13 @@ def _name_guards(guards: tuple[GuardFinding, ...]) -> dict[str, str | None]:
 def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]:
     difference, outcome = row.difference, _find_outcome(row)
     found, found_by = _find_stored(row, report, end.settlement)
+    commit = difference.find_commit(report.commit)
     return {
         "entity": difference.entity,
         "key": difference.key,
         "kind": _find_kind(difference),
+        "commit": commit,
+        "commit_author": report.provenance.author if commit == report.commit else None,
         "action": difference.action,
         "state": row.status.name.lower(),
         "outcome": outcome,

@@ -136,7 +136,7 @@ def _ledger_row(
         state,
         owner,
         file,
-        run.about.commit,
+        row.find_commit(run.about.commit),
         run.about.run,
         now,
         run.about.sequence,
