@@ -167,12 +167,13 @@ def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:
 
 @pytest.mark.local_store
 def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
-    """A run whose mark is locked by a process is not called dead, and its end is left to it."""
+    """A run whose process lives is not called dead, and its end is left to it."""
     begin(lab)
     run = lab.planned()
     with at_work(run.folder.place), run.folder.stage("apply"):
         assert listed(lab, run.folder) == ("running", 0)
         lab.run("reconcile")
+    lab.run("reconcile")
     assert not (run.folder.place / "end-0001.json").exists()
 
 

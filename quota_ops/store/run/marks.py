@@ -88,6 +88,11 @@ def find_liveness(run: Place) -> Life:
     return Life.UNKNOWN
 
 
+def has_process_ended(run: Place) -> bool:
+    """Return whether the process that marked a run has ended; False if this one cannot tell."""
+    return has_ended(_read(run).get("process"))
+
+
 def format_deadline(run: Place) -> str | None:
     """Return the minute from which on a run without a visible process counts as gone: `... UTC`."""
     with suppress(KeyError, OverflowError, TypeError, ValueError):

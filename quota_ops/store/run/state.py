@@ -30,7 +30,12 @@ from quota_ops.store.run.files import (
     RunFile,
 )
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import find_liveness, is_overdue, is_unsettled
+from quota_ops.store.run.marks import (
+    find_liveness,
+    has_process_ended,
+    is_overdue,
+    is_unsettled,
+)
 
 Content = TypeVar("Content")
 
@@ -156,16 +161,19 @@ class RunState:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether it died before it recorded how its writes ended.
+        """Whether its process died while it wrote, or before it recorded the end of the run.
 
-        A run that ended with unknown rows has recorded that.
+        Between two tasks of a DAG run no process writes, so such a run has an hour. A run that
+        ended with unknown rows has recorded that.
         """
         run = self.folder.place
         life = find_liveness(run)
         if life is Life.RUNNING or is_unsettled(run):
             return False
         with suppress(InvalidInput):
-            return is_overdue(run) or (life is Life.GONE and self.is_writing)
+            if is_overdue(run) or (life is Life.GONE and self.is_writing):
+                return True
+            return has_process_ended(run) and self.folder.about().dag_id is None
         return False
 
     @property
