@@ -1,5 +1,5 @@
 -- The differences, with the number of the request that writes each row. An unmanaged row that takes
--- clients from declared ones is overriding.
+-- clients from declared ones is overriding, unless it is protected.
 --
 -- In:  differences (batch is null), overrides
 -- Out: differences. All rows of an entity that are written are in the same batch, because a broker
@@ -56,6 +56,6 @@ SELECT
 FROM differences AS d
 LEFT JOIN numbered AS n
   ON d.cluster = n.cluster AND d.entity = n.entity AND d.action IN ('set', 'clear')
-LEFT JOIN (SELECT DISTINCT cluster, entity, key FROM overrides) AS o
+LEFT JOIN (SELECT DISTINCT cluster, entity, key FROM overrides WHERE NOT accepted) AS o
   ON d.cluster = o.cluster AND d.entity = o.entity AND d.key = o.key
 ORDER BY d.cluster, d.entity, d.key

@@ -1,13 +1,12 @@
 -- The client ids for which a declared row of their own decides, for users without limits.
 --
 -- In:  levels
--- Out: client_ids: `entity` is that row, of level 4 or 7; `has_4` is whether any row has level 4
+-- Out: client_ids: `entity` is that row, of level 4 or 7
 WITH of_client AS (
   SELECT
     cluster, key, client_id,
     MAX(CASE WHEN level = 4 THEN kept END) AS kept_4,
-    MAX(CASE WHEN level = 7 THEN kept END) AS kept_7,
-    MAX(CASE WHEN level = 4 THEN 1 ELSE 0 END) AS has_4
+    MAX(CASE WHEN level = 7 THEN kept END) AS kept_7
   FROM levels
   WHERE level IN (4, 7)
   GROUP BY cluster, key, client_id
@@ -21,7 +20,7 @@ of_anyone AS (
   GROUP BY cluster, key
 )
 
-SELECT c.cluster, c.key, c.client_id, c.has_4, d.entity, d.level, d.value, d.shared
+SELECT c.cluster, c.key, c.client_id, d.entity, d.level, d.value, d.shared
 FROM of_client AS c
 INNER JOIN of_anyone AS a ON c.cluster = a.cluster AND c.key = a.key
 INNER JOIN levels AS d

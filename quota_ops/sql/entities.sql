@@ -1,16 +1,17 @@
 -- The declared rows and the others that stay on the cluster, with the parts of their entities.
 --
 -- In:  desired, differences
--- Out: entities: only for keys that an unmanaged row has, without rows that a plan clears and without
---      most rows of users that no unmanaged row has. `side` is declared, protected, unmanaged, or other
---      (held or only reported). user_name, client_id and address are parts such as user=alice, which
+-- Out: entities: only for keys that an unmanaged or a protected row has, without rows that a plan
+--      clears and without most rows of users that no such row has. `side` is declared, protected,
+--      unmanaged (also if the policy protects it and was not applied yet), or other (held or only
+--      reported). user_name, client_id and address are parts such as user=alice, which
 --      are all null if the entity has a type that Kafka does not have.
 WITH others AS (
   SELECT
     cluster, entity, key, before AS value, held,
     CASE
       WHEN hands_off = 'protected' THEN 'protected'
-      WHEN kind = 'unmanaged' AND hands_off IS NULL THEN 'unmanaged'
+      WHEN kind = 'unmanaged' AND COALESCE(hands_off, 'newly protected') = 'newly protected' THEN 'unmanaged'
       ELSE 'other'
     END AS side
   FROM differences
@@ -20,7 +21,7 @@ WITH others AS (
 examined AS (
   SELECT
     cluster, key,
-    MAX(CASE WHEN side = 'unmanaged' THEN 1 ELSE 0 END) AS has_unmanaged,
+    MAX(CASE WHEN side <> 'other' THEN 1 ELSE 0 END) AS is_met,
     MAX(POSITION('"' IN entity)) AS has_quotes
   FROM others
   GROUP BY cluster, key
@@ -39,7 +40,7 @@ stored AS (
     d.cluster, d.entity, d.key, d.value, 'declared' AS side, CAST(NULL AS STRING) AS held,
     d.owner, d.file, d.line
   FROM desired AS d
-  INNER JOIN examined AS e ON d.cluster = e.cluster AND d.key = e.key AND e.has_unmanaged = 1
+  INNER JOIN examined AS e ON d.cluster = e.cluster AND d.key = e.key AND e.is_met = 1
   LEFT JOIN users AS u
     ON
       d.cluster = u.cluster AND d.key = u.key
@@ -54,7 +55,7 @@ stored AS (
     o.cluster, o.entity, o.key, o.value, o.side, o.held,
     CAST(NULL AS STRING) AS owner, CAST(NULL AS STRING) AS file, CAST(NULL AS INT) AS line
   FROM others AS o
-  INNER JOIN examined AS e ON o.cluster = e.cluster AND o.key = e.key AND e.has_unmanaged = 1
+  INNER JOIN examined AS e ON o.cluster = e.cluster AND o.key = e.key AND e.is_met = 1
 ),
 
 -- Quotes in names are escaped with a backslash, CHR(92), which is itself escaped.

@@ -1,13 +1,15 @@
--- The unmanaged quotas that take clients from declared ones, because they are at an earlier level.
+-- The unmanaged and protected quotas that take clients from declared ones: they are at an earlier level.
 --
--- In:  levels, unmanaged, client_ids, sampled
--- Out: overrides: pairs of an unmanaged row and a declared row of which it takes clients. Every such
---      row, of either side, is in at least one pair; one that has several is in at least two.
+-- In:  levels, unmanaged, sampled
+-- Out: overrides: pairs of such a row and a declared row of which it takes clients. Every such row, of
+--      either side, is in at least one pair with unmanaged rows if it has any, and in two if it has
+--      several; the same holds for pairs with protected rows, which are `accepted`.
 --
 -- The levels divide all clients into classes (quota_ops/precedence/resolution.py). A class is taken
 -- if a declared row decides it among the declared and the protected rows, and an unmanaged row of
--- another value, or that other clients share, decides it among these and all rows that stay. Only
--- classes that an unmanaged row can decide are examined. Which row decides at the levels 4 to 8 does
+-- another value, or that other clients share, decides it among these and all rows that stay. A
+-- protected row takes it from the row that would decide without this one. Only classes that an
+-- unmanaged or a protected row can decide are examined. Which row decides at the levels 4 to 8 does
 -- not depend on which user it is, so users and client ids are never multiplied.
 -- `taken` has the row that would decide without the unmanaged row, for each class that this decides.
 WITH taken AS (
@@ -31,23 +33,26 @@ WITH taken AS (
   UNION -- client ids with a row of their own at level 7
   SELECT u.cluster, u.key, u.entity, i.entity AS declared_entity
   FROM unmanaged AS u
-  INNER JOIN client_ids AS i ON u.cluster = i.cluster AND u.key = i.key
+  INNER JOIN levels AS i
+    ON u.cluster = i.cluster AND u.key = i.key AND i.level = 7 AND i.side = 'declared'
+  LEFT JOIN levels AS p
+    ON i.cluster = p.cluster AND i.key = p.key AND i.client_id = p.client_id AND p.level = 4
   WHERE
-    i.level = 7 AND i.has_4 = 0
-    AND (u.level = 5 OR (u.level = 6 AND u.has_5 = 0))
+    p.entity IS NULL
+    AND ((u.level = 5 AND u.kept_6 IS NULL) OR (u.level = 6 AND u.has_5 = 0))
   UNION -- client ids with a row of their own, of a user with an unmanaged one
   SELECT cluster, key, entity, declared_entity FROM sampled
 )
 
 SELECT
   t.cluster, t.entity, t.key, u.value, u.held, t.declared_entity, d.value AS declared,
-  d.owner, d.file, d.line
+  d.owner, d.file, d.line, u.side = 'protected' AS accepted
 FROM taken AS t
 INNER JOIN levels AS d
   ON
     t.cluster = d.cluster AND t.key = d.key AND t.declared_entity = d.entity
     AND d.side = 'declared'
 INNER JOIN levels AS u
-  ON t.cluster = u.cluster AND t.key = u.key AND t.entity = u.entity AND u.side = 'unmanaged'
+  ON t.cluster = u.cluster AND t.key = u.key AND t.entity = u.entity AND u.side <> 'declared'
 WHERE u.value IS DISTINCT FROM d.value OR u.shared <> d.shared
 ORDER BY t.cluster, t.entity, t.key, t.declared_entity

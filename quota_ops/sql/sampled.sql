@@ -1,4 +1,4 @@
--- Pairs of an unmanaged row of a user and a declared row of a client id that it takes from that user.
+-- Pairs of an unmanaged or protected row of a user and a declared row of a client id that it takes from that user.
 --
 -- In:  levels, unmanaged, client_ids
 -- Out: sampled. A row of a user takes every one of these client ids without a row for the pair of
@@ -22,12 +22,14 @@ numbered_falling AS (
   SELECT
     n.*,
     CAST(FLOOR((ROW_NUMBER() OVER (
-      PARTITION BY cluster, key, level ORDER BY turn, value, user_name
+      PARTITION BY cluster, key, level, side ORDER BY turn, value, user_name
     ) + 1) / 2) AS INT) AS slot
   FROM (
     SELECT
       unmanaged.*,
-      ROW_NUMBER() OVER (PARTITION BY cluster, key, level, value ORDER BY user_name) AS turn
+      ROW_NUMBER() OVER (
+        PARTITION BY cluster, key, level, side, value ORDER BY user_name
+      ) AS turn
     FROM unmanaged
     WHERE falls
   ) AS n
@@ -35,12 +37,12 @@ numbered_falling AS (
 
 own_pairs AS (
   SELECT
-    l.cluster, l.key, l.user_name, l.client_id, f.level AS falling_level, i.level AS id_level,
+    l.cluster, l.key, l.user_name, l.client_id, f.level AS falling_level, f.side, i.level AS id_level,
     CAST(ROW_NUMBER() OVER (
       PARTITION BY l.cluster, l.key, l.user_name, f.level, i.level ORDER BY l.client_id
     ) AS INT) + 2 AS slot_of_user,
     CAST(ROW_NUMBER() OVER (
-      PARTITION BY l.cluster, l.key, l.client_id, f.level, i.level ORDER BY l.user_name
+      PARTITION BY l.cluster, l.key, l.client_id, f.level, f.side, i.level ORDER BY l.user_name
     ) AS INT) + 2 AS slot_of_id
   FROM levels AS l
   INNER JOIN unmanaged AS f
@@ -59,11 +61,12 @@ slots_of_users AS (
 ),
 
 slots_of_ids AS (
-  SELECT cluster, key, client_id, level AS id_level, s.falling_level, s.slot
+  SELECT cluster, key, client_id, level AS id_level, s.falling_level, t.side, s.slot
   FROM client_ids
   CROSS JOIN (VALUES (2, 1), (2, 2), (3, 1), (3, 2)) AS s (falling_level, slot)
+  CROSS JOIN (VALUES ('unmanaged'), ('protected')) AS t (side)
   UNION ALL
-  SELECT cluster, key, client_id, id_level, falling_level, slot_of_id FROM own_pairs
+  SELECT cluster, key, client_id, id_level, falling_level, side, slot_of_id FROM own_pairs
 ),
 
 sampled AS (
@@ -76,7 +79,8 @@ sampled AS (
   SELECT s.cluster, s.key, n.user_name, s.client_id, n.level, i.entity
   FROM slots_of_ids AS s
   INNER JOIN numbered_falling AS n
-    ON s.cluster = n.cluster AND s.key = n.key AND s.falling_level = n.level AND s.slot = n.slot
+    ON s.cluster = n.cluster AND s.key = n.key AND s.falling_level = n.level
+      AND s.side = n.side AND s.slot = n.slot
   INNER JOIN client_ids AS i
     ON s.cluster = i.cluster AND s.key = i.key AND s.client_id = i.client_id
 )

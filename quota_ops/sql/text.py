@@ -34,7 +34,7 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
 
 MAY_OVERRIDE = """\
 SELECT 1 AS found FROM differences WHERE kind = 'unmanaged' AND action = 'report'
-AND hands_off IS NULL LIMIT 1"""
+AND COALESCE(hands_off, 'protected') IN ('protected', 'newly protected') LIMIT 1"""
 """A row if there is an unmanaged quota that may override others; otherwise none does."""
 
 

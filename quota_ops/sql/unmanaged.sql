@@ -1,4 +1,4 @@
--- The unmanaged rows, each with the declared and protected rows that may decide for its clients.
+-- The unmanaged and the protected rows, each with the declared and protected rows that may decide for its clients.
 --
 -- In:  levels
 -- Out: unmanaged: `kept_N` is the entity of level N that is declared or protected, `has_N` whether any
@@ -39,7 +39,7 @@ of_anyone AS (
 )
 
 SELECT
-  l.cluster, l.key, l.entity, l.user_name, l.client_id, l.level, l.value, l.shared,
+  l.cluster, l.key, l.entity, l.user_name, l.client_id, l.level, l.value, l.side,
   u.kept_2, u.kept_3, c.kept_4, a.kept_5, a.kept_6, c.kept_7, a.kept_8, a.kept_10,
   COALESCE(u.has_2, 0) AS has_2, COALESCE(c.has_4, 0) AS has_4, a.has_5, a.has_6,
   -- Whether the row decides for clients of a user which other rows decide at the levels 4 to 8.
@@ -48,4 +48,4 @@ FROM levels AS l
 INNER JOIN of_anyone AS a ON l.cluster = a.cluster AND l.key = a.key
 LEFT JOIN of_user AS u ON l.cluster = u.cluster AND l.key = u.key AND l.user_name = u.user_name
 LEFT JOIN of_client AS c ON l.cluster = c.cluster AND l.key = c.key AND l.client_id = c.client_id
-WHERE l.side = 'unmanaged'
+WHERE l.side IN ('unmanaged', 'protected')

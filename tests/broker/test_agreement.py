@@ -35,7 +35,7 @@ def put(lab: Lab, case: dict[str, Any]) -> None:
     assert (
         lab.call("reconcile", "demo", "--allow", "default_touched", "--reason", "x").returncode == 0
     )
-    lab.desire(state(BEFORE | case.get("git", {})), **policy)
+    lab.desire(state(BEFORE | case.get("git", {})), **policy, **case.get("new_policy", {}))
     lab.put(state(case.get("cluster", {})))
     if "hold" in case:
         names = split(format_flags(Entity.parse(case["hold"])))
@@ -67,6 +67,8 @@ def test_every_output_agrees(case: dict[str, Any], lab: Lab) -> None:
         if report["answer"]["sentence"] in line
     }
     assert in_text
+    protected = "not in force for all clients" in report["answer"]["sentence"]
+    assert [row["entity"] for row in report["protected"]] == [*case.get("cluster", {})] * protected
     page = unescape((run.place / PAGE).read().decode())
     assert all(part in page for part in report["answer"]["sentence"].rstrip(".").split("; "))
     if "head" in case:

@@ -1,6 +1,6 @@
 """Which unmanaged quotas take clients from which of Git: by the resolver, client by client."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from random import Random
 from typing import NamedTuple
@@ -55,14 +55,28 @@ def make_case(random: Random) -> Case:
     return Case(declared, others, sides)
 
 
-def find_pairs(case: Case) -> set[tuple[str, str]]:
-    """Return each unmanaged and declared row, by entity, between which a client of a class moves.
+def find_pairs(case: Case, side: str = UNMANAGED) -> set[tuple[str, str]]:
+    """Return each row of a side and declared row, by entity, between which a client moves.
 
-    A row that a plan clears is on neither side; a declared row has Git's value on both.
+    A row that a plan clears is on neither side; a declared row has Git's value on both. A client
+    of a protected row would have the limit that applies without this row.
     """
+    protected = [row for row in case.others if case.sides[row] == PROTECTED]
+    if side == UNMANAGED:
+        return _find_moves(case, UNMANAGED, protected)
+    return {
+        pair
+        for row in protected
+        for pair in _find_moves(case, PROTECTED, [other for other in protected if other != row])
+        if pair[0] == row[0].text
+    }
+
+
+def _find_moves(case: Case, side: str, left: Sequence[tuple[Entity, str]]) -> set[tuple[str, str]]:
+    """Return the pairs of clients that the rows of `left` and of Git alone limit otherwise."""
     kept = {row: value for row, value in case.others.items() if case.sides[row] != LEAVING}
-    protected = {row: value for row, value in kept.items() if case.sides[row] == PROTECTED}
-    before, after = (_limits({**case.declared, **rows}) for rows in (protected, kept))
+    without = {row: value for row, value in kept.items() if row in left}
+    before, after = (_limits({**case.declared, **rows}) for rows in (without, kept))
     found = set()
     resolved: list[tuple[str, Resolution, Resolution]] = []
     for user, one in product((*USERS, FRESH), (*CLIENT_IDS, FRESH)):
@@ -76,7 +90,7 @@ def find_pairs(case: Case) -> set[tuple[str, str]]:
         if declared is None or in_force is None or declared[1:] == in_force[1:]:
             continue
         is_declared = (declared[0], key) in case.declared
-        if is_declared and case.sides.get((in_force[0], key)) == UNMANAGED:
+        if is_declared and case.sides.get((in_force[0], key)) == side:
             found.add((in_force[0].text, declared[0].text))
     return found
 

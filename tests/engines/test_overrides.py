@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -74,18 +75,19 @@ def overrides(
 def test_overrides_are_those_of_the_resolver(overrides: dict[str, list[OverrideRow]]) -> None:
     """Each pair is one between which a class moves, and every row that moves one is in a pair."""
     several = 0
-    for name, case in CASES.items():
-        found = [(row.entity, row.declared_entity) for row in overrides[name]]
-        pairs = find_pairs(case)
+    for (name, case), accepted in product(CASES.items(), (False, True)):
+        rows = [row for row in overrides[name] if row.accepted == accepted]
+        found = [(row.entity, row.declared_entity) for row in rows]
+        pairs = find_pairs(case, PROTECTED if accepted else UNMANAGED)
         assert len(found) == len({*found}), name
         assert {*found} <= pairs, name
         for side in (0, 1):
-            shown, every = (Counter(pair[side] for pair in rows) for rows in (found, pairs))
+            shown, every = (Counter(pair[side] for pair in seen) for seen in (found, pairs))
             assert {one: min(2, number) for one, number in every.items()} == {
                 one: min(2, number) for one, number in shown.items()
             }, name
         several += len(pairs) > 1
-        for row in overrides[name]:
+        for row in rows:
             entity = Entity.parse(row.declared_entity)
             assert row.declared == case.declared[entity, row.key]
             assert row.value == case.others[Entity.parse(row.entity), row.key]

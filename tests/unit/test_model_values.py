@@ -68,7 +68,9 @@ def test_a_difference_of_values_has_no_source() -> None:
 def test_an_override_has_two_rows() -> None:
     """It names the unmanaged row, and the declared one of which that takes clients."""
     pair = "client-id=<default>,user=a"
-    row = OverrideRow("id", pair, "k", 1.0, None, "user=a", 2.0, "team", "team.yaml", 4)
+    row = OverrideRow(
+        "id", pair, "k", 1.0, None, "user=a", 2.0, "team", "team.yaml", 4, accepted=False
+    )
 
     assert (row.id, row.declared_id) == (Key(pair, "k"), Key("user=a", "k"))
 

@@ -48,7 +48,17 @@ def test_whose_limit_an_overriding_quota_takes(
         ("id", entity, KEY), Kind.OVERRIDING, Action.REPORT, before=values[0], after=None
     )
     taken = OverrideRow(
-        "id", entity, KEY, values[0], None, declared, values[1], "team", "team.yaml", 4
+        "id",
+        entity,
+        KEY,
+        values[0],
+        None,
+        declared,
+        values[1],
+        "team",
+        "team.yaml",
+        4,
+        accepted=False,
     )
 
     assert overriding(ReportRow(row, RowStatus.OVERRIDING, overrides=(taken,))) == words

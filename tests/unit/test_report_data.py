@@ -40,6 +40,7 @@ def test_head() -> None:
         "clients",
         "throttling",
         "findings",
+        "protected",
         "capacity",
         "decisions",
         "brokers",

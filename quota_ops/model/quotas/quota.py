@@ -16,6 +16,8 @@ MAX_EXACT = 2.0**53
 """Above this number a double, the type in the protocol, skips whole numbers."""
 MAX_INT = 2_147_483_647.0
 PROTECTED = "protected"
+NEWLY_PROTECTED = "newly protected"
+"""Why no run writes a quota: the policy protects it, or does so and was not applied yet."""
 """Why a row that `protect` of cluster.yaml covers is never written, as `explain_unalterable`."""
 UNLIMITED = "unlimited"
 """The text for the largest value, which exempts an entity from a default."""

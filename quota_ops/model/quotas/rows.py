@@ -150,7 +150,10 @@ class HoldRow(NamedTuple):
 
 
 class OverrideRow(NamedTuple):
-    """A row of OVERRIDES: an unmanaged row, and a declared row of which it takes clients."""
+    """A row of OVERRIDES: an unmanaged row, and a declared row of which it takes clients.
+
+    It is accepted if the unmanaged row is protected.
+    """
 
     cluster: str
     entity: str
@@ -162,6 +165,7 @@ class OverrideRow(NamedTuple):
     owner: str | None
     file: str
     line: int
+    accepted: bool
 
     @property
     def id(self) -> Key:

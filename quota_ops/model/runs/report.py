@@ -17,7 +17,6 @@ from quota_ops.model.plans.capacity import Promises
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.plan import Plan
-from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.owners import OwnerChange
 from quota_ops.model.quotas.rows import DesiredRow, HoldRow, Key, OverrideRow
 from quota_ops.model.runs.outcome import Outcome
@@ -160,8 +159,8 @@ class Report:
     overrides: tuple[OverrideRow, ...] | None = None
     """The unmanaged rows that take clients from declared ones, each with such a declared row; None
     if the run did not compare that."""
-    protected: tuple[Difference, ...] = ()
-    """The protected quotas that the cluster stores, which are accepted wherever they come first."""
+    protected: tuple[OverrideRow, ...] = ()
+    """The protected quotas that come first for clients of declared ones, which is accepted."""
     effects: Mapping[Key, Effect] = field(default_factory=dict)
     """The effects of writes that the values before and after do not show, by entity and key."""
     clients: InventoryEffects | None = None

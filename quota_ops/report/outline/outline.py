@@ -22,6 +22,8 @@ from quota_ops.report.outline.sentences import (
     holds_words,
     in_airflow,
     is_accepted,
+    name_rows,
+    protected_words,
     repairs_words,
     standstill_words,
     validated_words,
@@ -39,6 +41,7 @@ class Topic(Enum):
     CLIENTS = auto()
     THROTTLING = auto()
     WARNING = auto()
+    PROTECTED = auto()
     LEDGER = auto()
     STANDSTILL = auto()
     HOLD = auto()
@@ -65,8 +68,7 @@ def list_blocks(report: Report, quoted: Callable[[str], str] = str) -> Iterator[
     yield from _list_effects(report, quoted)
     for words in warnings(report, quoted):
         yield Block(Topic.WARNING, Tone.CHANGE, "", (words,))
-    if report.plan:
-        yield from _list_limits(report.plan, quoted)
+    yield from _list_limits(report, quoted)
     for words in holds_words(report):
         yield Block(Topic.HOLD, Tone.CHANGE, "", (quoted(words),))
     if report.plan:
@@ -99,10 +101,13 @@ def _list_effects(report: Report, quoted: Callable[[str], str]) -> Iterator[Bloc
         yield Block(Topic.THROTTLING, Tone.CHANGE, "", (quoted(words),))
 
 
-def _list_limits(plan: Plan, quoted: Callable[[str], str]) -> Iterator[Block]:
-    if plan.ledger is None:
+def _list_limits(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
+    if protected := protected_words(report):
+        words = f"{protected}: {name_rows(report.protected, quoted)}."
+        yield Block(Topic.PROTECTED, Tone.PLAIN, "", (words,))
+    if report.plan and report.plan.ledger is None:
         yield Block(Topic.LEDGER, Tone.PLAIN, "", (NO_LEDGER,))
-    if stopped := standstill_words(plan):
+    if report.plan and (stopped := standstill_words(report.plan)):
         yield Block(Topic.STANDSTILL, Tone.REFUSAL, "", (quoted(stopped),))
 
 

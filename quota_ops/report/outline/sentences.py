@@ -11,6 +11,7 @@ from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
+from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
@@ -107,10 +108,11 @@ _NAMED = 3
 """How many rows a sentence names; the others are counted."""
 
 
-def name_rows(rows: Sequence[Difference], quoted: Callable[[str], str]) -> str:
+def name_rows(rows: Sequence[Difference | OverrideRow], quoted: Callable[[str], str]) -> str:
     """Return the first rows by entity and key, and how many more there are."""
-    named = ", ".join(quoted(f"{row.entity} {row.key}") for row in rows[:_NAMED])
-    return named + (f" and {len(rows) - _NAMED:,} more" if rows[_NAMED:] else "")
+    names = list(dict.fromkeys(f"{row.entity} {row.key}" for row in rows))
+    more = f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else ""
+    return ", ".join(map(quoted, names[:_NAMED])) + more
 
 
 def in_airflow(plan: Plan) -> str:
@@ -274,6 +276,17 @@ def _invalid_words(report: Report) -> Iterator[str]:
             f"{counted(number, 'quota')} {plural(number, 'stays', 'stay')} as stored, not "
             f"judged{more}."
         )
+
+
+def protected_words(report: Report) -> str:
+    """Return how many quotas of Git protected ones come first for; empty for none."""
+    number = len({row.declared_id for row in report.protected})
+    if not number:
+        return ""
+    return (
+        f"{counted(number, 'quota')} of Git {plural(number, 'is', 'are')} not in force for all "
+        "clients, because protected quotas come first"
+    )
 
 
 def _foreign_words(report: Report) -> str:

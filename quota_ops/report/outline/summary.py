@@ -20,6 +20,7 @@ from quota_ops.report.outline.row_status import (
     list_unread_rows,
     report_rows,
 )
+from quota_ops.report.outline.sentences import protected_words
 from quota_ops.report.outline.stages import stop_words
 
 
@@ -205,6 +206,8 @@ def _list_details(
     compared = report.verified + len(report.verdicts)
     desired = report.plan.desired if report.plan else compared + _count_skipped(report)
     yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
+    if protected := protected_words(report):
+        yield protected
     if report.rollback and (left := len(report.rollback.left)):
         yield f"{counted(left, 'change')} left unchanged"
     yield from _broker_details(report)

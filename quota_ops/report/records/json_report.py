@@ -79,6 +79,8 @@ def as_json(report: Report) -> str:
                     at_present: see `quota_ops.model.usage.throttling`); null without a source of
                     use, or without cuts
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
+    protected       protected quotas that come first for clients of declared ones: entity, key,
+                    value, declared (entity, value, owner, file, line)
     capacity        what Git promises on each broker by key: key, capacity, factor, promised,
                     owners (owner, promised); empty without `capacity` in cluster.yaml
     decisions       each approval or rejection of the plan: said, digest, guards, shown, by, login,
@@ -131,6 +133,11 @@ def _head(report: Report) -> dict[str, Any]:
         "clients": report.clients and to_json(InventoryEffects, report.clients),
         "throttling": report.throttling and to_json(Throttling, report.throttling),
         "findings": findings_json(report.findings),
+        "protected": [
+            {"entity": row.entity, "key": row.key, "value": json_number(row.value)}
+            | {"declared": _override_json(row)}
+            for row in report.protected
+        ],
         "capacity": promises_json(report.promises),
         "decisions": [status.as_json() for status in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],

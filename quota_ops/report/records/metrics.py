@@ -26,7 +26,10 @@ _PREFIX = "quota_ops_"
 _COUNTS = {
     "declared": ("quotas_declared", "Quotas that Git declares."),
     "stored": ("quotas_stored", "Quotas that the cluster stores."),
-    "in_sync": ("quotas_in_sync", "Quotas of Git that the cluster stores, and that are in force."),
+    "in_sync": (
+        "quotas_in_sync",
+        "Quotas of Git that the cluster stores, and that only protected quotas come before.",
+    ),
     "overriding": (
         "quotas_overriding",
         "Unmanaged quotas that some clients get in place of quotas of Git.",

@@ -14,13 +14,14 @@ from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import FilterIndex
-from quota_ops.model.quotas.quota import PROTECTED, explain_unalterable
+from quota_ops.model.quotas.quota import NEWLY_PROTECTED, PROTECTED, explain_unalterable
 from quota_ops.model.quotas.rows import ActualRow, ClusterRow, Stored, StoredQuota
 from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.model.runs.run import Described
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.confirmation import confirm_stored
 from quota_ops.stages.describe.rates import divide_declared
+from quota_ops.stages.plan.earlier_runs import read_applied_policy
 from quota_ops.stages.succession import take_number_above
 from quota_ops.store.ledger import claims, ledger, ledger_end
 from quota_ops.store.ledger.holds import held_entities, holds_now
@@ -55,11 +56,12 @@ def describe_cluster(
     known, holds = ledger.last(records), holds_now(records.holds)
     undivided = divide_declared(folder, cluster, known.table, files, skip_invalid=skip_invalid)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
-    actual = list(judge_scope(policy, cluster.describe()))
+    applied = read_applied_policy(folder, known.table)
+    actual = list(judge_scope(policy, cluster.describe(), applied))
     described = {row.id: row.value for row in actual}
     stored, disagree = confirm_stored(cluster, described, known)
     if stored is not described:
-        actual = list(judge_scope(policy, _stored_quotas(stored)))
+        actual = list(judge_scope(policy, _stored_quotas(stored), applied))
     at = datetime.now(UTC)
     facts, metadata = find_facts(), find_metadata()
     if not isinstance(cluster, Snapshot):
@@ -113,16 +115,25 @@ def _stored_quotas(stored: Stored) -> Iterator[StoredQuota]:
         yield StoredQuota(Entity.parse(text), key, value)
 
 
-def judge_scope(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
-    """Yield the stored quotas with whether runs may write each of them, by a policy."""
+def judge_scope(
+    policy: Policy, stored: Iterable[StoredQuota], applied: Policy | None = None
+) -> Iterator[ActualRow]:
+    """Yield the stored quotas with whether runs may write each of them, by a policy.
+
+    What only this policy protects, and not the last applied one, is newly protected.
+    """
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
+    agreed = protect if applied is None else FilterIndex(applied.protect)
     last: Entity | None = None
     types: tuple[str, ...] = ()
-    text, in_scope, protected = "", False, False
+    text, in_scope, protected = "", False, ""
     for entity, key, value in stored:
         if entity is not last:
             last, text, types = entity, entity.text, entity.types
             in_scope = scope.find_match(entity) is not None
-            protected = protect.find_match(entity) is not None
-        hands_off = PROTECTED if protected else explain_unalterable(types, key)
+            protected = ""
+            if protect.find_match(entity) is not None:
+                is_agreed = agreed.find_match(entity) is not None
+                protected = PROTECTED if is_agreed else NEWLY_PROTECTED
+        hands_off = protected or explain_unalterable(types, key)
         yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)

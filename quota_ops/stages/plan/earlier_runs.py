@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import pyarrow as pa
 
@@ -29,11 +28,11 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     """
     table = folder.read_table(LEDGER)
     owners, described = count_managed_rows(folder), folder.read(DESCRIBED)
-    values, commits = read_applied_notes(table)
+    _, commits = read_applied_notes(table)
     return EarlierRuns(
         owned=owners.total(),
         owners=owners,
-        policy=None if values is None else _parse_policy(folder, values),
+        policy=read_applied_policy(folder, table),
         commits=commits,
         overtaken_by=find_overtaking_commit(folder, commits),
         old_ledger=described.old_ledger,
@@ -58,9 +57,14 @@ def count_managed_rows(folder: RunFolder) -> Counter[str | None]:
     return Counter(_list_owners(folder, folder.read_table(LEDGER)))
 
 
-def _parse_policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
+def read_applied_policy(folder: RunFolder, table: pa.Table) -> Policy | None:
+    """Return the policy that was last applied, from a ledger; None if none was.
+
+    Raises InvalidInput if a newer version of quota-ops applied it.
+    """
+    values, _ = read_applied_notes(table)
     try:
-        return from_json(Policy, values)
+        return None if values is None else from_json(Policy, values)
     except ValueError as error:
         raise InvalidInput(
             f"the last applied policy in the ledger of run {folder.place} cannot be read by this "

@@ -11,8 +11,6 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.capacity import DeclaredLimit, Promises, sum_promises
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.difference import Difference
-from quota_ops.model.quotas.quota import PROTECTED
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
 from quota_ops.model.runs.report import (
@@ -114,7 +112,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         declared=parts.read(DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
         origins=parts.read(ORIGINS, lambda: read_origins(folder)) or {},
         overrides=parts.read(OVERRIDES.file, folder.overrides),
-        protected=parts.read(DIFFERENCES.file, lambda: _list_protected(folder)) or (),
+        protected=parts.read(OVERRIDES.file, lambda: folder.overrides(accepted=True)) or (),
         effects=parts.read(EFFECTS, lambda: read_effects(folder)) or {},
         clients=parts.find(CLIENT_COUNTS),
         throttling=parts.find(THROTTLING),
@@ -136,11 +134,6 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         use=parts.find(USE),
         promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy)) or (),
     )
-
-
-def _list_protected(folder: RunFolder) -> tuple[Difference, ...]:
-    rows = folder.differences()
-    return tuple(row for row in rows if row.hands_off == PROTECTED and row.after is None)
 
 
 def _read_promises(folder: RunFolder, policy: Policy | None) -> tuple[Promises, ...]:

@@ -224,11 +224,15 @@ class RunFolder(ArtifactFolder):
         except ValueError as error:
             raise InvalidInput(f"{self.place / DIFFERENCES.file} is damaged: {error}") from error
 
-    def overrides(self) -> tuple[OverrideRow, ...]:
-        """Return the rows of OVERRIDES; empty for a run without a diff of Git and the cluster."""
+    def overrides(self, *, accepted: bool = False) -> tuple[OverrideRow, ...]:
+        """Return the rows of OVERRIDES that are not accepted, or those that are.
+
+        They are empty for a run without a diff of Git and the cluster.
+        """
         if not self.has(OVERRIDES.file):
             return ()
-        return self.read_cached(OVERRIDES.file, lambda: tuple(self.read_rows(OVERRIDES)))
+        rows = self.read_cached(OVERRIDES.file, lambda: tuple(self.read_rows(OVERRIDES)))
+        return tuple(row for row in rows if row.accepted == accepted)
 
     def count_overridden(self, differences: Iterable[Difference]) -> int:
         """Return of how many rows, stored as in Git, overriding rows take clients."""
