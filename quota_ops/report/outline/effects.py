@@ -11,6 +11,8 @@ from quota_ops.report.outline.formats import escape_text, shortened
 from quota_ops.report.outline.row_status import ReportRow
 
 NO_EFFECT = "no effect: other limits come first for all of its clients"
+_LESS = "may get less"
+"""What is told of clients that shared a limit, and get a lower one that fewer of them share."""
 _ANY_USER = "every user without a limit of their own"
 _SENDS = {True: "clients with a client id", False: "clients without a client id"}
 _CLEAR = {LimitChange.NEWLY_LIMITED, LimitChange.NO_LONGER_LIMITED}
@@ -75,7 +77,8 @@ def _format_class(
         else _format_clients(client_class)
     )
     limits = _format_limits(client_class, change, entity, key)
-    return f"{change}: {who}{limits}{_warn(client_class, undeclared)}"
+    word = _LESS if client_class.may_get_less(key) else change
+    return f"{word}: {who}{limits}{_warn(client_class, undeclared)}"
 
 
 def _warn(client_class: ClassEffect, undeclared: Collection[str]) -> str:
@@ -133,7 +136,8 @@ def _format_limits(client_class: ClassEffect, change: LimitChange, entity: str, 
         limit and _format_limit(limit, entity, key, shared)
         for limit in (client_class.before, client_class.after)
     )
-    words = [f"from {before}"] if before else []
+    up_to = "up to " if client_class.may_get_less(key) else ""
+    words = [f"from {up_to}{before}"] if before else []
     words += [f"to {after}"] if after else []
     return f", {' '.join(words)}"
 
