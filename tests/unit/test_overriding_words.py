@@ -10,6 +10,15 @@ from quota_ops.report.outline.row_status import ReportRow, RowStatus
 KEY = "producer_byte_rate"
 CASES = [
     (
+        "user=bob",
+        "client-id=console-consumer,user=<default>",
+        (20.0, 1.0),
+        (
+            "user bob, client console-consumer: 20 B/s in force, 1 B/s declared by "
+            "client-id=console-consumer,user=<default> (team.yaml:4)"
+        ),
+    ),
+    (
         "client-id=<default>,user=bob",
         "user=bob",
         (10.0, 10.0),

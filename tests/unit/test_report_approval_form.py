@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from quota_ops.model.commit import CommitSource, Provenance, rollback_of
-from quota_ops.model.quotas.difference import Kind
+from quota_ops.model.quotas.difference import Action, Kind
+from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.report.markdown.approval_form import format_body
-from tests.unit.report_sample import PLAN, TROUBLED, many_changes
+from tests.unit.report_sample import CLUSTER_ID, PLAN, TROUBLED, difference, many_changes
 
 UNTIL = datetime(2026, 11, 21, tzinfo=UTC)
 PAGE = "https://airflow.example/quota-ops/runs/demo/one/report.html"
@@ -45,3 +46,32 @@ def test_many_changes_stay_readable() -> None:
     assert lines[20] == "| 10 more owners | 270 | | |"
     assert sum(line.startswith("| ↑") for line in lines) == 10
     assert len(lines) < 45
+
+
+def test_limits_that_the_plan_does_not_bring_into_force() -> None:
+    """The form tells before the changes which unmanaged quotas override quotas of Git."""
+    key, names = "producer_byte_rate", [f"user-{at}" for at in range(7)]
+    rows = [
+        difference(
+            {"user": name, "client-id": None}, key, (Kind.OVERRIDING, Action.REPORT), 1e3, None
+        )
+        for name in names
+    ]
+    plan = replace(PLAN, differences=(*PLAN.differences, *rows))
+    overrides = tuple(
+        OverrideRow(
+            CLUSTER_ID, row.entity, key, 1e3, None, f"user={name}", 1e7, "a", "a.yaml", at, False
+        )
+        for at, (name, row) in enumerate(zip(names, rows, strict=True))
+    )
+    form = format_body(replace(TROUBLED, plan=plan, overrides=overrides), plan, UNTIL, PAGE)
+
+    head = form.partition("\n| ")[0]
+    assert (
+        "\n⚠ **7 unmanaged quotas on `demo` override 7 quotas of Git.** This plan does not change "
+        "it:\n"
+        "\n- `client-id=<default>,user=user-0` producer_byte_rate: `user user-0, any other client: "
+        "1 kB/s in force, 10 MB/s declared by user=user-0 (a.yaml:0)`\n"
+    ) in head
+    assert head.count("in force") == 5
+    assert "\n- and 2 more" in head

@@ -11,15 +11,18 @@ from quota_ops.model.quotas.difference import WRITES, Kind
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report.markdown.report import cell, code, commit_part, format_block, table_lines
+from quota_ops.report.outline import cells
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.outline import Topic, list_blocks
-from quota_ops.report.outline.row_status import ReportRow, report_rows
+from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.sentences import NO_LEDGER, repairs_words
+from quota_ops.report.outline.summary import overriding_words
 
 MOST_ROWS = 10
 """How many changes the form lists; the report has them all."""
 MOST_OWNERS = 12
 MOST_COMMITS = 6
+MOST_OVERRIDING = 5
 _EFFECTS = frozenset({Topic.VALIDATION, Topic.CLIENTS, Topic.THROTTLING})
 
 
@@ -43,6 +46,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
         f"\nPlan {code(plan.digest)} · {link}",
         *(format_block(block) for block in list_blocks(report, code) if block.topic in _EFFECTS),
+        *_format_overriding(report),
         *_format_commits(report),
     ]
     if rows[MOST_ROWS:]:
@@ -51,6 +55,20 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     # Airflow shows no HTML, so also no <br>.
     table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ")
     return "\n".join([*head, *table, *tail]) + "\n"
+
+
+def _format_overriding(report: Report) -> Iterator[str]:
+    """Yield which clients do not get what Git declares, whether the plan is applied or not."""
+    rows = [row for row in report_rows(report) if row.status is RowStatus.OVERRIDING]
+    if not rows:
+        return
+    words = overriding_words(code(report.cluster), report)
+    yield f"\n⚠ **{words}.** This plan does not change it:\n"
+    for row in rows[:MOST_OVERRIDING]:
+        named = f"{code(row.difference.entity)} {row.difference.key}"
+        yield f"- {named}: {code(cells.overriding(row))}"
+    if (more := len(rows) - MOST_OVERRIDING) > 0:
+        yield f"- and {more:,} more"
 
 
 def _format_commits(report: Report) -> Iterator[str]:

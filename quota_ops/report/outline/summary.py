@@ -69,7 +69,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
         status = SyncStatus.UNKNOWN if troubles.keys() <= _UNKNOWN else SyncStatus.ATTENTION
         reason, *parts = _trouble_words(cluster, troubles)
         return Summary(status, reason, (*parts, *more))
-    if moved := _overriding_words(cluster, report, count) or _drift_words(cluster, report, count):
+    if moved := overriding_words(cluster, report) or _drift_words(cluster, report, count):
         return Summary(SyncStatus.ATTENTION, moved, (*filter(None, (news_words(report),)), *more))
     compared = not (report.invalid or has_not_ended(report.stages))
     if compared and (waits := _pending_words(cluster, count)):
@@ -121,12 +121,12 @@ def _invalid_words(report: Report) -> str:
     return f"{escape_text(first.file)}{owner}{more} {plural(others + 1, 'is', 'are')} invalid"
 
 
-def _overriding_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
+def overriding_words(cluster: str, report: Report) -> str:
     """Return how many unmanaged quotas take clients from how many of Git; empty for none.
 
     What clients get is the promise: Git is stored, and yet does not apply to all of its clients.
     """
-    number = count[RowStatus.OVERRIDING]
+    number = count_statuses(report)[RowStatus.OVERRIDING]
     subject = f"{counted(number, 'unmanaged quota')} on {cluster}"
     return _override_words(report, RowStatus.OVERRIDING, subject) if number else ""
 
