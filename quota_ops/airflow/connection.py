@@ -1,8 +1,8 @@
-"""Airflow connections of clusters, read inside the task so that no secret leaves it."""
+"""Airflow connections to clusters and Prometheus, read in the task so that no secret leaves it."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from ipaddress import IPv6Address
 from typing import Any
@@ -11,8 +11,12 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from quota_ops.kafka import connection as kafka
+from quota_ops.model.errors import InvalidInput
+from quota_ops.usage import connection as prometheus
 
 PREFIX = "quota_ops_"
+PROMETHEUS = "quota_ops_prometheus"
+"""The type of a connection to a Prometheus: no other is used as one, nor it for a cluster."""
 _LOGIN_FIELDS = {
     "OAUTHBEARER": (
         "sasl.oauthbearer.client.credentials.client.id",
@@ -44,7 +48,50 @@ def read_connection(found: Connection, *, name: str, source: str) -> kafka.Conne
     secret of the OAuth client. Extra is a JSON object of any settings of a connection file, which
     override the fields. Raises InvalidInput if it is not a connection to a cluster.
     """
-    return kafka.Connection.of(dict(_list_properties(found)), name=name, source=source)
+    if found.conn_type == PROMETHEUS:
+        raise InvalidInput(
+            f"{source} is one to a Prometheus, not to a cluster",
+            "Define the connection to the cluster under another name.",
+        )
+    settings = dict(_list_settings(_list_properties(found), found))
+    return kafka.Connection.of(settings, name=name, source=source)
+
+
+def find_prometheus(name: str) -> prometheus.PrometheusConnection:
+    """Return the Airflow connection quota_ops_NAME, or else the connection of the command line.
+
+    Raises InvalidInput if it is not a connection to a Prometheus.
+    """
+    conn_id = PREFIX + name
+    source = f"the Airflow connection {conn_id}"
+    found = find_airflow_connection(conn_id)
+    if found is None:
+        return prometheus.find_prometheus(name, before=source)
+    return read_prometheus(found, name=name, source=source)
+
+
+def read_prometheus(
+    found: Connection, *, name: str, source: str
+) -> prometheus.PrometheusConnection:
+    """Return an Airflow connection of the type quota_ops_prometheus.
+
+    Schema (https by default), host and port are the url; login and password are those of HTTP Basic
+    authentication. Extra is a JSON object of any settings of a connection file, which override
+    the fields. Raises InvalidInput for another type, and for a setting that is wrong.
+    """
+    if found.conn_type != PROMETHEUS:
+        raise InvalidInput(
+            f"{source} has the type {found.conn_type}, not {PROMETHEUS}",
+            "A Prometheus never gets the credentials of a connection of another type: define one of"
+            f" the type {PROMETHEUS}, under another name.",
+        )
+    fields = {
+        "url": f"{found.schema or 'https'}://{_join_address(found.host or '', found.port)}",
+        "basic.username": found.login,
+        "basic.password": found.password,
+    }
+    settings = dict(_list_settings(fields, found))
+    return prometheus.PrometheusConnection.of(settings, name=name, source=source)
 
 
 def find_airflow_connection(conn_id: str) -> Connection | None:
@@ -55,7 +102,7 @@ def find_airflow_connection(conn_id: str) -> Connection | None:
         return None
 
 
-def _list_properties(found: Connection) -> Iterator[tuple[str, str]]:
+def _list_properties(found: Connection) -> dict[str, str | None]:
     extra: dict[str, Any] = found.extra_dejson
     mechanism = str(extra.get("sasl.mechanism") or extra.get("sasl.mechanisms")).upper()
     login, password = _LOGIN_FIELDS.get(mechanism, ("sasl.username", "sasl.password"))
@@ -66,7 +113,13 @@ def _list_properties(found: Connection) -> Iterator[tuple[str, str]]:
     }
     if found.conn_type == "quota_ops" and mechanism == "OAUTHBEARER":  # its form has no method
         fields["sasl.oauthbearer.method"] = "oidc"
-    for key, value in (fields | extra).items():
+    return fields
+
+
+def _list_settings(
+    fields: Mapping[str, str | None], found: Connection
+) -> Iterator[tuple[str, str]]:
+    for key, value in {**fields, **found.extra_dejson}.items():
         if value not in (None, ""):
             yield key, value if isinstance(value, str) else json.dumps(value)
 

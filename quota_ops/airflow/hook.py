@@ -1,10 +1,14 @@
-"""The hook of the connection type `quota_ops`: what the button Test of the form runs."""
+"""The hooks of the connection types: what the button Test of their forms runs."""
+
+from datetime import UTC, datetime
 
 from airflow.sdk import BaseHook
 
-from quota_ops.airflow.connection import read_connection
+from quota_ops.airflow.connection import PROMETHEUS, read_connection, read_prometheus
 from quota_ops.kafka import connection as kafka
 from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.text import counted
+from quota_ops.usage.connection import PrometheusConnection
 
 
 class QuotaOpsHook(BaseHook):
@@ -38,3 +42,33 @@ class QuotaOpsHook(BaseHook):
         except QuotaOpsError as error:
             return False, " ".join(str(error).split())
         return pinged.exit_code == 0, " ".join(list_sentences(pinged))
+
+
+class PrometheusHook(BaseHook):
+    """A Prometheus that measures what clients use; tasks read the same connection without it."""
+
+    conn_name_attr = "quota_ops_prometheus_conn_id"
+    default_conn_name = "quota_ops_prometheus_default"
+    conn_type = PROMETHEUS
+    hook_name = "quota-ops (Prometheus)"
+
+    def __init__(self, quota_ops_prometheus_conn_id: str = default_conn_name) -> None:
+        super().__init__()
+        self.quota_ops_prometheus_conn_id = quota_ops_prometheus_conn_id
+
+    def get_conn(self) -> PrometheusConnection:
+        """Return the settings of the connection. Raises InvalidInput for a wrong one."""
+        found = self.get_connection(self.quota_ops_prometheus_conn_id)
+        return read_prometheus(found, name="of this connection", source="this connection")
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Query how many targets were scraped; return whether it responds, and what it said."""
+        from quota_ops.usage.prometheus import open_prometheus
+
+        try:
+            with open_prometheus(self.get_conn()) as server:
+                found = server.query("count(up)", datetime.now(UTC))
+        except QuotaOpsError as error:
+            return False, " ".join(str(error).split())
+        scraped = int(float(found[0].value.value)) if found and found[0].value else 0
+        return True, f"The server responds, and scrapes {counted(scraped, 'target')}."

@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow.sdk import DAG, task
 
+from quota_ops.airflow.connection import find_prometheus
 from quota_ops.airflow.each_cluster import work_on_each
 from quota_ops.airflow.errors import is_retryable, log_errors
 from quota_ops.airflow.options import DEFAULT_ARGS
@@ -66,8 +67,11 @@ def _record(cluster: ClusterFolder, *, run_store: str | None) -> int:
     """Store the missing days of a cluster; return how many were stored."""
     from quota_ops.desired.read import read_policy
     from quota_ops.runs.digests import record_missing_days
+    from quota_ops.usage.source import find_source
 
-    days = record_missing_days(find_store(run_store), read_policy(cluster.path), _DAYS)
+    policy = read_policy(cluster.path)
+    source = find_source(policy, find_prometheus)
+    days = record_missing_days(find_store(run_store), policy.cluster_id, source, _DAYS)
     for day in days:
         _log.info("%s: %s %s", cluster.name, day.day, day.why or "stored")
     return sum(day.why is None for day in days)

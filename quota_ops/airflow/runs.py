@@ -93,7 +93,7 @@ def open_run(
     must_know_commit: bool = False,
 ) -> Iterator["Run"]:
     """Yield this DAG run as the stages take it; the first stage that needs the cluster connects."""
-    from quota_ops.airflow.connection import find_connection
+    from quota_ops.airflow.connection import find_connection, find_prometheus
     from quota_ops.runs.run import Run, connect_once
 
     folder = start_folder(cluster, run_store, reads_files=reads_files)
@@ -104,6 +104,7 @@ def open_run(
             store=find_store(run_store),
             connect=connect,
             find_audit=find_connection,
+            find_use=find_prometheus,
             allow=allow or {},
             author=_find_author() if allow else None,
             approve=approve,

@@ -32,7 +32,18 @@ def get_provider_info() -> dict[str, Any]:
                     "placeholders": {"host": "kafka-1,kafka-2", "port": "9094"},
                 },
                 "conn-fields": _FIELDS,
-            }
+            },
+            {
+                "connection-type": "quota_ops_prometheus",
+                "hook-class-name": "quota_ops.airflow.hook.PrometheusHook",
+                "hook-name": "quota-ops (Prometheus)",
+                "ui-field-behaviour": {
+                    "hidden-fields": [],
+                    "relabeling": {"schema": "http or https"},
+                    "placeholders": {"host": "prometheus.example", "schema": "https"},
+                },
+                "conn-fields": _PROMETHEUS_FIELDS,
+            },
         ],
     }
 
@@ -83,3 +94,19 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "sasl.oauthbearer.scope": {"label": "OAuth scope", "schema": {"type": _TEXT}},
 }
 """The fields of the form: settings of a connection by librdkafka's names, kept in `extra`."""
+_PROMETHEUS_FIELDS: dict[str, dict[str, Any]] = {
+    "url": {
+        "label": "URL",
+        "description": "In place of host, schema and port, if the API is below a path.",
+        "schema": {"type": _TEXT},
+    },
+    "bearer.token": {"label": "Token", "schema": {"type": _TEXT, "format": "password"}},
+    "tenant": {"label": "Tenant", "schema": {"type": _TEXT}},
+    "tenant.header": {
+        "label": "Header of the tenant",
+        "description": "Without it: X-Scope-OrgID.",
+        "schema": {"type": _TEXT},
+    },
+    "ssl.ca.location": _FIELDS["ssl.ca.location"],
+}
+"""The fields of the form of a Prometheus, likewise."""

@@ -1,6 +1,6 @@
 """A person's decision on a plan: made, found by the plan's digest, and recorded."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from quota_ops.model.errors import Refused
@@ -16,6 +16,7 @@ from quota_ops.store.ledger import decisions
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.files import APPROVAL
 from quota_ops.store.run.folder import RunFolder
+from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 
 def read_plan(folder: RunFolder) -> Plan:
@@ -47,7 +48,12 @@ def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision |
     )
 
 
-def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> None:
+def record_decision(
+    folder: RunFolder,
+    approvals: Place,
+    decision: Decision,
+    find_use: Callable[[str], PrometheusConnection] = find_prometheus,
+) -> None:
     """Record a decision on the run's plan, and check the plan with the guards again.
 
     Raises Refused when the decision is not an approval, has no reason, or is for another plan.
@@ -77,7 +83,7 @@ def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> 
         raise Refused(f"plan {short} was not approved in time", nothing)
     if plan.refused:
         with folder.stage("plan"):
-            plan_changes(folder, approvals)
+            plan_changes(folder, approvals, find_use=find_use)
 
 
 def _record(folder: RunFolder, approvals: Place, decision: Decision) -> None:

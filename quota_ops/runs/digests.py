@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quota_ops.model.plans.policy import Policy
 from quota_ops.model.usage.digest import DIGEST, DigestedDay
 from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.store.history.digests import find_missing, list_past_days, write_digest
@@ -15,21 +14,19 @@ from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.overview import read_throttled
 from quota_ops.usage.prometheus import open_prometheus
 from quota_ops.usage.samples import join_samples, list_brokers, read_parts
-from quota_ops.usage.source import SAMPLES, Time, UsageSource, find_source
+from quota_ops.usage.source import SAMPLES, Time, UsageSource
 
 _MOST_ROWS = 500_000
 """Rows of the digests of parts that are kept before they are joined: 20 MB."""
 _NAMES = ("broker", "key", "user", "client_id")
 
 
-def record_missing_days(store: RunStore, policy: Policy, days: int) -> list[DigestedDay]:
-    """Write the digests of the last complete days (UTC) that have none.
-
-    Raises as `digest_days`, and InvalidInput without `usage` in cluster.yaml.
-    """
+def record_missing_days(
+    store: RunStore, cluster_id: str, source: UsageSource, days: int
+) -> list[DigestedDay]:
+    """Write the digests of the last complete days (UTC) that have none. Raises as `digest_days`."""
     past = list_past_days(datetime.now(UTC), days)
-    missing = find_missing(store, policy.cluster_id, past)
-    return digest_days(store, policy.cluster_id, find_source(policy), missing)
+    return digest_days(store, cluster_id, source, find_missing(store, cluster_id, past))
 
 
 def digest_days(

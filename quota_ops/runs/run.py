@@ -29,6 +29,7 @@ from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import ALTER, CHANGES, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import at_work
+from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
@@ -45,6 +46,8 @@ class Run:
     engine: str = EMBEDDED
     find_audit: Callable[[str], Connection] = find_audit_connection
     """Looks up the connection to the audit topic by its name."""
+    find_use: Callable[[str], PrometheusConnection] = find_prometheus
+    """Looks up the connection to the Prometheus of the cluster by its name."""
     allow: Mapping[str, str] = field(default_factory=dict)
     author: Author | None = None
     """Who overrides the guards that `allow` names."""
@@ -130,7 +133,9 @@ def _diff(run: Run) -> None:
 
 def _plan(run: Run) -> None:
     try:
-        plan_changes(run.folder, run.records.approvals, run.allow, run.author)
+        plan_changes(
+            run.folder, run.records.approvals, run.allow, run.author, find_use=run.find_use
+        )
     except GuardsRefused:
         if run.request_decision is None or not needs_approval(read_plan(run.folder)):
             raise
@@ -198,7 +203,7 @@ def _find_approved(run: Run) -> str:
         decision = decision or (run.request_decision(made) if run.request_decision else None)
         if decision is None:
             raise build_approval_error(run.folder, made)
-        record_decision(run.folder, run.records.approvals, decision)
+        record_decision(run.folder, run.records.approvals, decision, run.find_use)
     return made.digest if run.approve is None else run.approve
 
 

@@ -1,10 +1,11 @@
 """A connection to a Prometheus: its address and credentials, kept outside Git."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Self
 from urllib.parse import urlsplit
 
 from quota_ops.connections import (
@@ -20,7 +21,6 @@ from quota_ops.connections import (
 from quota_ops.model.errors import InvalidInput
 
 _EXAMPLE = """\
-Write that file, for example:
     url=https://prometheus.example:9090
     bearer.token=${file:/etc/quota-ops/prometheus-token}
     ssl.ca.location=/etc/quota-ops/ca.pem"""
@@ -52,17 +52,27 @@ class PrometheusConnection:
     lines: dict[str, Line] = field(repr=False)
 
     @classmethod
-    def parse(cls, text: str, *, name: str, source: str, folder: Path) -> "PrometheusConnection":
+    def parse(cls, text: str, *, name: str, source: str, folder: Path) -> Self:
         """Parse a connection file's text. Raises InvalidInput with the invalid line."""
         lines: dict[str, Line] = {}
         for entry in read_entries(text, source):
             _require_known(entry, lines)
             value, reference = resolve_references(entry.name, entry.value, entry.place, folder)
-            if not value or not value.isprintable():
-                refuse(entry.place, entry.name, "has no value that can be sent")
-            if entry.name.endswith(".location"):
-                value = str(find_file(entry.name, folder / value, entry.place))
-            lines[entry.name] = Line(value, entry.place, reference)
+            lines[entry.name] = _read_line(entry, value, reference, folder)
+        _check_together(lines, source)
+        return cls(name, source, lines)
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
+        """Build a connection from settings that are not in a file, without replacing `${...}`.
+
+        Raises InvalidInput with the source, as `parse` does.
+        """
+        lines: dict[str, Line] = {}
+        for setting, value in settings.items():
+            entry = Entry(setting, value, source)
+            _require_known(entry, lines)
+            lines[setting] = _read_line(entry, value, None, Path())
         _check_together(lines, source)
         return cls(name, source, lines)
 
@@ -119,13 +129,28 @@ class PrometheusConnection:
         )
 
 
-def find_prometheus(name: str, *, file: Path | None = None) -> PrometheusConnection:
+def find_prometheus(
+    name: str, *, file: Path | None = None, before: str | None = None
+) -> PrometheusConnection:
     """Find the connection to a Prometheus by name, as that to a Kafka, and read it.
 
-    Raises InvalidInput when there is none, or when it cannot be read.
+    Raises InvalidInput when there is none, or when it cannot be read. `before` names a place that
+    the caller searched without success, for that error.
     """
-    text, found = read_connection(name, example=_EXAMPLE, file=file)
+    first, remedy = None, "Write that file"
+    if before:
+        first, remedy = f"{before}  not defined", f"Define {before}, or write that file"
+    example = f"{remedy}, for example:\n{_EXAMPLE}"
+    text, found = read_connection(name, example=example, file=file, first=first)
     return PrometheusConnection.parse(text, name=name, source=str(found), folder=found.parent)
+
+
+def _read_line(entry: Entry, value: str, reference: str | None, folder: Path) -> Line:
+    if not value or not value.isprintable():
+        refuse(entry.place, entry.name, "has no value that can be sent")
+    if entry.name.endswith(".location"):
+        value = str(find_file(entry.name, folder / value, entry.place))
+    return Line(value, entry.place, reference)
 
 
 def _require_known(entry: Entry, lines: dict[str, Line]) -> None:
@@ -142,7 +167,7 @@ def _require_known(entry: Entry, lines: dict[str, Line]) -> None:
 
 def _check_together(lines: dict[str, Line], source: str) -> None:
     if _URL not in lines:
-        raise InvalidInput(f"{source}: url is missing.", _EXAMPLE)
+        raise InvalidInput(f"{source}: url is missing.", f"Write it, for example:\n{_EXAMPLE}")
     for name, needed in _NEEDS.items():
         if name in lines and needed not in lines:
             refuse(lines[name].place, name, f"has no effect without {needed}")

@@ -1,9 +1,8 @@
 """What is read, and in which form: a source of samples, and samples as tables."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple, Self
 
 import pyarrow as pa
@@ -101,8 +100,10 @@ class UsageSource:
         return f"{metric.name}{{{','.join([*matchers, *extra])}}}"
 
 
-def find_source(policy: Policy, file: Path | None = None) -> UsageSource:
-    """Return where the use of a cluster is measured; `file` is that of the connection.
+def find_source(
+    policy: Policy, find_use: Callable[[str], PrometheusConnection] = find_prometheus
+) -> UsageSource:
+    """Return where the use of a cluster is measured; `find_use` looks up the connection by name.
 
     Raises InvalidInput if cluster.yaml has no usage, and for an invalid connection.
     """
@@ -111,4 +112,4 @@ def find_source(policy: Policy, file: Path | None = None) -> UsageSource:
             f"cluster.yaml of {policy.cluster} has no usage: where use is measured is not known",
             "Add usage: {prometheus: NAME, match: {LABEL: VALUE}}, as the how-to page usage shows.",
         )
-    return UsageSource.of(policy.usage, find_prometheus(policy.usage.prometheus, file=file))
+    return UsageSource.of(policy.usage, find_use(policy.usage.prometheus))

@@ -1,6 +1,7 @@
 """Airflow connections become connections to clusters, and leak no secret."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
 from tests.dag.repository import ALICE, HOME, Quotas, Repository
+from tests.dag.test_record_use import MONITORING, USAGE
+from tests.usage.busy_hour import BusyHour
+from tests.usage.recording import serve
 
 LOGIN = {
     "conn_type": "kafka",
@@ -130,6 +134,35 @@ def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert "k3y" not in str(error.value)
 
 
+def test_a_prometheus_gets_no_credentials_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection to a cluster is never one to a Prometheus, nor the other way round."""
+    from quota_ops.airflow.connection import find_connection, find_prometheus
+
+    monitoring = {"conn_type": "quota_ops_prometheus", "host": "prometheus", "login": "reader"} | {
+        "password": "k3y",
+        "port": 9090,
+        "extra": {"bearer.token": ""},
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(LOGIN))
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_MONITORING", json.dumps(monitoring))
+    found = find_prometheus("monitoring")
+    assert (found.url, found.login) == ("https://prometheus:9090", ("reader", "k3y"))
+    assert "k3y" not in repr(found)
+    with pytest.raises(InvalidInput, match="quota_ops_demo has the type kafka, not") as error:
+        find_prometheus("demo")
+    assert "k3y" not in str(error.value)
+    with pytest.raises(InvalidInput, match="quota_ops_monitoring is one to a Prometheus"):
+        find_connection("monitoring")
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_QUOTA_OPS_MONITORING", json.dumps(monitoring | {"schema": "http"})
+    )
+    with pytest.raises(InvalidInput, match="must begin with https://, because a secret"):
+        find_prometheus("monitoring")
+    with pytest.raises(InvalidInput) as error:
+        find_prometheus("prod")
+    assert "the Airflow connection quota_ops_prod  not defined" in str(error.value)
+
+
 def test_without_one_the_files_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an Airflow connection of that name, the command line's connection file is used."""
     from quota_ops.airflow.connection import find_connection
@@ -167,17 +200,28 @@ def test_no_secret_is_left(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """After a run the password is in no artifact, no log, and not in Airflow's database."""
+    """After a run the passwords are in no artifact, no log, and not in Airflow's database.
+
+    The plan finds its Prometheus by another Airflow connection, without a file on the worker.
+    """
     host, port = secured_broker.bootstrap("SASL").split(":")
     password = secured_broker.config.users["admin"]
     conn = LOGIN | {"host": host, "port": int(port), "login": "admin", "password": password}
     monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_SECURED", json.dumps(conn))
     repository.cluster("secured", cluster_id=secured_broker.config.cluster_id, payments=ALICE)
-    assert repository.run("reconcile_secured").state == "success"
+    repository.add_policy("secured", USAGE.format("monitoring"))
+    with serve(BusyHour(datetime.now(UTC).timestamp()).respond) as url:
+        conn = MONITORING | {"port": int(url.rpartition(":")[2]), "password": "pr0m3th3us"}
+        monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_MONITORING", json.dumps(conn))
+        assert repository.run("reconcile_secured").state == "success"
+    (throttling,) = repository.store.rglob("throttling.json")
+    found = json.loads(throttling.read_text())
+    assert (found["trouble"], [cut["entity"] for cut in found["cuts"]]) == (None, ["user=alice"])
     Quotas(secured_broker).set({"user=alice producer_byte_rate": None})
     written = [
         file for folder in (HOME, repository.store) for file in folder.rglob("*") if file.is_file()
     ]
     assert len(written) > 10
-    assert [file for file in written if password.encode() in file.read_bytes()] == []
-    assert password not in capfd.readouterr().out
+    secrets, printed = (password, "pr0m3th3us"), capfd.readouterr().out
+    assert not [file for file in written if any(s.encode() in file.read_bytes() for s in secrets)]
+    assert not [secret for secret in secrets if secret in printed]

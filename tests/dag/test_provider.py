@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from quota_ops.kafka.connection.settings import SETTINGS
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.provider import get_provider_info
+from quota_ops.usage.connection import SETTINGS as PROMETHEUS_SETTINGS
 from tests.broker.rights import rights
+from tests.usage.recording import Answer, Question, serve
 
 # Airflow's API calls what its next version will drop.
 pytestmark = pytest.mark.filterwarnings("ignore:ProvidersManager.hooks is deprecated")
@@ -38,8 +41,9 @@ def test_airflow_shows_the_form_of_a_connection() -> None:
 
 
 def test_the_fields_are_settings() -> None:
-    """Each field of the form is a setting of a connection, with the same choices."""
-    (form,) = get_provider_info()["connection-types"]
+    """Each field of the forms is a setting of a connection, with the same choices."""
+    form, other = get_provider_info()["connection-types"]
+    assert {*other["conn-fields"]} <= {*PROMETHEUS_SETTINGS}
     for name, field in form["conn-fields"].items():
         choices = tuple(one for one in field["schema"].get("enum", ()) if one is not None)
         assert choices == SETTINGS[name].choices
@@ -51,12 +55,14 @@ def test_the_entry_point_imports_nothing() -> None:
     assert run.stdout.splitlines() == ["[]", "['quota_ops.provider']"]
 
 
-def press_test(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> tuple[bool, str]:
+def press_test(
+    monkeypatch: pytest.MonkeyPatch, *, conn_type: str = CONNECTION, **fields: Any
+) -> tuple[bool, str]:
     """Test a connection as Airflow's API does: by its URI, under a random name."""
     from airflow.models import Connection
 
     conn = Connection(  # noqa: AIR311 - as Airflow's API does
-        conn_id="random", conn_type=CONNECTION, **fields
+        conn_id="random", conn_type=conn_type, **fields
     )
     monkeypatch.setitem(os.environ, "AIRFLOW_CONN_RANDOM", conn.get_uri())
     found, message = conn.test_connection()  # type: ignore[no-untyped-call]
@@ -75,7 +81,11 @@ def test_the_button_test(
     host, port = address.split(":")
     assert press_test(monkeypatch, host=f"{host},{address}", port=int(port)) == (True, works)
     login = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}
-    reader = {"host": secured_broker.bootstrap("SASL"), "login": "reader", "extra": login}
+    reader: dict[str, Any] = {
+        "host": secured_broker.bootstrap("SASL"),
+        "login": "reader",
+        "extra": login,
+    }
     with rights(secured_broker):
         ok, message = press_test(
             monkeypatch, **reader, password=secured_broker.config.users["reader"]
@@ -91,6 +101,32 @@ def test_the_button_test(
     assert "wr0ng" not in message
     assert message.startswith("cluster of this connection: the broker at ")
     assert "Authentication failed" in message
+
+
+def test_the_button_test_of_a_prometheus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says how many targets the server scrapes, or why it does not respond as it should."""
+    found = '{"status": "success", "data": {"result": [{"metric": {}, "value": [1, "3"]}]}}'
+    monitoring: dict[str, Any] = {
+        "conn_type": "quota_ops_prometheus",
+        "schema": "http",
+        "host": "127.0.0.1",
+    }
+    extra = {"bearer.token": "k3y", "tenant": "kafka"}
+
+    def respond(_asked: Question, headers: Mapping[str, str]) -> Answer:
+        is_known = headers.get("Authorization") == "Bearer k3y"
+        return Answer(200, found) if is_known else Answer(401, "Unauthorized")
+
+    with serve(respond) as url:
+        port = int(url.rpartition(":")[2])
+        assert press_test(monkeypatch, **monitoring, port=port, extra=extra) == (
+            True,
+            "The server responds, and scrapes 3 targets.",
+        )
+        ok, message = press_test(monkeypatch, **monitoring, port=port, login="a", password="wr0ng")
+    assert not ok
+    assert "Check basic.password (this connection)" in message
+    assert "wr0ng" not in message
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {

@@ -67,7 +67,7 @@ def test_a_real_prometheus_has_the_same_days_and_delays(
         store, days = RunStore(open_place(tmp_path / name)), list_past_days(now, 3)
         source = UsageSource.of(POLICY, find_prometheus("monitoring"))
         digest_days(store, "id", source, days)
-        samples = PrometheusReader(POLICY).read(KEY, GROUP.series, end - timedelta(days=7), end)
+        samples = PrometheusReader(source).read(KEY, GROUP.series, end - timedelta(days=7), end)
         found = find_delays(*samples, make_shares(KEY, [GROUP]), POLICY.step)
         return read_use(store, "id", days), list(parquet.read_rows(DELAYS, found))
 

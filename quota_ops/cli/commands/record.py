@@ -60,10 +60,11 @@ def record(
             f"The newest complete day is {past[-1]} (UTC).",
         )
     store.prepare()
+    source = find_source(policy)
     if day:
-        found = digest_days(store, policy.cluster_id, find_source(policy), [day])
+        found = digest_days(store, policy.cluster_id, source, [day])
     else:
-        found = record_missing_days(store, policy, days)
+        found = record_missing_days(store, policy.cluster_id, source, days)
     rows = [day._asdict() for day in found]
     show_result(
         output,

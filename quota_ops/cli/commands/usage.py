@@ -89,9 +89,11 @@ def usage(
     exceeded in 5 % of the scrapes.
     """
     from datetime import UTC, datetime, timedelta
+    from functools import partial
 
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.store.places.run_store import find_run_store
+    from quota_ops.usage.connection import find_prometheus
     from quota_ops.usage.source import find_source
 
     policy = read_policy(find_cluster(cluster, desired_state))
@@ -104,10 +106,11 @@ def usage(
     from quota_ops.runs.usage import read_overview
     from quota_ops.usage.source import Time
 
+    find_use = partial(find_prometheus, file=prometheus_file)
     if probe:
-        _show_probe(find_source(policy, prometheus_file), policy, store, end, output)
+        _show_probe(find_source(policy, find_use), policy, store, end, output)
         return
-    source = None if recorded else find_source(policy, prometheus_file)
+    source = None if recorded else find_source(policy, find_use)
     with _show_reading(output) as progress:
         time = Time(end - timedelta(days=days), end)
         found = read_overview(source, policy, store, time, progress)

@@ -1,7 +1,7 @@
 """plan: check the differences with the guards, and give the plan a digest to approve."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -32,6 +32,7 @@ from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import CLIENT_COUNTS, DESCRIBED, ROLLBACK, THROTTLING
 from quota_ops.store.run.folder import RunFolder
+from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 
 def plan_changes(
@@ -40,11 +41,13 @@ def plan_changes(
     allow: Mapping[str, str] | None = None,
     author: Author | None = None,
     earlier: EarlierRuns | None = None,
+    *,
+    find_use: Callable[[str], PrometheusConnection] = find_prometheus,
 ) -> Plan:
     """Write plan.json, findings.json, origins.json and effects.json.
 
     If cluster.yaml names an inventory, also writes the effects on its clients. If it names a source
-    of use, also writes whom the cuts would have throttled.
+    of use, also writes whom the cuts would have throttled; `find_use` looks up its connection.
 
     `allow` maps the name of each guard that `author` overrides to the reason. The override is
     recorded in `approvals`, and only that record overrides a guard. The guards compare with
@@ -57,7 +60,8 @@ def plan_changes(
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=earlier.strict_policy)
     effects = find_plan_effects(folder, plan)
-    write_throttling(folder, plan, effects, earlier, RunStore(approvals.parent.parent))
+    store = RunStore(approvals.parent.parent)
+    write_throttling(folder, plan, effects, earlier, store, find_use=find_use)
     plan = plan.with_guards(judge_plan(folder, plan, earlier, effects))
     if plan.guards:
         plan = _apply_overrides(folder, approvals, plan)

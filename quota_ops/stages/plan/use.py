@@ -1,7 +1,7 @@
 """Where a plan reads the use of its cluster's clients, and when it does."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -28,16 +28,16 @@ from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import FACTS, THROTTLING
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.usage.connection import find_prometheus
+from quota_ops.usage.connection import PrometheusConnection
 from quota_ops.usage.source import SeriesNames, UsageSource
 
 
 class PrometheusReader:
-    """Reads the use of some series from the Prometheus that cluster.yaml names."""
+    """Reads the use of some series from a cluster's Prometheus."""
 
-    def __init__(self, policy: UsagePolicy) -> None:
-        self._source = UsageSource.of(policy, find_prometheus(policy.prometheus))
-        self.step = policy.step
+    def __init__(self, source: UsageSource) -> None:
+        self._source = source
+        self.step = source.step
 
     def read(
         self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
@@ -57,6 +57,8 @@ def write_throttling(
     effects: Mapping[Key, Effect],
     earlier: EarlierRuns,
     store: RunStore,
+    *,
+    find_use: Callable[[str], PrometheusConnection],
 ) -> None:
     """Write whom the cuts of a plan would have throttled last week.
 
@@ -69,7 +71,8 @@ def write_throttling(
         return
     now = datetime.now(UTC)
     try:
-        reader = PrometheusReader(_find_usage(folder, plan, earlier))
+        usage = _find_usage(folder, plan, earlier)
+        reader = PrometheusReader(UsageSource.of(usage, find_use(usage.prometheus)))
         past = read_past_use(store, plan.policy.cluster_id, now)
         found = _find(folder, plan, effects, reader=reader, past=past, now=now)
     except QuotaOpsError as error:
