@@ -104,4 +104,4 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
     assert ran.stderr.startswith(f"{unasked}\n{refused}\n  An administrator grants it with:\n")
     comment = as_markdown(read_report(RunFolder(open_place(run))))
     assert comment.startswith("**quota-ops · 10 changes to make on `demo`** · plan `")
-    assert f"\n**validate failed**: `{unasked}`<br>`{refused}`<br>" in comment
+    assert f"\n⚠ **validate failed**: `{unasked}`<br>`{refused}`<br>" in comment
