@@ -84,7 +84,7 @@ def plan(
                 raise Refused(refused.message, f"Nothing was written. {_OVERRIDE}") from None
             logging.getLogger(__name__).warning("%s", refused.message)
         made = read_plan(run.folder)
-        if idle := idle_words(allow, made.guards, "the param allow names"):
+        if idle := idle_words(allow, made.guards, "the param allow contains"):
             logging.getLogger(__name__).warning("%s", idle)
         return made.digest
 

@@ -18,11 +18,9 @@ from quota_ops.desired.owners import read_owners
 from quota_ops.desired.profiles import Profiles, read_profiles
 from quota_ops.desired.usage import read_usage
 from quota_ops.desired.uses import Use, read_uses
-from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_given, read_items, read_name
-from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
-from quota_ops.desired.yaml.source import Source, unread
+from quota_ops.desired.yaml.source import Source
 from quota_ops.model.finding import Silence
 from quota_ops.model.plans.policy import (
     GuardThresholds,
@@ -35,15 +33,6 @@ from quota_ops.model.quotas.filter import EntityFilter
 CLUSTER_YAML = "cluster.yaml"
 CLUSTER_YML = "cluster.yml"
 """A likely misspelling of cluster.yaml, and an unlikely name for a quotas file."""
-_EXAMPLES = ", ".join(
-    f"{field}: {CLUSTER_FILE.fields[field].example}" for field in CLUSTER_FILE.required
-)
-_LEAST = f"Create it with at least {{{_EXAMPLES}}}."
-_RENAME = f"Rename {CLUSTER_YML} to {CLUSTER_YAML}."
-_BESIDE = (
-    f"The folder already has a {CLUSTER_YAML}.",
-    f"Move its fields to {CLUSTER_YAML} and remove it. If it contains quotas, rename it.",
-)
 PLACEHOLDER = "REPLACE-WITH-THE-CLUSTER-ID"
 
 
@@ -63,17 +52,6 @@ class ClusterFile(NamedTuple):
     uses: tuple[Use, ...]
     capacity: DeclaredCapacity | None
     ceilings: DeclaredCeilings
-
-
-def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
-    """Whether a folder has a cluster.yaml; adds a problem if not, or if cluster.yml exists too."""
-    is_there, misnamed = folder.has(CLUSTER_YAML), folder.has(CLUSTER_YML)
-    if not is_there:
-        remedy = _RENAME if misnamed else _LEAST
-        problems.add(unread(str(folder.path / CLUSTER_YAML), "The file is missing.", remedy))
-    elif misnamed:
-        problems.add(unread(str(folder.path / CLUSTER_YML), *_BESIDE))
-    return is_there
 
 
 def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterFile | None:

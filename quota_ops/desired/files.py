@@ -4,11 +4,13 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML, CLUSTER_YML
 from quota_ops.desired.yaml.checkout import Entry, Folder, Kind, open_folder
 from quota_ops.desired.yaml.problems import LinkError, Problems
+from quota_ops.desired.yaml.shapes import CLUSTER_FILE
 from quota_ops.desired.yaml.source import LINK, NOT_A_FILE, not_opened, unread
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.text import counted
@@ -40,6 +42,15 @@ NESTED = (
 )
 _FORGES = frozenset({".github", ".gitlab"})
 """Folders of GitHub and GitLab at the root of a repository, which may be a cluster's folder."""
+_EXAMPLES = ", ".join(
+    f"{field}: {CLUSTER_FILE.fields[field].example}" for field in CLUSTER_FILE.required
+)
+_LEAST = f"with at least {{{_EXAMPLES}}}."
+_RENAME = f"Rename {CLUSTER_YML} to {CLUSTER_YAML}."
+_BESIDE = (
+    f"The folder already has a {CLUSTER_YAML}.",
+    f"Move its fields to {CLUSTER_YAML} and remove it. If it contains quotas, rename it.",
+)
 
 
 def open_cluster_folder(folder: Path) -> AbstractContextManager[Folder]:
@@ -96,6 +107,25 @@ def list_sibling_clusters(folder: Path) -> tuple[Path, ...]:
         if find_limit(error):
             raise
         return ()
+
+
+def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
+    """Whether a folder has a cluster.yaml; adds a problem if not, or if cluster.yml exists too."""
+    is_there, misnamed = folder.has(CLUSTER_YAML), folder.has(CLUSTER_YML)
+    if not is_there:
+        remedy = _RENAME if misnamed else _explain_missing(folder.path)
+        problems.add(unread(str(folder.path / CLUSTER_YAML), "The file is missing.", remedy))
+    elif misnamed:
+        problems.add(unread(str(folder.path / CLUSTER_YML), *_BESIDE))
+    return is_there
+
+
+def _explain_missing(folder: Path) -> str:
+    """Say how to create cluster.yaml, or which cluster beside the folder has almost its name."""
+    names = [cluster.name for cluster in list_sibling_clusters(folder)]
+    if near := get_close_matches(cluster_name(folder), names, 1):
+        return f"Did you mean {near[0]}? Then move the files there. A new cluster needs it {_LEAST}"
+    return f"Create it {_LEAST}"
 
 
 def cluster_name(folder: Path) -> str:

@@ -7,10 +7,10 @@ from quota_ops.desired.entries import place_of
 from quota_ops.desired.limits import Limit
 from quota_ops.desired.quotas_file import Quota
 from quota_ops.desired.yaml.shapes import DEFAULT
-from quota_ops.findings.codes import CODES, MIXED_UNITS, SLIP, TWIN
+from quota_ops.findings.codes import CODES, MIXED_UNITS, OTHER_TYPE, SLIP, TWIN
 from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
 from quota_ops.model.finding import Finding
-from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, Entity
 from quota_ops.model.quotas.quota import BYTE_UNITS, STARVING_BYTES
 from quota_ops.model.text import plural
 
@@ -37,6 +37,7 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     ]
     yield from _check_small(small)
     yield from _find_twins(quotas)
+    yield from _find_other_types(quotas)
     if with_units := _select_files_with(by_file, _BYTES):
         yield from _mixed_units(with_units)
         yield from _find_slips(with_units)
@@ -107,6 +108,28 @@ def _find_twins(quotas: Iterable[Quota]) -> Iterator[Finding]:
             message += f"{place.line}: Kafka treats them as two."
             yield Finding(
                 TWIN, text, None, message, CODES[TWIN].remedy, place_of(quota.source, quota.span)
+            )
+
+
+def _find_other_types(quotas: Iterable[Quota]) -> Iterator[Finding]:
+    """Yield a finding for each entity whose name an earlier one has as another type."""
+    first: dict[str, Quota] = {}
+    for quota in quotas:
+        kind, _, name = quota.entity.text.partition("=")
+        if kind == IP:
+            continue
+        known = first.setdefault(name, quota)
+        other = known.entity.text.partition("=")[0]
+        if kind != other and name != DEFAULT_TEXT:
+            place = place_of(known.source, known.span)
+            message = f"{name} is a {kind} here and a {other} at {place.file}:{place.line}."
+            yield Finding(
+                OTHER_TYPE,
+                quota.entity.text,
+                None,
+                message,
+                CODES[OTHER_TYPE].remedy,
+                place_of(quota.source, quota.span),
             )
 
 

@@ -12,7 +12,6 @@ from quota_ops.desired.ceilings import check_ceilings
 from quota_ops.desired.cluster_file import (
     CLUSTER_YAML,
     ClusterFile,
-    find_cluster_yaml,
     read_cluster_file,
     refuse_placeholder,
 )
@@ -24,6 +23,7 @@ from quota_ops.desired.file_cache import FileCache, read_files
 from quota_ops.desired.files import (
     cluster_folders,
     cluster_name,
+    find_cluster_yaml,
     is_folder_or_link,
     list_quotas_files,
     list_sibling_clusters,

@@ -16,7 +16,7 @@ TWIN, SLIP, ENDS_SOON, ENDED, UNUSED_PROFILE = "QO112", "QO113", "QO114", "QO115
 OVERCOMMITTED = "QO118"
 SOON_DAYS = 3
 """Within how many days a temporary limit ends for QO114."""
-PATTERN, IDLE_CEILING, ABOVE_CEILING = "QO117", "QO119", "QO120"
+PATTERN, IDLE_CEILING, ABOVE_CEILING, OTHER_TYPE = "QO117", "QO119", "QO120", "QO121"
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
 
 _WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
@@ -295,6 +295,21 @@ ceilings: {team: {producer_byte_rate: 200 MiB}}
 # team.yaml
 - {user: alice, limits: {producer_byte_rate: 300 MiB}}""",
         "Lower the limit, or agree on a higher ceiling with the owner of cluster.yaml.",
+    ),
+    Code(
+        OTHER_TYPE,
+        _NOTICE,
+        _FILES,
+        "a user and a client id with the same name",
+        "A user is whom a client authenticates as, a client id is what it calls itself. Two quotas "
+        "have the same name, one of them as the other type.",
+        "If the type is a mistake, the limit applies to no client.",
+        """\
+- client-id: search-indexer
+  limits: {producer_byte_rate: 10 MiB}
+- user: search-indexer
+  limits: {consumer_byte_rate: 10 MiB}""",
+        "Write the type that is meant. Silence the finding if both exist.",
     ),
     Code(
         BEYOND_THREADS,

@@ -27,6 +27,7 @@ def write_results(attempt: Attempt, entity: str) -> None:
     values = {"cluster": CLUSTER, "entity": entity, "key": "producer_byte_rate", "batch": 1}
     values |= {"kind": "pending", "action": "set", "after": 1.0, "value": 1.0}
     values |= {"declared_entity": entity, "declared": 2.0, "file": "team.yaml", "line": 1}
+    values |= {"accepted": False}
     for table in RESULTS:
         row = [(values.get(column.name),) for column in table.columns]
         arrow = pa.table(dict(zip(table.names, row, strict=True)), parquet.arrow_schema(table))

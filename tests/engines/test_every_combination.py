@@ -88,9 +88,12 @@ HOLDS = {entity: one.held for entity, one in MEETINGS.items() if one.held is not
 
 
 def comparable(rows: Iterable[Difference]) -> list[Difference]:
-    """Return the rows with NaN written so that it equals itself."""
+    """Return the rows without their batch, and with NaN written so that it equals itself."""
     return [
-        row._replace(before=-1.0) if row.before is not None and isnan(row.before) else row
+        row._replace(
+            batch=None,
+            before=-1.0 if row.before is not None and isnan(row.before) else row.before,
+        )
         for row in rows
     ]
 

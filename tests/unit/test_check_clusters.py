@@ -40,6 +40,22 @@ def test_a_cluster_that_is_not_there_is_answered_with_those_that_are(tmp_path: P
     assert f"{tmp_path}/none/demo is not a folder." == str(alone.value)
 
 
+def test_a_folder_with_almost_the_name_of_a_cluster(tmp_path: Path) -> None:
+    """Quotas in a folder without cluster.yaml belong into the cluster of almost the same name."""
+    new_cluster(tmp_path, "demo")
+    (new_cluster(tmp_path, "dmeo") / "cluster.yaml").rename(tmp_path / "dmeo" / "payments.yaml")
+
+    with pytest.raises(InvalidDesiredState) as caught:
+        read_cluster(tmp_path / "dmeo")
+
+    (problem,) = caught.value.problems[:1]
+    assert problem.message == "The file is missing."
+    assert problem.remedy == (
+        "Did you mean demo? Then move the files there. A new cluster needs it with at least "
+        "{cluster_id: MkU3OEVBNTcwNTJENDM2Qg, connection: demo}."
+    )
+
+
 def test_clusters_are_the_folders_with_yaml(tmp_path: Path) -> None:
     """Clusters are listed by name; a broken one is listed too, other folders are not."""
     new_cluster(tmp_path, "prod", "cluster_id: prod\nconnection: prod\n")
