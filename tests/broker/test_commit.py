@@ -62,8 +62,8 @@ def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
 def test_pages_link_to_the_commit_its_lines_and_the_report_before(repository: Lab) -> None:
     """A page links each row to its line at the commit, below the root of the repository.
 
-    It also links to the commit and to the report before; uncommitted files have no link, and a
-    plan has no report.
+    It also links to the commit and to the report before, and a changed row to the commit that set
+    it last; uncommitted files have no link, and a plan has no report.
     """
     host = "https://github.com/acme/quotas"
     repository.desire(FIRST, repository=host)
@@ -80,7 +80,10 @@ def test_pages_link_to_the_commit_its_lines_and_the_report_before(repository: La
     assert links[0] == [f"{host}/commit/{commit}", f"{host}/blob/{commit}/demo/team.yaml#L4"]
     assert links[1] == [f"{host}/commit/{commit}", f"../{repository.runs[0].place.name}/{PAGE}"]
     last = (repository.runs[-1].place / PAGE).read().decode()
-    assert LINK.findall(last) == [f"../{repository.runs[1].place.name}/{PAGE}"]
+    assert LINK.findall(last) == [
+        f"../{repository.runs[1].place.name}/{PAGE}",
+        f"{host}/commit/{commit}",
+    ]
 
 
 def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:
