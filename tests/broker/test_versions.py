@@ -17,7 +17,6 @@ from quota_ops.model.errors import LoginFailed, NotAuthorized
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.outcome import EntityResponse, Status
-from quota_ops.store.run.files import PLAN
 from tests.broker.rights import SCRAM, connection_of, properties_of, rights, scram_logins, secured
 from tests.broker.stage_runs import outcomes
 from tests.broker.states import described, emptied_cluster, settled
@@ -163,8 +162,7 @@ def test_the_whole_loop(kafka: RunningBroker, tmp_path: Path) -> None:
             assert set(outcomes(folder).values()) == {Status.ACCEPTED}
             assert lab.stored() == {**desired, **foreign}
             assert lab.known() == desired
-            left = lab.run("plan").read_json(PLAN)["differences"]
-            assert [row["entity"] for row in left] == list(foreign)
+            assert [row.entity for row in lab.run("plan").differences()] == list(foreign)
 
 
 def test_scram_logins_and_their_rights(kafka: RunningBroker) -> None:
