@@ -25,13 +25,13 @@ def drift(number: int, repaired_by: str | None) -> Drift:
 def test_events_of_one_second_are_in_the_order_in_which_they_happened() -> None:
     """A drift comes after the alter that caused it and before the write that repaired it."""
     first, altered, again = (
-        write(1, "apply", None, 10.0),
+        write(1, "apply", None, 10.0)._replace(kind="pending"),
         write(2, "alter", 10.0, 20.0),
         write(4, "apply", 20.0, 10.0),
     )
     cases = [
-        ([drift(4, "run 4")], [again, altered, first], "set, altered, drifted, set"),
-        ([drift(4, "run 4")], [again], "drifted, set"),
+        ([drift(4, "run 4")], [again, altered, first], "set, altered, drifted, repaired"),
+        ([drift(4, "run 4")], [again], "drifted, repaired"),
         ([drift(3, None)], [altered], "altered, drifted, no longer drifted"),
     ]
 
