@@ -75,7 +75,7 @@ def test_lost_responses_while_an_attempt_of_spark_ends(address: str, faults: Fau
     assert faults.puts > 3
     assert read_entities(folder) == ["new", "new"]
     assert json.loads((folder / "diff-0002.json").read())["attempt"] == attempt.place.name
-    names = ["batches", "differences", "overrides"]
+    names = ["differences", "overrides"]
     tables = [f"{name}.parquet" for name in names]
     assert list(folder.list()) == sorted([*tables, "diff-0001.json", "diff-0002.json"])
 
