@@ -12,7 +12,7 @@ from quota_ops.report.outline.row_status import ReportRow
 
 NO_EFFECT = "no effect: other limits come first for all of its clients"
 _LESS = "may get less"
-"""What is told of clients that shared a limit, and get a lower one that fewer of them share."""
+"""The words for clients that shared a limit and get a lower one, which fewer of them share."""
 _ANY_USER = "every user without a limit of their own"
 _SENDS = {True: "clients with a client id", False: "clients without a client id"}
 _CLEAR = {LimitChange.NEWLY_LIMITED, LimitChange.NO_LONGER_LIMITED}

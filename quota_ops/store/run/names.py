@@ -36,7 +36,7 @@ def _refuse_copy(folder: RunFolder) -> None:
     """Raise InvalidInput if a folder of a run store is a copy of that of another run."""
     try:
         about = folder.about()
-    except InvalidInput:  # whoever needs it says how it is damaged
+    except InvalidInput:  # the code that needs the file reports the damage
         return
     own = (safe_name(about.cluster), about.run)
     is_stored = folder.place.parent.parent.name == "runs"
