@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -39,7 +40,7 @@ class EmbeddedEngine:
 
     def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, ...]:
         """Return the tables RESULTS, computed from all files of each side."""
-        with interruptible(), duckdb.connect() as db:
+        with open_database() as db:
             for table, places in sides.items():
                 rows = (parquet.from_bytes(table, place.read(), str(place)) for place in places)
                 db.register(table.name, pa.concat_tables(rows))
@@ -60,7 +61,7 @@ class EmbeddedEngine:
         """Write RESOLVED as .csv or .parquet, from a .csv, .jsonl or .parquet file of CLIENTS."""
         from quota_ops.sql.resolve import QUOTA_KEYS, find_suffix  # noqa: PLC0415 - no diff needs it
 
-        with duckdb.connect() as db:
+        with open_database() as db:
             try:
                 user, client_id = (f'CAST("{name}" AS VARCHAR)' for name in CLIENTS.names)
                 _read(db, clients).project(
@@ -82,12 +83,6 @@ class EmbeddedEngine:
                 raise InvalidInput(f"{clients} cannot be resolved: {why}") from error
 
 
-def _read_all(table: Table[Any], places: Sequence[Place]) -> pa.Table:
-    read = [parquet.from_bytes(table, place.read(), str(place)) for place in places]
-    empty = parquet.from_rows(table, []).cast(parquet.arrow_schema(table))
-    return pa.concat_tables([empty, *(table.cast(empty.schema) for table in read)])
-
-
 def fold_history(
     history: pa.Table, entities: Collection[str] | None = None, *, and_drifted: bool = False
 ) -> dict[str, pa.Table]:
@@ -96,7 +91,7 @@ def fold_history(
     With entities, from the rows of all runs and of these entities, and with `and_drifted` those of
     each entity that ever drifted.
     """
-    with interruptible(), duckdb.connect() as db:
+    with open_database() as db:
         db.execute("CREATE MACRO unix_seconds(moment) AS epoch(moment)")
         db.register("every_history", history)
         named = [*(entities or ())]
@@ -123,7 +118,7 @@ def count_drifts(history: pa.Table) -> tuple[pa.Table, pa.Table]:
 
     To find when each drift began and ended takes twenty times as long.
     """
-    with interruptible(), duckdb.connect() as db:
+    with open_database() as db:
         db.register("history", history)
         db.register("drifts", parquet.from_rows(DRIFTS, []))
         with timed(_log, logging.DEBUG, "the history of all clusters in DuckDB"):
@@ -134,7 +129,7 @@ def count_drifts(history: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 def select_newest(history: pa.Table, cluster_id: str, most: int) -> pa.Table:
     """Return the rows of history_changes.sql: those that the newest changes of a cluster need."""
-    with interruptible(), duckdb.connect() as db:
+    with open_database() as db:
         db.register("history", history)
         values = {"cluster_id": cluster_id, "most": most, "sent": [*ATTEMPTED], "owning": [*OWNING]}
         return db.sql(text.changes_text(), params=values).to_arrow_table()
@@ -148,17 +143,25 @@ def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:
 
 def number_batches(differences: pa.Table) -> pa.Table:
     """Return a table DIFFERENCES, for example that of `alter`, with the numbers of its batches."""
-    with interruptible(), duckdb.connect() as db:
+    with open_database() as db:
         db.from_arrow(differences).create_view("differences")
         db.register("overrides", parquet.from_rows(OVERRIDES, []))
         return db.sql(text.batches_text()).to_arrow_table()
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Turn DuckDB's RuntimeError for an interrupt back into KeyboardInterrupt."""
+def open_database(**settings: str | int) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a database in memory, with DuckDB's settings; Ctrl-C raises KeyboardInterrupt.
+
+    What does not fit into the memory goes to a folder of its own: DuckDB's default is `.tmp` in the
+    working directory.
+    """
     try:
-        yield
+        with (
+            TemporaryDirectory(prefix="quota-ops-") as folder,
+            duckdb.connect(config={"temp_directory": folder, **settings}) as db,
+        ):
+            yield db
     except RuntimeError as error:
         if str(error) == _INTERRUPTED:
             raise KeyboardInterrupt from error

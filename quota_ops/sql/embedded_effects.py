@@ -22,7 +22,7 @@ from quota_ops.model.plans.client_effects import (
 from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.sql import text
 from quota_ops.sql.effects import UNLIMITED_KEYS
-from quota_ops.sql.embedded import interruptible, read_csv
+from quota_ops.sql.embedded import open_database, read_csv
 from quota_ops.sql.inventory import Inventory, explain_no_client, measure_parquet
 from quota_ops.sql.inventory_lines import explain_wrong_clients
 from quota_ops.store.places import parquet
@@ -87,15 +87,8 @@ def read_inventory(inventory: Inventory) -> pa.Table:
 def _open_inventory(inventory: Inventory) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
     """Yield a database with the table inventory, and its folder; large tables move to the disk."""
     with (
-        interruptible(),
         TemporaryDirectory(prefix="quota-ops-") as name,
-        duckdb.connect(
-            config={
-                "memory_limit": MEMORY,
-                "temp_directory": name,
-                "max_temp_directory_size": DISK,
-            }
-        ) as db,
+        open_database(memory_limit=MEMORY, max_temp_directory_size=DISK) as db,
     ):
         _create_inventory(db, inventory, Path(name))
         yield db, Path(name)

@@ -15,7 +15,7 @@ from quota_ops.model.moment import timed
 from quota_ops.model.quotas.tables import Table
 from quota_ops.model.usage.digest import DELAYS, DIGEST, USE, UseRow
 from quota_ops.sql import text
-from quota_ops.sql.embedded import interruptible
+from quota_ops.sql.embedded import open_database
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 
@@ -122,12 +122,9 @@ def open_digests(places: Sequence[Place], parts: Mapping[str, int]) -> Iterator[
     Raises InvalidInput if a file is damaged.
     """
     with (
-        interruptible(),
         TemporaryDirectory(prefix="quota-ops-") as folder,
         # A second thread would take the memory of the first again, for its own sums.
-        duckdb.connect(
-            config={"threads": 1, "memory_limit": _MEMORY, "temp_directory": folder}
-        ) as db,
+        open_database(threads=1, memory_limit=_MEMORY) as db,
     ):
         days = pa.table({"day": [*parts], "part": pa.array([*parts.values()], pa.int32())})
         db.register("parts", days)
@@ -180,7 +177,7 @@ def _rename(rates: pa.Table) -> pa.Table:
 
 
 def _run(table: Table[Any], sql: str, views: Mapping[str, pa.Table]) -> pa.Table:
-    with interruptible(), duckdb.connect() as db:
+    with open_database() as db:
         db.execute("CREATE MACRO unix_millis(moment) AS epoch_ms(moment)")  # as in Spark
         for name, rows in views.items():
             db.register(name, rows)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-import duckdb
 import pytest
 
 from quota_ops.cli.interrupt import (
@@ -110,7 +109,7 @@ def test_the_engine_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def run_query() -> None:
-        with embedded.interruptible(), duckdb.connect(config={"threads": 1}) as db:
+        with embedded.open_database(threads=1) as db:
             db.sql("SELECT 1").to_arrow_table()  # the signal must not interrupt its imports
             threading.Thread(target=send_signal).start()
             prepared = db.sql(query)
