@@ -4,14 +4,12 @@ import gc
 import os
 import socket
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from quota_ops.desired.file_cache import FileCache
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
@@ -69,12 +67,6 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """Let Python free everything when it ends: DuckDB lists objects that it does not."""
     gc.unfreeze()
-
-
-@pytest.fixture(autouse=True)
-def _remembers_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Keep the remembered files of each test apart, and out of the user's cache."""
-    monkeypatch.setattr(FileCache, "folder_of_user", lambda: tmp_path / "cache" / "checked")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,6 @@ from quota_ops.airflow.notify import Notify
 from quota_ops.airflow.pools import explain_pools
 from quota_ops.airflow.task_group import QuotaReconcile
 from quota_ops.airflow.tasks import LONGEST, build_dag
-from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import dag_id
 from quota_ops.desired.read import read_changes, read_policy
 from quota_ops.desired.yaml.cron import cron_at, delay_schedule
@@ -75,7 +74,7 @@ _KEPT = timedelta(days=1)
 def _add_changes(folder: Path, cron: str | None) -> str | MultipleCronTriggerTimetable | None:
     """Return a schedule with a run at each time when a temporary limit starts or ends."""
     since = iso_utc(datetime.now(UTC) - _KEPT)
-    changes = read_changes(folder, since, FileCache.of_user())[:MOST_CHANGES]
+    changes = read_changes(folder, since)[:MOST_CHANGES]
     if not changes:
         return cron
     crons = dict.fromkeys((*([cron] if cron else []), *map(cron_at, changes)))

@@ -3,12 +3,9 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
-
-if TYPE_CHECKING:
-    from quota_ops.desired.file_cache import FileCache
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.guard import Guard
@@ -122,20 +119,6 @@ detailed_exitcode = click.option(
     "--detailed-exitcode", is_flag=True, help="Exit with 4 when differences exist."
 )
 
-
-def _open_cache(_ctx: click.Context, _option: click.Parameter, off: bool) -> "FileCache | None":  # noqa: FBT001
-    from quota_ops.desired.file_cache import FileCache
-
-    return None if off else FileCache.of_user()
-
-
-no_cache = click.option(
-    "--no-cache",
-    "file_cache",
-    is_flag=True,
-    callback=_open_cache,
-    help="Parse every file, even if it has not changed since it was checked.",
-)
 
 _PLACEHOLDER = "TEXT"
 """The placeholder for a reason in the commands that screens print."""

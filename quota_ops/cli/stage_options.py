@@ -15,7 +15,6 @@ _SHARED: Decorators = (
     options.desired_state,
     options.connection,
     options.run_store,
-    options.no_cache,
 )
 COMPARING: Decorators = (options.commit, options.engine)
 JUDGING: Decorators = (options.allowing,)
@@ -51,7 +50,6 @@ _IDLE_ON_RUN = {
     "--commit": ((), "Leave it out: a run keeps the commit that it began with."),
     "--engine": (("diff",), "Leave it out: this run already has a diff."),
     "--desired-state": ((), "Leave it out: a run keeps the files that it has read."),
-    "--no-cache": ((), "Leave it out: a run keeps the files that it has read."),
     "--connection": (
         ("validate", "apply", "verify", "reconcile"),
         "Leave it out: this stage does not use the cluster.",

@@ -15,7 +15,6 @@ from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
 from quota_ops.cli.earlier_run import choose_resumed, open_run
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import load_report, record_run, show_run
-from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import find_cluster
 from quota_ops.kafka.connection import find_connection
@@ -76,7 +75,6 @@ class StageOptions:
     detailed_exitcode: bool = False
     actual: Path | None = None
     as_of: str | None = None
-    file_cache: FileCache | None = None
 
     def read_approval_options(self) -> ApprovalOptions:
         """Return these options. Raises InvalidInput if a reason is missing or has no effect."""
@@ -231,7 +229,6 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
             author=approval.author,
             approve=approval.approve,
             must_know_commit="apply" in stages,
-            file_cache=typed.file_cache,
             request_decision=find_approver(folder, approval, typed.output, is_new_plan=is_new_plan)
             if "apply" in stages
             else None,

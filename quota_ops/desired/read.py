@@ -1,6 +1,6 @@
 """A cluster's desired state: its policy and one row for each limit, or every problem."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -19,7 +19,6 @@ from quota_ops.desired.contradictions import refuse_repeated_entities, refuse_un
 from quota_ops.desired.expand.changes import list_changes
 from quota_ops.desired.expand.expansion import Expansion, expand
 from quota_ops.desired.expand.rates import divide_rates
-from quota_ops.desired.file_cache import FileCache, read_files
 from quota_ops.desired.files import (
     cluster_folders,
     cluster_name,
@@ -32,11 +31,14 @@ from quota_ops.desired.files import (
 from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.inventory import read_inventory_files
 from quota_ops.desired.owners import find_file_owner, refuse_foreign
-from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows
+from quota_ops.desired.quota_lines import read_quota_lines
+from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows, read_quotas_file
 from quota_ops.desired.shared import add_shared_profiles, list_shared_files
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
     SizeBudget,
+    compose,
+    read_bounded,
     read_document,
 )
 from quota_ops.desired.yaml.problems import Problems
@@ -100,14 +102,8 @@ class Desired:
         return replace(self, rows=rows, findings=findings)
 
 
-def read_cluster(
-    folder: Path,
-    file_cache: FileCache | None = None,
-    *,
-    at: str | None = None,
-    skip_invalid: bool = False,
-) -> Desired:
-    """Read all files of a cluster's folder; files that `file_cache` has are not parsed again.
+def read_cluster(folder: Path, *, at: str | None = None, skip_invalid: bool = False) -> Desired:
+    """Read all files of a cluster's folder.
 
     Temporary limits are those at a time (ISO 8601, UTC), by default now. With `skip_invalid`, the
     quotas files with problems are left out and listed: no quota that is missing may count as
@@ -118,7 +114,7 @@ def read_cluster(
     """
     try:
         with open_cluster_folder(folder) as opened:
-            return _read_cluster(opened, file_cache, at or iso_utc(), skip_invalid=skip_invalid)
+            return _read_cluster(opened, at or iso_utc(), skip_invalid=skip_invalid)
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in list_sibling_clusters(folder))
         remedy = f"Clusters in the same folder: {beside}." if beside else None
@@ -128,9 +124,7 @@ def read_cluster(
         raise InvalidDesiredState([problem], files=1, quotas=0) from None
 
 
-def _read_cluster(
-    folder: Folder, file_cache: FileCache | None, at: str, *, skip_invalid: bool
-) -> Desired:
+def _read_cluster(folder: Folder, at: str, *, skip_invalid: bool) -> Desired:
     problems = Problems()
     cluster = _read_cluster_file(folder, problems)
     shared: tuple[Source, ...] = ()
@@ -139,7 +133,7 @@ def _read_cluster(
     inventory = (cluster and cluster.policy.inventory_in_git) or ""
     names = list_quotas_files(folder, problems, inventory)
     clients = read_inventory_files(folder, inventory, problems) if inventory else {}
-    files: Sequence[QuotasFile] = list(read_files(folder, names, problems, file_cache))
+    files: Sequence[QuotasFile] = list(_read_files(folder, names, problems))
     expanded = expand(files, cluster.profiles, at) if cluster else Expansion(files)
     files = expanded.files
     by_file = [file.quotas for file in files]
@@ -220,7 +214,26 @@ def read_policy(folder: Path) -> Policy:
     return cluster.policy
 
 
-def read_changes(folder: Path, since: str, file_cache: FileCache | None = None) -> tuple[str, ...]:
+def _read_files(folder: Folder, names: Iterable[str], problems: Problems) -> Iterator[QuotasFile]:
+    """Read the quotas files, up to the one that exceeds what a cluster's files may contain."""
+    room = SizeBudget()
+    for name in names:
+        source = read_bounded(folder, name, problems, room)
+        file = None if source is None else _read_file(source, room)
+        if file is not None:
+            yield file
+        if room.is_spent:
+            break
+
+
+def _read_file(source: Source, room: SizeBudget) -> QuotasFile | None:
+    if (file := read_quota_lines(source, room)) is not None:
+        return file
+    root = compose(source, room)
+    return None if root is None else read_quotas_file(source, root)
+
+
+def read_changes(folder: Path, since: str) -> tuple[str, ...]:
     """Return when temporary limits of a cluster start or end, from a time on (ISO 8601, UTC).
 
     Only files that mention `until` are parsed. None if the files cannot be read: check shows why.
@@ -233,7 +246,7 @@ def read_changes(folder: Path, since: str, file_cache: FileCache | None = None) 
                 for name in list_quotas_files(opened, problems)
                 if _UNTIL in opened.read(name, MAX_FILE_BYTES)
             ]
-            changes = list_changes(read_files(opened, names, problems, file_cache))
+            changes = list_changes(_read_files(opened, names, problems))
     except OSError:
         return ()
     return tuple(sorted(time for time in changes if time >= since))

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from quota_ops.desired.expand.rates import divide_rates
-from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.commit import short
 from quota_ops.model.errors import InvalidInput
@@ -32,7 +31,7 @@ def describe_sources(
     `placement` returns the brokers of the cluster and which of some topics each leads.
     """
     try:
-        rows = read_cluster(folder, FileCache.of_user()).rows
+        rows = read_cluster(folder).rows
         if any(row.needs_brokers for row in rows):
             rows = divide_rates(rows, placement(list_topics(row.topics for row in rows)))
         declared = {row.id: row for row in rows}

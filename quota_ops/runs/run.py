@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion, list_changes
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import GitFailed, GuardsRefused
@@ -60,8 +59,6 @@ class Run:
     """The DAG bundle that the cluster's folder is in, where Airflow runs this."""
     must_know_commit: bool = False
     """Whether check fails when the commit cannot be read from Git, because this run may write."""
-    file_cache: FileCache | None = None
-    """The cache of checked files, which are not parsed again; None to parse all files."""
     skip_invalid: bool = True
     """Whether runs leave out invalid quotas files; a review shows them to their author."""
     actual: Path | None = None
@@ -100,7 +97,6 @@ def _check(run: Run) -> None:
         run.cluster_folder,
         bundle=run.bundle,
         must_know_commit=run.must_know_commit,
-        file_cache=run.file_cache,
         skip_invalid=run.skip_invalid,
     )
     if run.must_know_commit:

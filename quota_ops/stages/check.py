@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quota_ops.desired.clusters import refuse_duplicate_clusters
-from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion, find_path, read_with_commit
 from quota_ops.desired.read import Desired
 from quota_ops.model.commit import CommitSource
@@ -42,7 +41,6 @@ def check_desired_state(
     *,
     bundle: BundleVersion | None = None,
     must_know_commit: bool = False,
-    file_cache: FileCache | None = None,
     skip_invalid: bool = False,
 ) -> Desired:
     """Write policy.json, checked.json (findings and silences) and desired.parquet.
@@ -68,7 +66,6 @@ def check_desired_state(
         given=before.commit if before.source is CommitSource.GIVEN else None,
         bundle=bundle,
         must_know=must_know_commit,
-        file_cache=file_cache,
         at=about.as_of or about.started,
         skip_invalid=skip_invalid,
     )

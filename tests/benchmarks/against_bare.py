@@ -18,7 +18,7 @@ def plan(bench: Bench) -> Iterator[Row]:
     """Measure a plan of 10,000 entities of which 1 % differ."""
     adopt(bench, SMALL)
     inputs.write_quotas(bench.cluster, SMALL, moved=ONE_PERCENT, step=1)
-    every_file = partial(bench.quota_ops, "plan", "bench", "--no-cache")
+    every_file = partial(bench.quota_ops, "plan", "bench")
     measured = pair(every_file, bench.bare, bench.runs)
     yield row_to_bare("plan, 10,000 entities, 1 % differ", measured, 2.0)
     peak = measured.spread("peak")
@@ -53,27 +53,9 @@ def reconcile(bench: Bench) -> Iterator[Row]:
         ("all differ", partial(moved, 1), 2.0),
         ("a first apply", emptied, 2.0),
     ):
-        ours = partial(bench.quota_ops, "reconcile", "bench", "--no-cache", *ALLOW)
+        ours = partial(bench.quota_ops, "reconcile", "bench", *ALLOW)
         measured = _prepared(prepare, ours, partial(bench.bare, "apply"), bench.runs)
         yield row_to_bare(f"reconcile, 10,000 entities, {what}", measured, target)
-
-
-def remembered(bench: Bench) -> Iterator[Row]:
-    """Measure a plan and a reconcile of 10,000 entities in 20 files, one of which changed."""
-    steps = count(1)
-    adopt(bench, SMALL, files=20)
-
-    def moved() -> None:
-        each = ONE_PERCENT // 20
-        inputs.write_quotas(bench.cluster, SMALL, moved=each, step=next(steps), files=20)
-
-    for command, arguments, bare_arguments, target in (
-        ("plan", (), (), 1.2),
-        ("reconcile", ALLOW, ("apply",), 1.6),
-    ):
-        ours = partial(bench.quota_ops, command, "bench", *arguments)
-        measured = _prepared(moved, ours, partial(bench.bare, *bare_arguments), bench.runs)
-        yield row_to_bare(f"{command}, the same, 1 of 20 files changed", measured, target)
 
 
 def large(bench: Bench) -> Iterator[Row]:

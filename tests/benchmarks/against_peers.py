@@ -20,7 +20,7 @@ _BARE, _JAVA = "bare kafka-python", "Java Admin"
 def peers(bench: Bench) -> Iterator[Row]:
     """Measure reconciles of 1,000 and of 10,000 entities: 1 % differ, or a first apply."""
     programs: dict[str, Callable[[], Sample]] = {
-        "quota-ops": partial(bench.quota_ops, "reconcile", "bench", "--no-cache", *ALLOW),
+        "quota-ops": partial(bench.quota_ops, "reconcile", "bench", *ALLOW),
         _BARE: partial(bench.bare, "apply"),
     }
     if javac := shutil.which("javac"):

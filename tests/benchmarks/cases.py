@@ -12,7 +12,7 @@ from quota_ops.report.review.annotations import list_annotations
 from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
 from quota_ops.report.review.comment import as_comment
 from tests.benchmarks import bulk, inputs
-from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile, remembered
+from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile
 from tests.benchmarks.against_peers import peers
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.buckets import buckets
@@ -140,7 +140,6 @@ CASES = {
     "buckets": buckets,
     "reconcile": reconcile,
     "peers": peers,
-    "remembered": remembered,
     "large": large,
     "spark": spark,
     "resolve": resolve,

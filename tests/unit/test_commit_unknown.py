@@ -76,7 +76,7 @@ def test_a_checkout_while_files_are_read(
     git(repository, "checkout", "--quiet", first)
     reads: list[Desired] = []
 
-    def read(cluster_folder: Path, _: object, *, at: str | None, skip_invalid: bool) -> Desired:
+    def read(cluster_folder: Path, *, at: str | None, skip_invalid: bool) -> Desired:
         desired = read_cluster(cluster_folder, at=at, skip_invalid=skip_invalid)
         if not reads:  # half of the files were read before the checkout, half after it
             git(repository, "checkout", "--quiet", second)

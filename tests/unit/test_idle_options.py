@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from quota_ops.cli.idle_options import check_rule, rules_of
-from quota_ops.desired.file_cache import FileCache
 from quota_ops.model.errors import InvalidInput
 from tests.cli.test_help import EVERY
 
@@ -20,12 +19,6 @@ TABLE: dict[str, Any] = yaml.safe_load(
 COMMANDS = {
     name: command for name, command in EVERY.items() if not isinstance(command, click.Group)
 }
-
-
-@pytest.fixture
-def _without_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not hash the code for the cache of checked files a thousand times, once for each pair."""
-    monkeypatch.setattr(FileCache, "of_user", lambda: None)
 
 
 def items(command: click.Command) -> dict[str, list[str]]:
@@ -98,7 +91,6 @@ def _refused(command: click.Command, arguments: Sequence[str]) -> str | None:
     return None
 
 
-@pytest.mark.usefixtures("_without_cache")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_option_that_has_no_effect_is_refused(name: str) -> None:
     """Every option is in the table, and so is every pair of which one has no effect."""

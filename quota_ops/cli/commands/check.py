@@ -16,7 +16,6 @@ from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
-    from quota_ops.desired.file_cache import FileCache
     from quota_ops.desired.read import Desired
     from quota_ops.model.plans.placement import Placement
 
@@ -47,7 +46,6 @@ Examples:
 @refuse_idle("--as-of", "Leave it out: this run has a time.", beside=("--run",))
 @options.brokers
 @refuse_idle("--brokers", "Leave it out: the run queries the brokers.", beside=("--run",))
-@options.no_cache
 @options.formats("text", "json", "jsonl")
 def check(
     clusters: tuple[str, ...],
@@ -59,7 +57,6 @@ def check(
     strict: bool,
     expanded: bool,
     brokers: "Placement | None",
-    file_cache: "FileCache | None",
 ) -> None:
     """Check the YAML files and list every problem.
 
@@ -77,10 +74,9 @@ def check(
             expanded=expanded,
             at=as_of,
             brokers=brokers,
-            file_cache=file_cache,
         )
     else:
-        check_run(run_folder, desired_state, output, strict=strict, file_cache=file_cache)
+        check_run(run_folder, desired_state, output, strict=strict)
 
 
 def check_clusters(
@@ -92,7 +88,6 @@ def check_clusters(
     expanded: bool = False,
     at: str | None = None,
     brokers: "Placement | None" = None,
-    file_cache: "FileCache | None" = None,
 ) -> None:
     """Check the named clusters; if none is named, all of them and the YAML files outside them.
 
@@ -109,7 +104,7 @@ def check_clusters(
     from quota_ops.desired.read import find_cluster, find_unused_files
 
     def read(folder: Path) -> "Desired":
-        return read_whole_checkout(folder, file_cache, at=at).divide(brokers, folder)
+        return read_whole_checkout(folder, at=at).divide(brokers, folder)
 
     folders = [find_cluster(name, desired_state) for name in clusters]
     for path in {folder.parent: folder for folder in folders}.values():
@@ -143,7 +138,6 @@ def check_run(
     output: str,
     *,
     strict: bool,
-    file_cache: "FileCache | None" = None,
 ) -> None:
     """Check the cluster of an earlier run again, and write the result to the run's folder."""
     from quota_ops.cli.earlier_run import open_unwritten_run
@@ -152,7 +146,7 @@ def check_run(
 
     run = open_unwritten_run(run_folder, None, "check")
     folder = find_cluster(run.about().cluster, desired_state)
-    read = partial(check_desired_state, run, folder, file_cache=file_cache)
+    read = partial(check_desired_state, run, folder)
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
 
 

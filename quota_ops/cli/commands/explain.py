@@ -12,7 +12,6 @@ from quota_ops.model.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quota_ops.desired.file_cache import FileCache
     from quota_ops.desired.read import Desired
     from quota_ops.model.plans.placement import Placement
     from quota_ops.model.quotas.rows import DesiredRow, Key
@@ -33,7 +32,6 @@ Examples:
 @options.desired_state
 @options.as_of
 @options.brokers
-@options.no_cache
 @options.table_format
 def explain(
     *,
@@ -43,7 +41,6 @@ def explain(
     as_of: str | None,
     brokers: "Placement | None",
     output: str,
-    file_cache: "FileCache | None",
 ) -> None:
     """Show what a line of a file, or an entity, becomes.
 
@@ -57,7 +54,7 @@ def explain(
     folder, at = find_cluster(cluster, desired_state), as_of or iso_utc()
 
     def read(time: str) -> "Desired":
-        return read_cluster(folder, file_cache, at=time).divide(brokers, folder)
+        return read_cluster(folder, at=time).divide(brokers, folder)
 
     desired = read(at)
     changes = _find_changes(desired, read)

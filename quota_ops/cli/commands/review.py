@@ -16,7 +16,6 @@ from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import CannotJudge, InvalidDesiredState, InvalidInput
 
 if TYPE_CHECKING:
-    from quota_ops.desired.file_cache import FileCache
     from quota_ops.desired.git.branch import Branch
     from quota_ops.model.code_host import Repository
     from quota_ops.model.finding import Problem
@@ -36,7 +35,6 @@ class ReviewOptions:
     store: "RunStore"
     out: Path
     files_only: bool
-    file_cache: "FileCache | None"
     repository: "Repository | None"
 
 
@@ -80,14 +78,12 @@ Examples:
     help="Create or update the comment on the pull request, with the token in GITHUB_TOKEN or "
     "GITLAB_TOKEN.",
 )
-@options.no_cache
 @refuse_idle("--run-store", "Leave it out: no ledger is read.", beside=("--files-only",))
 def review(
     desired_state: Path,
     run_store: str | None,
     base: str | None,
     out: Path | None,
-    file_cache: "FileCache | None",
     *,
     files_only: bool,
     fail_on_guards: bool,
@@ -121,7 +117,7 @@ def review(
             branch = Branch.find(desired_state, targets)
             head, shown_at = platform.head or branch.head, platform.repository
             store = find_run_store(run_store)
-            shared = ReviewOptions(store, folder, files_only, file_cache, shown_at)
+            shared = ReviewOptions(store, folder, files_only, shown_at)
             found = Review(
                 clusters=tuple(_review_clusters(branch, shared)),
                 base=branch.base,
@@ -188,16 +184,16 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
     folders = {path.name for path in cluster_folders(branch.desired_state)}
     names = _list_clusters(branch, folders, branch.list_changed())
     is_behind = bool(branch.count_missing())
-    merge = branch.read_merge(names, shared.file_cache) if is_behind else None
+    merge = branch.read_merge(names) if is_behind else None
     notes = (_refuse_crossed(branch),) if is_behind and merge is None else ()
     if earlier is not None:
         was = f"{earlier}/" if earlier else "the root of the repository"
         notes = (*notes, f"The folder of the desired state was {code(was)} in the merge base.")
     names |= _list_clusters(branch, folders, merge.changed) if merge else set()
     there = folders & names
-    bases = branch.read_commit(branch.base, names, shared.file_cache)
-    targets = branch.read_commit(branch.target, names, shared.file_cache) if is_behind else {}
-    heads = branch.read_commit(branch.head, names, shared.file_cache) if merge else {}
+    bases = branch.read_commit(branch.base, names)
+    targets = branch.read_commit(branch.target, names) if is_behind else {}
+    heads = branch.read_commit(branch.head, names) if merge else {}
     by_id = {
         base_files.policy.cluster_id: base_files
         for base_files in bases.values()
@@ -222,7 +218,7 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
             repository=shared.repository,
         )
         found = _review_one(branch, shared, found)
-        found = replace(found, notes=(*found.notes, *_ask_for_folder(branch, shared, found)))
+        found = replace(found, notes=(*found.notes, *_ask_for_folder(branch, found)))
         yield replace(found, problems=_below_root(branch, found.problems))
     for name in sorted(bases.keys() - there - followed):
         yield ClusterReview(name, f"{branch.prefix}{name}", base=bases[name], is_removed=True)
@@ -241,9 +237,7 @@ def _list_clusters(branch: "Branch", folders: set[str], paths: Iterable[str]) ->
     return tops - {SHARED}
 
 
-def _ask_for_folder(
-    branch: "Branch", shared: ReviewOptions, found: "ClusterReview"
-) -> "Iterator[str]":
+def _ask_for_folder(branch: "Branch", found: "ClusterReview") -> "Iterator[str]":
     """Yield a note on new users that another cluster's files have, unless this cluster knows them.
 
     Somebody may have edited the wrong folder.
@@ -257,7 +251,7 @@ def _ask_for_folder(
     new = list_users(found.declared) - list_users(found.base.rows if found.base else ()) - known
     if not new or found.base is None or found.base.invalid:
         return
-    for user, clusters in sorted(branch.find_users(new, found.cluster, shared.file_cache).items()):
+    for user, clusters in sorted(branch.find_users(new, found.cluster).items()):
         where = ", ".join(map(code, clusters[:_FEW]))
         yield (
             f"{code(f'user={user}')} has quotas on {where} and had none on {code(found.cluster)}. "
@@ -303,7 +297,6 @@ def _review_one(branch: "Branch", shared: ReviewOptions, found: "ClusterReview")
             cluster_folder=branch.desired_state / found.cluster,
             store=shared.store,
             connect=connect,
-            file_cache=shared.file_cache,
             skip_invalid=False,
         )
         return review_cluster(run, found, files_only=shared.files_only)

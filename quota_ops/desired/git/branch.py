@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Self
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
-from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import SHARED, cluster_folders, is_read
 from quota_ops.desired.git.merge import Merge, list_read
 from quota_ops.desired.git.repository import Repository
@@ -125,15 +124,13 @@ class Branch:
                 else problem
             )
 
-    def read_commit(
-        self, commit: str, clusters: Iterable[str], file_cache: FileCache | None
-    ) -> Mapping[str, BaseFiles]:
+    def read_commit(self, commit: str, clusters: Iterable[str]) -> Mapping[str, BaseFiles]:
         """Return what a commit or tree declares on those of some clusters that it has."""
         with self._export(commit, clusters) as root:
             folders = [root / name for name in sorted(clusters) if os.path.lexists(root / name)]
-            return {folder.name: _read_files(folder, file_cache) for folder in folders}
+            return {folder.name: _read_files(folder) for folder in folders}
 
-    def read_merge(self, clusters: Iterable[str], file_cache: FileCache | None) -> Merge | None:
+    def read_merge(self, clusters: Iterable[str]) -> Merge | None:
         """Merge HEAD with the target, and return what those clusters and all changed ones declare.
 
         None if this Git cannot merge without a checkout: before 2.38. Nothing is written to the
@@ -148,12 +145,10 @@ class Branch:
             changed = list_read(repository.changed_between(self.target, tree))
             branch = replace(self, repository=repository)
             tops = {path.partition("/")[0] for path in changed} - {SHARED}
-            files = branch.read_commit(tree, {*clusters, *tops}, file_cache)
+            files = branch.read_commit(tree, {*clusters, *tops})
         return Merge(files, changed, tuple(conflicts))
 
-    def find_users(
-        self, users: Collection[str], but: str, file_cache: FileCache | None
-    ) -> Mapping[str, list[str]]:
+    def find_users(self, users: Collection[str], but: str) -> Mapping[str, list[str]]:
         """Return the clusters, other than `but`, that declare quotas of some users in HEAD."""
         entries = self.repository.entries(self.head)
         others = {path: entry for path, entry in entries.items() if path.partition("/")[0] != but}
@@ -165,7 +160,7 @@ class Branch:
             if "/" in path and any(name in contents[entry.object_id] for name in names)
         }
         found: dict[str, list[str]] = {}
-        for cluster, files in sorted(self.read_commit(self.head, may_have, file_cache).items()):
+        for cluster, files in sorted(self.read_commit(self.head, may_have).items()):
             for user in list_users(files.rows) & set(users):
                 found.setdefault(user, []).append(cluster)
         return found
@@ -224,10 +219,10 @@ def list_users(rows: Iterable[Key]) -> set[str]:
     }
 
 
-def _read_files(folder: Path, file_cache: FileCache | None) -> BaseFiles:
+def _read_files(folder: Path) -> BaseFiles:
     """Read a cluster's exported folder."""
     try:
-        desired = read_cluster(folder, file_cache)
+        desired = read_cluster(folder)
     except InvalidDesiredState as error:
         first = str(error.problems[0]).replace(f"{folder.parent}/", "")
         return BaseFiles(find_policy(folder), {}, (), folder.name, first)

@@ -11,7 +11,6 @@ from time import monotonic, sleep
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.code_owners import find_disagreements
-from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import (
     NESTED,
     is_read,
@@ -64,7 +63,6 @@ def read_with_commit(
     given: str | None = None,
     bundle: BundleVersion | None = None,
     must_know: bool = False,
-    file_cache: FileCache | None = None,
     at: str | None = None,
     skip_invalid: bool = False,
 ) -> tuple[Desired, Provenance]:
@@ -76,7 +74,7 @@ def read_with_commit(
     """
     until = monotonic() + _SETTLED_AFTER
     while True:
-        desired = read_cluster(folder, file_cache, at=at, skip_invalid=skip_invalid)
+        desired = read_cluster(folder, at=at, skip_invalid=skip_invalid)
         try:
             found = _find_commit(folder, desired.contents, bundle)
         except GitFailed as error:
@@ -134,16 +132,14 @@ def find_path(folder: Path, bundle: BundleVersion | None) -> str | None:
     return None if root is None else "/".join(place.relative_to(root).parts)
 
 
-def read_whole_checkout(
-    folder: Path, file_cache: FileCache | None = None, *, at: str | None = None
-) -> Desired:
+def read_whole_checkout(folder: Path, *, at: str | None = None) -> Desired:
     """Read a cluster's folder as `read_cluster` does, from a checkout that leaves out no file.
 
     One that does is InvalidDesiredState, and so is a CODEOWNERS that disagrees with cluster.yaml.
     Nothing else is compared with Git, which need not be installed.
     """
     try:
-        desired = read_cluster(folder, file_cache, at=at)
+        desired = read_cluster(folder, at=at)
     except InvalidDesiredState as invalid:
         raise invalid.adding(_find_left_out(folder)) from None
     path = find_path(folder, None)
