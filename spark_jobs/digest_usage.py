@@ -18,9 +18,9 @@ def main(
     """Write the recorded day of each cluster into a run store; spark-submit sets the master.
 
     The first three are Parquet with the samples of Prometheus, as a data lake keeps them: the
-    columns `cluster` (Kafka's id), `time`, `broker`, `key`, `user`, `client_id` and `value`, with
-    Kafka's names; `scrapes` has `cluster`, `time`, `broker` and `up`. `step` is the scrape interval
-    in seconds. `usage --recorded`, plans and pages read the days as those of `record`.
+    columns `cluster` (Kafka's id), `time`, `broker`, `key`, `user_name`, `client_id` and `value`,
+    with Kafka's names; `scrapes` has `cluster`, `time`, `broker` and `up`. `step` is the scrape
+    interval in seconds. `usage --recorded`, plans and pages read the days as those of `record`.
     """
     store = RunStore(open_place(run_store))
     store.prepare()

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quota_ops.model.usage.digest import DIGEST, DigestedDay
+from quota_ops.model.usage.digest import DELAYED, DIGEST, DigestedDay
+from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.store.history.digests import find_missing, list_past_days, write_digest
 from quota_ops.store.places import parquet
@@ -14,11 +15,10 @@ from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.overview import read_throttled
 from quota_ops.usage.prometheus import open_prometheus
 from quota_ops.usage.samples import join_samples, list_brokers, read_parts
-from quota_ops.usage.source import SAMPLES, Time, UsageSource
+from quota_ops.usage.source import UsageSource
 
 _MOST_ROWS = 500_000
 """Rows of the digests of parts that are kept before they are joined: 20 MB."""
-_NAMES = ("broker", "key", "user", "client_id")
 
 
 def record_missing_days(
@@ -84,12 +84,12 @@ def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa
     """Return the series that were throttled at all, with the columns of their names."""
     with open_prometheus(source.connection) as server:
         rows = [
-            {"broker": broker, "key": key, **names._asdict()}
+            (broker, key, *names)
             for broker in brokers
             for key in USED_KEYS
             for names in read_throttled(server, source, broker, key, time)
         ]
-    return pa.Table.from_pylist(rows, pa.schema([SAMPLES.field(name) for name in _NAMES]))
+    return parquet.from_rows(DELAYED, rows)
 
 
 def _summarize(day: str, digest: pa.Table) -> DigestedDay:

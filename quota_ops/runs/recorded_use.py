@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
@@ -15,7 +16,6 @@ from quota_ops.runs.use_spans import KeyUse, Span, Use, find_limit
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.usage.source import SeriesNames, SeriesUse, Time
 
 DAY = timedelta(days=1)
 _DAYS = 30

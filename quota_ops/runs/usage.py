@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, UseOverview, Verdict
 from quota_ops.runs.past_quotas import PastQuotas, Period, read_past_quotas
@@ -17,7 +18,7 @@ from quota_ops.runs.use_spans import KeyUse, Use, join_uses
 from quota_ops.store.history.digests import find_digests
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.presets import find_names
-from quota_ops.usage.source import SeriesNames, Time, UsageSource
+from quota_ops.usage.source import UsageSource
 
 if TYPE_CHECKING:
     from quota_ops.runs.measured_use import MeasuredTime

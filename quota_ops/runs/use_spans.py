@@ -1,14 +1,13 @@
 """The use of series in spans of a time, each with the quota and the limit that decided then."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import limits_a_client
+from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.precedence.series import find_quota
 from quota_ops.runs.past_quotas import Limits
-from quota_ops.usage.source import SeriesNames, SeriesUse, Time
 
 
 class Span(NamedTuple):
@@ -44,18 +43,17 @@ class KeyUse(NamedTuple):
 
     uses: list[Use]
     throttled: set[SeriesNames]
-    at_limit: Mapping[tuple[str, Entity, SeriesNames], float]
+    at_limit: dict[tuple[str, Entity, SeriesNames], float]
 
 
 def join_uses(parts: Iterable[KeyUse]) -> KeyUse:
     """Return the use of several times of one key."""
-    at_limit: dict[tuple[str, Entity, SeriesNames], float] = defaultdict(float)
-    joined = KeyUse([], set(), at_limit)
+    joined = KeyUse([], set(), {})
     for part in parts:
         joined.uses.extend(part.uses)
         joined.throttled.update(part.throttled)
         for series, seconds in part.at_limit.items():
-            at_limit[series] += seconds
+            joined.at_limit[series] = joined.at_limit.get(series, 0.0) + seconds
     return joined
 
 

@@ -12,8 +12,16 @@ import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import timed
-from quota_ops.model.quotas.tables import Table
-from quota_ops.model.usage.digest import DELAYS, DIGEST, USE, UseRow
+from quota_ops.model.quotas.tables import Table, derive_table
+from quota_ops.model.usage.digest import (
+    DELAYS,
+    DIGEST,
+    SHARES,
+    USE,
+    DelayRow,
+    ShareRow,
+    UseRow,
+)
 from quota_ops.sql import text
 from quota_ops.sql.embedded import open_database
 from quota_ops.store.places import parquet
@@ -29,11 +37,11 @@ def digest_day(
 ) -> pa.Table:
     """Return DIGEST of a day, sorted, from the samples of that day.
 
-    `rates` has `time`, `broker`, `key`, `user`, `client_id`, `value`; `scrapes` has `time`,
-    `broker`, `up`; `delayed` has `broker`, `key`, `user`, `client_id` of the series that were
+    `rates` has `time`, `broker`, `key`, `user_name`, `client_id`, `value`; `scrapes` has `time`,
+    `broker`, `up`; `delayed` has `broker`, `key`, `user_name`, `client_id` of the series that were
     throttled. `step` is how many seconds pass between two scrapes at most.
     """
-    views = {"rates": _rename(rates), "scrapes": scrapes, "delayed": _rename(delayed)}
+    views = {"rates": rates, "scrapes": scrapes, "delayed": delayed}
     return _sort(_run(DIGEST, text.digest_text(day, step), views))
 
 
@@ -62,14 +70,7 @@ class SpanRow(NamedTuple):
     least: float | None
 
 
-_SPANS = pa.schema(
-    [
-        *((name, pa.string()) for name in SpanRow._fields[:3]),
-        ("part", pa.int32()),
-        ("span", pa.int32()),
-        ("least", pa.float64()),
-    ]
-)
+_SPANS = derive_table("spans", SpanRow)
 
 
 class SummedDays(NamedTuple):
@@ -105,11 +106,7 @@ class SummedDays(NamedTuple):
 
     def measure(self, spans: Sequence[SpanRow]) -> Iterator[UseRow]:
         """Yield the use of the spans, a row for each broker."""
-        columns = list(zip(*spans, strict=True)) or [()] * len(_SPANS)
-        arrays = [
-            pa.array(list(each), field.type) for each, field in zip(columns, _SPANS, strict=True)
-        ]
-        self.db.register("spans", pa.table(arrays, schema=_SPANS))
+        self.db.register("spans", parquet.from_rows(_SPANS, spans))
         for batch in self.db.sql(text.merged_text()).to_arrow_reader(10_000):
             rows = parquet.conform(USE, pa.Table.from_batches([batch]))
             yield from parquet.read_rows(USE, rows)
@@ -157,23 +154,21 @@ def _link(place: Place, folder: Path) -> Path:
     return path
 
 
-def find_delays(rates: pa.Table, scrapes: pa.Table, shares: pa.Table, step: int) -> pa.Table:
-    """Return DELAYS from samples as in `digest_day`, and the series that share each limit.
-
-    `shares` has `shared_by`, `key`, `user_name`, `client_id`, `rate_limit`, `present_limit`.
-    """
-    views = {"rates": _rename(rates), "scrapes": scrapes, "shares": shares}
-    return _run(DELAYS, text.delays_text(step), views)
+def find_delays(
+    rates: pa.Table, scrapes: pa.Table, shares: Sequence[ShareRow], step: int
+) -> list[DelayRow]:
+    """Return a row for each limit and broker, from samples as in `digest_day`."""
+    views = {
+        "rates": rates,
+        "scrapes": scrapes,
+        "shares": parquet.from_rows(SHARES, shares),
+    }
+    return list(parquet.read_rows(DELAYS, _run(DELAYS, text.delays_text(step), views)))
 
 
 def _sort(digest: pa.Table) -> pa.Table:
     order = ("key", "broker", "user_name", "client_id", "bucket")
     return digest.sort_by([(name, "ascending") for name in order])
-
-
-def _rename(rates: pa.Table) -> pa.Table:
-    """Return samples with a name of the user's column that SQL accepts."""
-    return rates.rename_columns({"user": "user_name"})
 
 
 def _run(table: Table[Any], sql: str, views: Mapping[str, pa.Table]) -> pa.Table:

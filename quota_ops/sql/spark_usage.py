@@ -22,9 +22,9 @@ class SampleFiles(NamedTuple):
     """Paths of Parquet with the samples of a day, as Spark reads them.
 
     `rates` and `throttle_times` have the columns `cluster` (Kafka's id), `time`, `broker`, `key`,
-    `user`, `client_id` and `value`; `scrapes` has `cluster`, `time`, `broker` and `up`. Names are
-    Kafka's, and null if a series has no such label. A throttle time that is not NaN is a throttled
-    client.
+    `user_name`, `client_id` and `value`; `scrapes` has `cluster`, `time`, `broker` and `up`. Names
+    are Kafka's, and null if a series has no such label. A throttle time that is not NaN is a
+    throttled client.
     """
 
     rates: str
@@ -42,9 +42,7 @@ def digest_samples(
     """
     try:
         rates, throttle_times = (
-            spark.read.parquet(path)
-            .where(f"to_date(time) = '{day}'")
-            .withColumnRenamed("user", "user_name")
+            spark.read.parquet(path).where(f"to_date(time) = '{day}'")
             for path in (files.rates, files.throttle_times)
         )
         scrapes = spark.read.parquet(files.scrapes).where(f"to_date(time) = '{day}'")

@@ -11,11 +11,12 @@ from math import isnan
 from statistics import median
 from typing import NamedTuple
 
+from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.prometheus import Prometheus, QueryTooLarge
 from quota_ops.usage.samples import UP, format_range, read_names
-from quota_ops.usage.source import SeriesNames, SeriesUse, Time, UsageSource
+from quota_ops.usage.source import UsageSource
 
 _SHORTEST = timedelta(hours=1)
 _STATISTICS = {

@@ -12,6 +12,7 @@ from math import isfinite
 
 import pyarrow as pa
 
+from quota_ops.model.usage.series import SeriesNames
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import (
     decode_client_id,
@@ -22,7 +23,7 @@ from quota_ops.usage.labels import (
     quote_text,
 )
 from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, Series, open_prometheus
-from quota_ops.usage.source import SAMPLES, SCRAPES, Samples, SeriesNames, UsageSource
+from quota_ops.usage.source import SAMPLES, SCRAPES, Samples, UsageSource
 
 UP = Metric("up")
 _SAMPLES_AT_ONCE = 150_000
@@ -32,6 +33,7 @@ _SHORTEST = timedelta(minutes=5)
 _LONGEST = timedelta(days=1)
 _NAMES_AT_ONCE = 40
 """The names in one selector, which is a regular expression."""
+_TEXTS = ("broker", "key", "user_name", "client_id")
 Selection = Collection[SeriesNames] | None
 """The names of the wanted series; None is all."""
 
@@ -72,28 +74,6 @@ def read_parts(
             series = _SeriesOf(server, source, broker, key, source.names.rates.get(key), selection)
             for since, until in series.divide(start, end):
                 yield Samples(series.read(since, until), series.read_scrapes(since, until))
-
-
-def read_throttle_times(
-    source: UsageSource,
-    brokers: Collection[str],
-    key: str,
-    start: datetime,
-    end: datetime,
-    *,
-    selection: Selection = None,
-) -> pa.Table:
-    """Return throttle times in ms as SAMPLES: while an entity is throttled, and a minute after.
-
-    Each is a mean over the throttled responses of the last minute, so neither add nor integrate
-    them. Raises UseUnknown if anything could not be read.
-    """
-    metric, tables = source.names.throttle_times.get(key), [SAMPLES.empty_table()]
-    with open_prometheus(source.connection) as server:
-        for broker in brokers:
-            series = _SeriesOf(server, source, broker, key, metric, selection)
-            tables += [series.read(*part) for part in series.divide(start, end)]
-    return pa.concat_tables(tables)
 
 
 @dataclass(frozen=True)
@@ -158,7 +138,7 @@ class _SeriesOf:
                 kept = [(at, value) for at, value in values if at > first and isfinite(value)]
                 columns["time"] += [at for at, _ in kept]
                 columns["value"] += [value for _, value in kept]
-                texts = {"broker": self.broker, "key": self.key, **names._asdict()}
+                texts = dict(zip(_TEXTS, (self.broker, self.key, *names), strict=True))
                 for name, text in texts.items():
                     columns[name] += [text] * len(kept)
         times = pa.array(columns.pop("time"), pa.int64()).cast(SAMPLES.field("time").type)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple, Self
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ SAMPLES = pa.schema(
         pa.field("time", pa.timestamp("us", tz="UTC"), nullable=False),
         pa.field("broker", pa.string(), nullable=False),
         pa.field("key", pa.string(), nullable=False),
-        pa.field("user", pa.string()),
+        pa.field("user_name", pa.string()),
         pa.field("client_id", pa.string()),
         pa.field("value", pa.float64(), nullable=False),
     ]
@@ -48,33 +47,6 @@ class Samples(NamedTuple):
 
     rates: pa.Table
     up: pa.Table
-
-
-class SeriesNames(NamedTuple):
-    """The names of a series, as SAMPLES has them."""
-
-    user: str | None
-    client_id: str | None
-
-
-class SeriesUse(NamedTuple):
-    """The use of a series on one broker in a time, in the unit of its quota key.
-
-    `highest` is a lower bound of the highest use: between two scrapes it may have been higher.
-    """
-
-    broker: str
-    names: SeriesNames
-    median: float
-    p95: float
-    highest: float
-
-
-class Time(NamedTuple):
-    """A time: what is after `start`, until `end`."""
-
-    start: datetime
-    end: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.usage.digest import BASE, DELAYS, DelayRow, UseRow
+from quota_ops.model.usage.digest import BASE, SHARES, DelayRow, ShareRow, UseRow
 from quota_ops.sql import text
 from quota_ops.sql.embedded_usage import digest_day, find_delays
 from quota_ops.sql.spark_usage import SampleFiles, digest_samples
@@ -65,7 +65,7 @@ def table_of_rates(some: list[Sample]) -> pa.Table:
             "time": pa.array(map(moment, minutes), pa.timestamp("us", "UTC")),
             "broker": pa.array(brokers, pa.string()),
             "key": pa.array([KEY] * len(brokers), pa.string()),
-            "user": pa.array(users, pa.string()),
+            "user_name": pa.array(users, pa.string()),
             "client_id": pa.array(client_ids, pa.string()),
             "value": pa.array(values, pa.float64()),
         }
@@ -84,19 +84,10 @@ def table_of_scrapes(seen: set[tuple[str, int]]) -> pa.Table:
     )
 
 
-def table_of_shares(limit: float) -> pa.Table:
+def list_shares(limit: float) -> list[ShareRow]:
     """Return that the clients of alice share a limit, and all others share none."""
     names = [name for name in NAMES if name[0] == "alice"]
-    return pa.table(
-        {
-            "shared_by": ["alice"] * len(names),
-            "key": [KEY] * len(names),
-            "user_name": [user for user, _ in names],
-            "client_id": pa.array([client_id for _, client_id in names], pa.string()),
-            "rate_limit": [limit] * len(names),
-            "present_limit": [2 * limit] * len(names),
-        }
-    )
+    return [ShareRow("alice", KEY, *name, limit, 2 * limit) for name in names]
 
 
 def moment(minute: int) -> datetime:
@@ -110,7 +101,7 @@ def table_of_delayed(names: Sequence[tuple[str | None, str | None]]) -> pa.Table
         {
             "broker": pa.array(["1"] * len(names), pa.string()),
             "key": pa.array([KEY] * len(names), pa.string()),
-            "user": pa.array([user for user, _ in names], pa.string()),
+            "user_name": pa.array([user for user, _ in names], pa.string()),
             "client_id": pa.array([client_id for _, client_id in names], pa.string()),
         }
     )
@@ -174,9 +165,9 @@ def test_delays_are_those_of_a_queue(
     some: list[Sample], seen: set[tuple[str, int]], limit: float
 ) -> None:
     """The delays of a limit are those of a queue on each broker, for all who share it together."""
-    found = find_delays(table_of_rates(some), table_of_scrapes(seen), table_of_shares(limit), STEP)
+    found = find_delays(table_of_rates(some), table_of_scrapes(seen), list_shares(limit), STEP)
 
-    rows = {row.broker: row for row in parquet.read_rows(DELAYS, found)}
+    rows = {row.broker: row for row in found}
     shared = [
         sample
         for sample in some
@@ -215,7 +206,7 @@ def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
 
     day = digest_day(rows, scrapes, table_of_delayed([]), "2026-11-25", STEP)
     (use,) = merge({"2026-11-25": day}, 2e4)
-    (delays,) = parquet.read_rows(DELAYS, find_delays(rows, scrapes, table_of_shares(2e4), STEP))
+    (delays,) = find_delays(rows, scrapes, list_shares(2e4), STEP)
 
     assert use == UseRow(
         *("1", KEY, "alice", None, 0),
@@ -240,14 +231,14 @@ def test_spark_finds_the_same(session: "SparkSession") -> None:
         for name in NAMES
     ]
     seen = {(broker, minute) for broker in ("1", "2") for minute in range(MINUTES) if minute % 5}
-    rows, scrapes, shares = table_of_rates(some), table_of_scrapes(seen), table_of_shares(3e4)
+    rows, scrapes, shares = table_of_rates(some), table_of_scrapes(seen), list_shares(3e4)
     delayed = table_of_delayed(NAMES[:2])
     own = digest_day(rows, scrapes, delayed, "2026-11-25", STEP)
     views = {
-        "rates": rows.rename_columns({"user": "user_name"}),
+        "rates": rows,
         "scrapes": scrapes,
-        "delayed": delayed.rename_columns({"user": "user_name"}),
-        "shares": shares,
+        "delayed": delayed,
+        "shares": parquet.from_rows(SHARES, shares),
     }
     for name, table in views.items():
         session.createDataFrame(table.combine_chunks()).createOrReplaceTempView(name)
@@ -257,8 +248,9 @@ def test_spark_finds_the_same(session: "SparkSession") -> None:
         for sql in (text.digest_text("2026-11-25", STEP), text.delays_text(STEP))
     ]
 
-    expected = (own, find_delays(rows, scrapes, shares, STEP))
-    assert found == [sorted(map(repr, each.to_pylist())) for each in expected]
+    delays = find_delays(rows, scrapes, shares, STEP)
+    expected = (own.to_pylist(), [row._asdict() for row in delays])
+    assert found == [sorted(map(repr, each)) for each in expected]
 
 
 def test_the_job_records_the_days_of_all_clusters(session: "SparkSession", tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ from quota_ops.model.errors import UseUnknown
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.stored import from_json, to_json
+from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.effects import find_write_effects
 from quota_ops.report.outline.throttling import throttling_words
 from quota_ops.sql.effects import apply_targets
-from quota_ops.stages.plan.throttling import DAYS, PastUse, SeriesName, find_throttling
+from quota_ops.stages.plan.throttling import DAYS, PastUse, find_throttling
+from quota_ops.usage.source import Samples
 
 KEY = "producer_byte_rate"
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
@@ -33,18 +35,15 @@ CASES = [
 class Recorded:
     """The use of a case: a sample each minute, and each broker of it scraped all week."""
 
-    step = 60
-
     def __init__(self, case: dict[str, Any]) -> None:
         self._case = case
 
-    def read(
-        self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
-    ) -> tuple[pa.Table, pa.Table]:
+    def read(self, key: str, series: Collection[SeriesNames], time: Time) -> Samples:
         """Return the samples of some series."""
         if why := self._case.get("unknown"):
             raise UseUnknown(why)
-        assert (key, start, end) == (KEY, NOW - timedelta(days=DAYS), NOW)
+        start = NOW - timedelta(days=DAYS)
+        assert (key, *time) == (KEY, start, NOW)
         rates = [
             (start + timedelta(minutes=minute), broker, key, *name, float(rate))
             for name, broker, minute, rate in self._list_minutes()
@@ -56,15 +55,23 @@ class Recorded:
             for broker in brokers
             for minute in range(MINUTES)
         ]
-        return (
-            table(rates, time=TIME, broker=TEXT, key=TEXT, user=TEXT, client_id=TEXT, value=NUMBER),
+        return Samples(
+            table(
+                rates,
+                time=TIME,
+                broker=TEXT,
+                key=TEXT,
+                user_name=TEXT,
+                client_id=TEXT,
+                value=NUMBER,
+            ),
             table(scrapes, time=TIME, broker=TEXT, up=pa.bool_()),
         )
 
-    def _list_minutes(self) -> list[tuple[SeriesName, str, int, float]]:
+    def _list_minutes(self) -> list[tuple[SeriesNames, str, int, float]]:
         return [
             (
-                SeriesName(use.get("user"), use.get("client_id")),
+                SeriesNames(use.get("user"), use.get("client_id")),
                 use.get("broker", "1"),
                 minute,
                 rate,
@@ -107,7 +114,8 @@ def find(case: dict[str, Any]) -> Throttling:
         effects,
         before,
         after,
-        reader=Recorded(case),
+        read=Recorded(case).read,
+        step=60,
         brokers=case.get("brokers", 1),
         now=NOW,
         past=past_of(case),
@@ -119,7 +127,7 @@ def past_of(case: dict[str, Any]) -> PastUse:
     if "recorded" not in case:
         return PastUse({}, 0, {})
     highest = {
-        SeriesName(use.get("user"), use.get("client_id")): float(max(use["hours"]))
+        SeriesNames(use.get("user"), use.get("client_id")): float(max(use["hours"]))
         for use in case["use"]
     }
     days = case["recorded"]

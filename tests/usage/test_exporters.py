@@ -14,10 +14,13 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from quota_ops.lab.kafka.config import BrokerConfig
+from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.usage import Preset, UsagePolicy
 from quota_ops.model.usage.use import UseProbe
+from quota_ops.usage.overview import read_throttled
 from quota_ops.usage.probe import probe_usage
-from quota_ops.usage.samples import join_samples, read_parts, read_throttle_times
+from quota_ops.usage.prometheus import open_prometheus
+from quota_ops.usage.samples import join_samples, read_parts
 from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import connect
 from tests.usage.lab import start_exported, start_prometheus
@@ -123,12 +126,14 @@ def test_a_preset_reads_what_its_rules_export(
         end = datetime.now(UTC)
         time_read = (end - timedelta(seconds=8), end)
         samples = join_samples(read_parts(source, ["b1"], KEY, *time_read)).rates.to_pylist()
-        assert {(row["user"], row["client_id"]) for row in samples} == NAMES
+        assert {(row["user_name"], row["client_id"]) for row in samples} == NAMES
         for names in NAMES:
-            values = [row["value"] for row in samples if (row["user"], row["client_id"]) == names]
+            values = [
+                row["value"] for row in samples if (row["user_name"], row["client_id"]) == names
+            ]
             assert 0.8 * LIMIT < median(values) < 1.4 * LIMIT, names
-        throttled = read_throttle_times(source, ["b1"], KEY, *time_read).to_pylist()
-        assert {(row["user"], row["client_id"]) for row in throttled} == NAMES
+        with open_prometheus(source.connection) as server:
+            assert read_throttled(server, source, "b1", KEY, Time(*time_read)) == NAMES
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.quotas.entity import USER, Entity
-from quota_ops.model.usage.digest import DELAYS, DelayRow, UseRow
+from quota_ops.model.usage.digest import DelayRow, UseRow
+from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.runs.digests import digest_days
 from quota_ops.sql.embedded_usage import find_delays
-from quota_ops.stages.plan.throttling import Group, SeriesName, make_shares
-from quota_ops.stages.plan.use import PrometheusReader
+from quota_ops.stages.plan.throttling import Group, list_shares
+from quota_ops.stages.plan.use import read_samples
 from quota_ops.store.history.digests import list_past_days
-from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.usage.connection import find_prometheus
 from quota_ops.usage.source import UsageSource
@@ -26,7 +26,7 @@ from tests.usage.recording import serve
 POLICY = UsagePolicy("monitoring", match=(("cluster", "demo"),))
 KEY = "producer_byte_rate"
 DAYS = 8
-GROUP = Group(Entity.of({USER: "etl"}), 500_000.0, 1_000_000.0, (SeriesName("etl", None),))
+GROUP = Group(Entity.of({USER: "etl"}), 500_000.0, 1_000_000.0, (SeriesNames("etl", None),))
 
 
 def write_blocks(busy: BusyHour, now: datetime, home: Path) -> None:
@@ -67,9 +67,9 @@ def test_a_real_prometheus_has_the_same_days_and_delays(
         store, days = RunStore(open_place(tmp_path / name)), list_past_days(now, 3)
         source = UsageSource.of(POLICY, find_prometheus("monitoring"))
         digest_days(store, "id", source, days)
-        samples = PrometheusReader(source).read(KEY, GROUP.series, end - timedelta(days=7), end)
-        found = find_delays(*samples, make_shares(KEY, [GROUP]), POLICY.step)
-        return read_use(store, "id", days), list(parquet.read_rows(DELAYS, found))
+        samples = read_samples(source, KEY, GROUP.series, Time(end - timedelta(days=7), end))
+        found = find_delays(*samples, list_shares(KEY, [GROUP]), POLICY.step)
+        return read_use(store, "id", days), found
 
     with start_prometheus(tmp_path / "prometheus", {}) as real:
         from_real = read(real.url, "real")

@@ -3,8 +3,11 @@
 from collections import Counter
 from datetime import timedelta
 
-from quota_ops.usage.samples import join_samples, list_brokers, read_parts, read_throttle_times
-from quota_ops.usage.source import SAMPLES, SCRAPES, SeriesNames, UsageSource
+from quota_ops.model.usage.series import SeriesNames, Time
+from quota_ops.usage.overview import read_throttled
+from quota_ops.usage.prometheus import open_prometheus
+from quota_ops.usage.samples import join_samples, list_brokers, read_parts
+from quota_ops.usage.source import SAMPLES, SCRAPES, UsageSource
 from tests.usage.conftest import read_times
 from tests.usage.scenario import ENCODED, QUOTED
 
@@ -19,7 +22,7 @@ def test_samples_have_the_names_that_kafka_knows(source: UsageSource) -> None:
         read_parts(source, BROKERS, "producer_byte_rate", TIMES["started"], TIMES["ended"])
     )
     assert (found.rates.schema, found.up.schema) == (SAMPLES, SCRAPES)
-    columns = [found.rates[name].to_pylist() for name in ("user", "client_id")]
+    columns = [found.rates[name].to_pylist() for name in ("user_name", "client_id")]
     assert set(zip(*columns, strict=True)) == {
         ("alice", None),
         ("bob", "web"),
@@ -71,7 +74,9 @@ def test_a_selection_reads_its_series_only(source: UsageSource) -> None:
         ).rates.to_pylist()
         for names in (None, wanted)
     )
-    expected = [row for row in everything if SeriesNames(row["user"], row["client_id"]) in wanted]
+    expected = [
+        row for row in everything if SeriesNames(row["user_name"], row["client_id"]) in wanted
+    ]
     assert Counter(map(str, some)) == Counter(map(str, expected))
     assert len(expected) > len(wanted)
 
@@ -93,14 +98,13 @@ def test_samples_are_those_after_the_start(source: UsageSource) -> None:
     assert max(row["time"] for row in first) <= middle < min(row["time"] for row in second)
 
 
-def test_throttle_times_are_those_of_throttled_clients(source: UsageSource) -> None:
-    """A throttle time exists for throttled entities alone, because NaN is left out."""
-    found = read_throttle_times(
-        source, ["broker-1"], "producer_byte_rate", TIMES["started"], TIMES["down"]
-    ).to_pylist()
-    assert {(row["user"], row["client_id"]) for row in found} >= {("bob", "web"), ("dave", "etl")}
-    assert ("alice", None) not in {(row["user"], row["client_id"]) for row in found}
-    assert all(row["value"] > 0 for row in found)
+def test_throttled_series_are_those_with_a_throttle_time(source: UsageSource) -> None:
+    """A throttled client has a throttle time; NaN is that of a client that was not throttled."""
+    time = Time(TIMES["started"], TIMES["down"])
+    with open_prometheus(source.connection) as server:
+        found = read_throttled(server, source, "broker-1", "producer_byte_rate", time)
+    assert found >= {SeriesNames("bob", "web"), SeriesNames("dave", "etl")}
+    assert SeriesNames(None, "other") not in found
 
 
 def test_a_key_without_series_has_no_samples(source: UsageSource) -> None:

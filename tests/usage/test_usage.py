@@ -12,11 +12,12 @@ import time_machine
 from quota_ops.desired.read import read_policy
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage import suggestion
+from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.use import UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.runs.usage import read_overview
 from quota_ops.store.places.run_store import RunStore, open_place
-from quota_ops.usage.source import Time, UsageSource
+from quota_ops.usage.source import UsageSource
 from tests.calling import call_cli
 from tests.usage.conftest import read_times
 from tests.usage.past import leave_look, leave_write
@@ -281,7 +282,7 @@ def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPa
     assert little.stdout.endswith("0 limits suggested of 11 quotas.\n")
     head, _, patch = enough.stdout.partition("--- ")
     assert [line.split()[:6] for line in head.splitlines()[3:5]] == [
-        ["client-id=<default>", "producer_byte_rate", "1", "MB/s", "450", "kB/s"],
+        ["client-id=<default>", "producer_byte_rate", "1", "MB/s", "460", "kB/s"],
         ["user=bob", "producer_byte_rate", "100", "kB/s", "26", "kB/s"],
     ]
     assert head.splitlines()[-2:] == [
@@ -291,5 +292,5 @@ def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPa
     changed = [line for line in patch.splitlines()[2:] if line[0] in "+-"]
     assert changed == [
         "-    limits: {producer_byte_rate: 1 MB}",
-        "+    limits: {producer_byte_rate: 450 kB}",
+        "+    limits: {producer_byte_rate: 460 kB}",
     ]

@@ -54,12 +54,13 @@ def suggest(
 
     from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.desired.read import find_cluster, read_policy
+    from quota_ops.model.usage.series import Time
     from quota_ops.model.usage.suggestion import suggest_limits
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.report.screens.suggest import suggestions_screen
     from quota_ops.runs.usage import read_overview
     from quota_ops.store.places.run_store import find_run_store
-    from quota_ops.usage.source import Time, find_source
+    from quota_ops.usage.source import find_source
 
     folder = find_cluster(cluster, desired_state)
     policy = read_policy(folder)

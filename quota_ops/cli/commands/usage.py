@@ -102,9 +102,9 @@ def usage(
         end = end.replace(hour=0, minute=0, second=0)
     store = find_run_store(run_store)
     from quota_ops.cli.console import refuse_incomplete, show_result
+    from quota_ops.model.usage.series import Time
     from quota_ops.report.screens.usage import select_quotas, usage_json, usage_rows, usage_screen
     from quota_ops.runs.usage import read_overview
-    from quota_ops.usage.source import Time
 
     find_use = partial(find_prometheus, file=prometheus_file)
     if probe:

@@ -43,6 +43,19 @@ DIGEST = derive_table("digest", DigestRow)
 """The use of a day, a row for each broker, key, client and bucket."""
 
 
+class DelayedRow(NamedTuple):
+    """A row of DELAYED: a series that a broker throttled on a day."""
+
+    broker: str
+    key: str
+    user_name: str | None
+    client_id: str | None
+
+
+DELAYED = derive_table("delayed", DelayedRow)
+"""The series that brokers throttled on a day."""
+
+
 class UseRow(NamedTuple):
     """A row of USE: what a client used on one broker, in one span.
 
@@ -68,6 +81,24 @@ class UseRow(NamedTuple):
 
 USE = derive_table("use", UseRow)
 """The use of each client on each broker in some days."""
+
+
+class ShareRow(NamedTuple):
+    """A row of SHARES: a series of those who share a limit, and the limit that they share now.
+
+    A name that brokers do not count by is None; so is `present_limit` if they share none.
+    """
+
+    shared_by: str
+    key: str
+    user_name: str | None
+    client_id: str | None
+    rate_limit: float
+    present_limit: float | None
+
+
+SHARES = derive_table("shares", ShareRow)
+"""The series that share limits, a row for each."""
 
 
 class DelayRow(NamedTuple):

@@ -5,11 +5,9 @@ parts of them. Brokers count at the level of the limit that applies, so a limit 
 cannot be judged: the use of a user does not show that of one client id.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
-
-import pyarrow as pa
+from typing import NamedTuple
 
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.moment import iso_utc
@@ -17,10 +15,11 @@ from quota_ops.model.plans.effect import ClassEffect, Effect, LimitChange, numbe
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.rows import Key, StoredQuota
-from quota_ops.model.usage.digest import DELAYS, DelayRow
+from quota_ops.model.usage.digest import DelayRow, ShareRow
+from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.resolution import Limits
-from quota_ops.store.places import parquet
+from quota_ops.usage.source import Samples
 
 DAYS = 7
 UNKNOWN = "use is unknown"
@@ -33,35 +32,8 @@ _LEAST = timedelta(days=1)
 _LOSES = frozenset({LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY})
 _ANY = "\0"
 """A name that no client has: it stands for every client without a quota of its own."""
-_SHARES = pa.schema(
-    [
-        ("shared_by", pa.string()),
-        ("key", pa.string()),
-        ("user_name", pa.string()),
-        ("client_id", pa.string()),
-        ("rate_limit", pa.float64()),
-        ("present_limit", pa.float64()),
-    ]
-)
-
-
-class SeriesName(NamedTuple):
-    """The names by which brokers count use; None where they count all together."""
-
-    user: str | None
-    client_id: str | None
-
-
-class UseReader(Protocol):
-    """Reads the use of some series of a key, from a Prometheus."""
-
-    step: int
-
-    def read(
-        self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
-    ) -> tuple[pa.Table, pa.Table]:
-        """Return the samples and the scrapes as `find_delays` wants them. Raises UseUnknown."""
-        ...
+ReadUse = Callable[[str, Collection[SeriesNames], Time], Samples]
+"""Reads the use of some series of a key. Raises UseUnknown."""
 
 
 class PastUse(NamedTuple):
@@ -71,7 +43,7 @@ class PastUse(NamedTuple):
     brokers were seen on them, added up, by key.
     """
 
-    highest: Mapping[str, Mapping[SeriesName, float]]
+    highest: Mapping[str, Mapping[SeriesNames, float]]
     days: int
     seen: Mapping[str, float]
 
@@ -93,7 +65,7 @@ class Group(NamedTuple):
     entity: Entity
     limit: float
     present: float | None
-    series: tuple[SeriesName, ...]
+    series: tuple[SeriesNames, ...]
 
 
 class Quotas(NamedTuple):
@@ -142,14 +114,16 @@ def find_throttling(
     before: Mapping[Key, float],
     after: Mapping[Key, float],
     *,
-    reader: UseReader,
+    read: ReadUse,
+    step: int,
     brokers: int,
     now: datetime,
     past: PastUse = NOTHING_RECORDED,
 ) -> Throttling:
     """Return what the cuts among the writes would have done in the last seven days.
 
-    `brokers` is how many there are: the use on those that Prometheus does not scrape is unknown.
+    `step` is the interval of the scrapes in seconds. `brokers` is how many there are: the use on
+    those that Prometheus does not scrape is unknown.
     Which clients a default applies to is known from `past`.
     """
     groups: dict[Key, list[Group | str]] = {}
@@ -178,7 +152,7 @@ def find_throttling(
                 for group in found
                 if row.key == key and isinstance(group, Group)
             }
-            known[key] = _simulate(key, wanted.values(), reader, brokers, now) if wanted else {}
+            known[key] = _simulate(key, wanted.values(), read, step=step, brokers=brokers, end=now)
     except UseUnknown as error:
         cuts = tuple(CutUse(*row, why=UNKNOWN) for row in groups)
         return Throttling(DAYS, iso_utc(now), cuts, error.message)
@@ -238,7 +212,7 @@ def _applies_to_many(losing: ClassEffect, types: Sequence[str]) -> bool:
 def _list_members(
     losing: ClassEffect,
     types: Sequence[str],
-    series: Collection[SeriesName],
+    series: Collection[SeriesNames],
     before: Quotas,
     after: Quotas,
 ) -> Iterator[ClassEffect]:
@@ -286,10 +260,11 @@ def find_group(losing: ClassEffect, before: Quotas, after: Quotas) -> Group | st
     pairs = [
         name
         for entity in earlier
-        if None not in (name := SeriesName(*map(entity.as_dict().get, (USER, CLIENT_ID))))
+        if None not in (name := SeriesNames(*map(entity.as_dict().get, (USER, CLIENT_ID))))
         if after.count_by(*name) == limit.types
     ]
-    series = tuple({SeriesName(names.get(USER), names.get(CLIENT_ID)): None} | dict.fromkeys(pairs))
+    own = SeriesNames(names.get(USER), names.get(CLIENT_ID))
+    series = tuple(dict.fromkeys([own, *pairs]))
     has_one = losing.before is not None and len(series) == 1
     present = number_of(before.key, losing.before) if has_one else None
     return Group(Entity.of(names), limit.value, present, series)
@@ -323,36 +298,37 @@ def _judge_row(
 
 
 def _simulate(
-    key: str, groups: Collection[Group], reader: UseReader, brokers: int, end: datetime
+    key: str,
+    groups: Collection[Group],
+    read: ReadUse,
+    *,
+    step: int,
+    brokers: int,
+    end: datetime,
 ) -> dict[str, Delays | str]:
     """Return the delays of each group by its entity, or why they are not known."""
     from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
 
-    start = end - timedelta(days=DAYS)
+    time = Time(end - timedelta(days=DAYS), end)
     rows: dict[str, list[DelayRow]] = {str(group.entity): [] for group in groups}
     seen: set[str] = set()
     wanted = list(groups)
     for some in (wanted[at : at + GROUPS_AT_ONCE] for at in range(0, len(wanted), GROUPS_AT_ONCE)):
-        names = {name for group in some for name in group.series}
-        rates, scrapes = reader.read(key, names, start, end)
-        found = find_delays(rates, scrapes, make_shares(key, some), reader.step)
-        for row in parquet.read_rows(DELAYS, found):
+        samples = read(key, {name for group in some for name in group.series}, time)
+        for row in find_delays(*samples, list_shares(key, some), step):
             rows[row.shared_by].append(row)
-        seen.update(scrapes["broker"].unique().to_pylist())
+        seen.update(samples.up["broker"].unique().to_pylist())
     count = max(brokers, len(seen))
     return {shared_by: _summarize(shared_by, some, count) for shared_by, some in rows.items()}
 
 
-def make_shares(key: str, groups: Collection[Group]) -> pa.Table:
-    """Return the series that share the limit of each group, as `find_delays` wants them."""
-    rows = [
-        (str(group.entity), key, *name, group.limit, group.present)
+def list_shares(key: str, groups: Collection[Group]) -> list[ShareRow]:
+    """Return the series that share the limit of each group."""
+    return [
+        ShareRow(str(group.entity), key, *name, group.limit, group.present)
         for group in groups
         for name in group.series
     ]
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _SHARES, strict=True)]
-    return pa.table(arrays, schema=_SHARES)
 
 
 def _summarize(shared_by: str, rows: Sequence[DelayRow], brokers: int) -> Delays | str:

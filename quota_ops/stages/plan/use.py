@@ -3,8 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
-
-import pyarrow as pa
+from functools import partial
 
 from quota_ops.model.errors import QuotaOpsError, UseUnknown
 from quota_ops.model.moment import iso_utc
@@ -13,6 +12,7 @@ from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import ACTUAL
+from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.throttling import CutUse, Throttling
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.sql.effects import apply_targets
@@ -20,7 +20,6 @@ from quota_ops.stages.plan.throttling import (
     DAYS,
     UNKNOWN,
     PastUse,
-    SeriesName,
     find_throttling,
     loses,
 )
@@ -29,26 +28,17 @@ from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import FACTS, THROTTLING
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import PrometheusConnection
-from quota_ops.usage.source import SeriesNames, UsageSource
+from quota_ops.usage.source import Samples, UsageSource
 
 
-class PrometheusReader:
-    """Reads the use of some series from a cluster's Prometheus."""
+def read_samples(
+    source: UsageSource, key: str, series: Collection[SeriesNames], time: Time
+) -> Samples:
+    """Return the use of some series of a key on all brokers; UseUnknown if it cannot be read."""
+    from quota_ops.usage.samples import join_samples, list_brokers, read_parts  # noqa: PLC0415 - an HTTP client
 
-    def __init__(self, source: UsageSource) -> None:
-        self._source = source
-        self.step = source.step
-
-    def read(
-        self, key: str, series: Collection[SeriesName], start: datetime, end: datetime
-    ) -> tuple[pa.Table, pa.Table]:
-        """Return the samples and scrapes of a key's series; UseUnknown if one cannot be read."""
-        from quota_ops.usage.samples import join_samples, list_brokers, read_parts  # noqa: PLC0415 - an HTTP client
-
-        brokers = list_brokers(self._source, start, end)
-        wanted = {SeriesNames(*name) for name in series}
-        samples = join_samples(read_parts(self._source, brokers, key, start, end, selection=wanted))
-        return samples.rates, samples.up
+    brokers = list_brokers(source, *time)
+    return join_samples(read_parts(source, brokers, key, *time, selection=series))
 
 
 def write_throttling(
@@ -72,9 +62,21 @@ def write_throttling(
     now = datetime.now(UTC)
     try:
         usage = _find_usage(folder, plan, earlier)
-        reader = PrometheusReader(UsageSource.of(usage, find_use(usage.prometheus)))
+        source = UsageSource.of(usage, find_use(usage.prometheus))
         past = read_past_use(store, plan.policy.cluster_id, now)
-        found = _find(folder, plan, effects, reader=reader, past=past, now=now)
+        facts = folder.find(FACTS)
+        before = {Key(row.entity, row.key): row.value for row in folder.read_rows(ACTUAL)}
+        found = find_throttling(
+            plan.writes,
+            effects,
+            before,
+            apply_targets(before, {row.id: row.target for row in plan.writes}),
+            read=partial(read_samples, source),
+            step=source.step,
+            brokers=len(facts.brokers) if facts else 0,
+            now=now,
+            past=past,
+        )
     except QuotaOpsError as error:
         cuts = tuple(CutUse(*row, why=UNKNOWN) for row in losing)
         found = Throttling(DAYS, iso_utc(now), cuts, error.message)
@@ -98,37 +100,14 @@ def _find_usage(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> UsagePol
     return usage
 
 
-def _find(
-    folder: RunFolder,
-    plan: Plan,
-    effects: Mapping[Key, Effect],
-    *,
-    reader: PrometheusReader,
-    past: PastUse,
-    now: datetime,
-) -> Throttling:
-    facts = folder.find(FACTS)
-    before = {Key(row.entity, row.key): row.value for row in folder.read_rows(ACTUAL)}
-    return find_throttling(
-        plan.writes,
-        effects,
-        before,
-        apply_targets(before, {row.id: row.target for row in plan.writes}),
-        reader=reader,
-        brokers=len(facts.brokers) if facts else 0,
-        now=now,
-        past=past,
-    )
-
-
 def read_past_use(store: RunStore, cluster_id: str, now: datetime) -> PastUse:
     """Return the highest use of each series on the recorded ones of the last seven days."""
     from quota_ops.sql.embedded_usage import open_digests  # noqa: PLC0415 - DuckDB
 
     digests = find_digests(store, cluster_id, list_past_days(now, DAYS))
-    highest: dict[str, dict[SeriesName, float]] = defaultdict(dict)
+    highest: dict[str, dict[SeriesNames, float]] = defaultdict(dict)
     with open_digests([*digests.values()], dict.fromkeys(digests, 0)) as use:
         for key, *names, value in use.list_highest():
-            highest[key][SeriesName(*names)] = value
+            highest[key][SeriesNames(*names)] = value
         seconds = {key: sum(brokers.values()) for key, brokers in use.read_seen().items()}
     return PastUse(highest, len(digests), seconds)

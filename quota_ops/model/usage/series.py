@@ -1,0 +1,31 @@
+"""A series of use: the names by which brokers count it, and what it was in a time."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+
+class SeriesNames(NamedTuple):
+    """The names by which brokers count use; None where they count all together."""
+
+    user: str | None
+    client_id: str | None
+
+
+class SeriesUse(NamedTuple):
+    """The use of a series on one broker in a time, in the unit of its quota key.
+
+    `highest` is a lower bound of the highest use: between two scrapes it may have been higher.
+    """
+
+    broker: str
+    names: SeriesNames
+    median: float
+    p95: float
+    highest: float
+
+
+class Time(NamedTuple):
+    """A time: what is after `start`, until `end`."""
+
+    start: datetime
+    end: datetime
