@@ -108,7 +108,7 @@ def test_our_settings_are_defaults(record: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.usefixtures("airflow")
 def test_the_connection_on_the_page(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection that the documentation shows gives the job its master and settings."""
-    shown = Page(ROOT / "docs" / "how-to" / "spark.md").blocks()[0].text
+    shown = Page(ROOT / "docs" / "reference" / "spark.md").blocks()[0].text
     _, assignment = shlex.split(shown)
     monkeypatch.setenv(*assignment.split("=", 1))
 

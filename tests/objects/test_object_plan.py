@@ -25,7 +25,7 @@ HOLD = ("--names", "user=bob", "--until", "1h", "--reason", "INC-31", "--by", "a
 def test_the_page_names_a_store(s3: S3Server, login: Callable[[str], None], tmp_path: Path) -> None:
     """The commands of the page about buckets work with its variables set, copies too."""
     login("writer")
-    page = Page(ROOT / "docs" / "how-to" / "run-store.md")
+    page = Page(ROOT / "docs" / "reference" / "run-store.md")
     blocks = [block for block in page.blocks() if "s3://runs/" in block.text]
     scripts = [block.text for block in blocks if block.language == "sh"]
     (shown,) = [block.text for block in blocks if block.language == "text"]

@@ -33,7 +33,7 @@ def _own_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 @pytest.mark.matrix
 def test_the_sandbox_has_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands of the page start it, use it and stop it; its data and address stay."""
-    page = Page(ROOT / "docs" / "how-to" / "run-store.md")
+    page = Page(ROOT / "docs" / "reference" / "run-store.md")
     (script,) = [block.text for block in page.blocks() if block.text.startswith(START)]
     start, *use, stop = script.splitlines()
     seen = "quota-ops sandbox start --store s3 --format json 2>&1"  # again, while it runs

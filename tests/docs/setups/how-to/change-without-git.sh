@@ -14,3 +14,11 @@ quotas:
 end
 git add . && git commit -qm 'The quotas of orders'
 quota-ops reconcile orders
+
+# before: Roll back a run
+# A run that raised a limit.
+perl -pi -e 's/10 MiB/12 MiB/' desired_state/orders/checkout.yaml && git commit -qam 'More for checkout'
+quota-ops reconcile orders
+
+# before: Pause all writes
+git revert --no-edit HEAD

@@ -49,7 +49,14 @@ perl -pi -e 's/12 MiB/13 MiB/' desired_state/orders/checkout.yaml
 git commit -qam 'More for checkout'
 rm -r $ledger && cp -a ~/backup $ledger
 
+# before: Move the run store
+# A store at another path, with a hold.
+cp -a ~/.local/state/quota-ops/store ~/old
+export QUOTA_OPS_RUN_STORE=~/old
+quota-ops hold orders --names user=search --until 2h --reason 'INC-31' --by anna
+
 # before: A rebuilt cluster
+unset QUOTA_OPS_RUN_STORE
 # The brokers of kafka-1 have another id.
 sed 's/^bootstrap.servers=.*/bootstrap.servers=kafka-1:9094/' \
   ~/.config/quota-ops/connections/admin.properties > ~/.config/quota-ops/connections/orders.properties

@@ -14,3 +14,12 @@ quotas:
 end
 git add . && git commit -qm 'The quotas of orders'
 quota-ops reconcile orders
+
+# before: See what happened over time
+# An alter, and a run that repaired it.
+sleep 1
+quota-ops alter orders --names user=checkout --add 'producer_byte_rate=24 MiB' --reason INC-31 --by anna
+sleep 1
+quota-ops plan orders
+sleep 1
+quota-ops reconcile orders
