@@ -62,8 +62,8 @@ MOST_COMMITS = 20
 class Changes:
     """The commits that changed the files of a cluster since the last applied commit, newest first.
 
-    `total` counts them all, `commits` has the first MOST_COMMITS. `since` is None before the first
-    applied commit; then there are no commits. `failure` is why Git could not list them.
+    `total` counts them all, `commits` has the first MOST_COMMITS. If `since` is None, no commit was
+    applied before, and all count. `failure` is why Git could not list them.
     """
 
     since: str | None = None

@@ -201,7 +201,9 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     since = commit_all(root)
 
     def answer(waiting: Any) -> None:
-        assert "\nNo commit has been applied to this cluster before.\n" in question(waiting)[1]
+        first = "No commit has been applied to this cluster before. 1 commit of its files:"
+        who = f"- `{since[:7]}` `Quotas` by `test <test@localhost>`"
+        assert f"\n{first}\n\n{who}\n" in question(waiting)[1]
         with pytest.raises(HTTPException, match="User=mallory"):
             approve("trust me", by="mallory")(waiting)
         with pytest.raises(HTTPException, match="User=mallory"):
@@ -225,7 +227,7 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
 
     def look(waiting: Any) -> None:
         page = f"https://github.example/acme/quotas/compare/{since}...{head(root)}"
-        asks = f"1 commit since `commit {since[:7]}`, which was applied last ([compare](<{page}>)):"
+        asks = f"`commit {since[:7]}` was applied last ([compare](<{page}>)). 1 commit since then:"
         who = f"- `{head(root)[:7]}` `Double alice: PLAT-7 |` by `test <test@localhost>`"
         assert f"\n{asks}\n\n{who}\n" in question(waiting)[1]
         approve("checked", by="olga")(waiting)

@@ -10,11 +10,12 @@ import pytest
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.commit import Provenance
+from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.runs.report import Report
 from quota_ops.report.page.report import as_html
 from quota_ops.report.page.table import FIRST
 from tests.unit.report_reader import Page
-from tests.unit.report_sample import APPLIED, FAILED, PLANNED, REFUSED, TROUBLED, many_changes
+from tests.unit.report_sample import APPLIED, FAILED, PLAN, PLANNED, REFUSED, TROUBLED, many_changes
 
 REPORTS = {"planned": PLANNED, "applied": APPLIED, "troubled": TROUBLED, "failed": FAILED}
 
@@ -57,6 +58,16 @@ def test_page_of_a_refused_plan() -> None:
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
         "To begin managing them, write them as YAML, and move the entries that you want:",
     ]
+
+
+def test_the_page_of_a_dag_run_has_no_command_line_for_guards() -> None:
+    """The way out that a page shows exists there: Airflow has an approval, no options."""
+    blocked = replace(PLAN, guards=(GuardFinding(Guard.POLICY_CHANGED, "guards changed"),))
+    cli, dag = (as_html(replace(TROUBLED, plan=blocked, dag_id=dag)) for dag in (None, "drift"))
+
+    assert "--allow policy_changed --reason TEXT" in cli
+    assert "--allow" not in dag
+    assert "1 guard blocks this plan. In Airflow, approve the plan." in Page(dag).said("p")
 
 
 def test_rows_of_a_page() -> None:

@@ -90,7 +90,10 @@ def test_what_keeps_a_run_from_reverting(
 
 
 def test_the_command_that_reverts_a_row() -> None:
-    """A reconcile reverts drift; what runs only report, an alter reverts; and nothing else does."""
+    """A reconcile reverts drift; what runs only report, an alter reverts; and nothing else does.
+
+    In Airflow a person triggers the DAG instead.
+    """
     reported = RAISED._replace(action=Action.REPORT)
     unmanaged = DELETED._replace(before=5.0, after=None, kind=Kind.CHANGED_SINCE)
     rows = (
@@ -116,3 +119,7 @@ def test_the_command_that_reverts_a_row() -> None:
     ]
     stopped = replace(plan, standstill="paused: a move")
     assert format_revert(report_rows(report)[0], replace(report, plan=stopped)) == ""
+    of_dag = replace(report, plan=plan, dag_id="drift")
+    assert "quota-ops reconcile demo" not in {
+        format_revert(row, of_dag) for row in report_rows(of_dag)
+    }

@@ -96,18 +96,20 @@ def read_with_commit(
 def list_changes(
     folder: Path, provenance: Provenance, since: str | None, bundle: BundleVersion | None
 ) -> Changes:
-    """List the commits that changed a cluster's files since a commit, up to that of a run."""
+    """List the commits that changed a cluster's files since a commit, up to that of a run.
+
+    If `since` is None, because none was applied before, all of them count.
+    """
     repository = _find_repository(folder, bundle)
-    if since is None:
-        return Changes()
     if repository is None or provenance.commit is None:
         return Changes(since, failure="the files of this run are not those of a commit")
-    if not is_git(since):
+    if since is not None and not is_git(since):
         return Changes(since, failure="it is not a commit")
     paths = [path for path in (folder, shared_folder(folder)) if path.exists()]
     try:
         until = repository.resolve(provenance.commit)
-        found = repository.commits_since(repository.resolve(since), until, paths)
+        begin = since and repository.resolve(since)
+        found = repository.commits_since(begin, until, paths)
     except GitFailed as error:
         return Changes(since, failure=error.message)
     return Changes(since, tuple(found[:MOST_COMMITS]), len(found))

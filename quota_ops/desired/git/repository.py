@@ -88,13 +88,14 @@ class Repository:
         shown = self._run("log", "-1", "--no-show-signature", "--format=%an <%ae>", commit)
         return shown.decode(errors="replace").strip()
 
-    def commits_since(self, since: str, commit: str, paths: Sequence[Path]) -> list[Commit]:
+    def commits_since(self, since: str | None, commit: str, paths: Sequence[Path]) -> list[Commit]:
         """List the commits that change these paths, the newest first, up to a commit.
 
         Commits that `since` already has are not listed.
         """
         log = ("log", "-z", "--no-show-signature", "--format=%H%x00%an <%ae>%x00%s")
-        shown = self._run(*log, f"{since}..{commit}", "--", *map(str, paths))
+        revisions = f"{since}..{commit}" if since else commit
+        shown = self._run(*log, revisions, "--", *map(str, paths))
         fields = iter(shown.decode(errors="replace").split("\0")[:-1])
         return list(map(Commit, fields, fields, fields))
 

@@ -140,6 +140,8 @@ class Report:
     versions: tuple[tuple[str, str], ...]
     writes: bool
     """Whether the run writes to the cluster; a drift report does not."""
+    dag_id: str | None = None
+    """The DAG of the run; None for a run of the command line."""
     facts: ClusterFacts | None = None
     metadata: Metadata | None = None
     audit: str | None = None

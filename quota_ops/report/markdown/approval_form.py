@@ -45,13 +45,15 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     head = [
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
         f"\nPlan {code(plan.digest)} · {link}",
-        *(format_block(block) for block in list_blocks(report, code) if block.topic in _EFFECTS),
-        *_format_overriding(report),
+        "",
+        *_format_reasons(plan),
         *_format_commits(report),
+        *_format_overriding(report),
     ]
     if rows[MOST_ROWS:]:
         head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
-    tail = ["", *_format_reasons(plan), "", *_format_choices(plan, until)]
+    effects = [block for block in list_blocks(report, code) if block.topic in _EFFECTS]
+    tail = [*map(format_block, effects), "", *_format_choices(plan, until)]
     # Airflow shows no HTML, so also no <br>.
     table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ")
     return "\n".join([*head, *table, *tail]) + "\n"
@@ -77,18 +79,18 @@ def _format_commits(report: Report) -> Iterator[str]:
     if changes is None or report.commit is None:
         return
     if changes.since is None:
-        yield "\nNo commit has been applied to this cluster before."
-        return
-    since = f"{code(named(changes.since))}, which was applied last"
+        last, which = "No commit has been applied to this cluster before.", "of its files"
+    else:
+        page = report.repository and report.repository.find_comparison(changes.since, report.commit)
+        link = f" ([compare](<{page}>))" if page else ""
+        last, which = f"{code(named(changes.since))} was applied last{link}.", "since then"
     if changes.failure:
-        yield f"\nThe commits since {since}, are not known: {code(changes.failure)}."
+        yield f"\n{last} The commits {which} are not known: {code(changes.failure)}."
         return
-    page = report.repository and report.repository.find_comparison(changes.since, report.commit)
-    link = f" ([compare](<{page}>))" if page else ""
     if not changes.commits:
-        yield f"\nNo commit since {since}, changes the files of this cluster{link}."
+        yield f"\n{last} No commit since then changes the files of this cluster."
         return
-    yield f"\n{counted(changes.total, 'commit')} since {since}{link}:\n"
+    yield f"\n{last} {counted(changes.total, 'commit')} {which}:\n"
     for commit in changes.commits[:MOST_COMMITS]:
         yield f"- {code(short(commit.id))} {code(commit.subject)} by {code(commit.author)}"
     if (more := changes.total - MOST_COMMITS) > 0:

@@ -72,7 +72,7 @@ def list_blocks(report: Report, quoted: Callable[[str], str] = str) -> Iterator[
     for words in holds_words(report):
         yield Block(Topic.HOLD, Tone.CHANGE, "", (quoted(words),))
     if report.plan:
-        yield from _list_guards(report.plan, quoted)
+        yield from _list_guards(report.plan, quoted, in_dag=report.dag_id is not None)
     if report.rollback:
         for words in (rollback_words(report.rollback), *left_words(report.rollback)):
             yield Block(Topic.ROLLBACK, Tone.PLAIN, "", (quoted(words),))
@@ -111,7 +111,7 @@ def _list_limits(report: Report, quoted: Callable[[str], str]) -> Iterator[Block
         yield Block(Topic.STANDSTILL, Tone.REFUSAL, "", (quoted(stopped),))
 
 
-def _list_guards(plan: Plan, quoted: Callable[[str], str]) -> Iterator[Block]:
+def _list_guards(plan: Plan, quoted: Callable[[str], str], *, in_dag: bool) -> Iterator[Block]:
     for guard in plan.guards:
         tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
         passed = "" if guard.allowed is None else f" (overridden: {quoted(guard.allowed)})"
@@ -120,10 +120,11 @@ def _list_guards(plan: Plan, quoted: Callable[[str], str]) -> Iterator[Block]:
     if names := list(dict.fromkeys(guard.guard for guard in plan.refused)):
         number = len(names)
         words = f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan."
-        lines = (" ".join(filter(None, (words, repairs_words(plan, quoted)))),)
         override = f"Override {plural(number, 'it', 'them')} with"
-        way = override, format_override(*names), f"({in_airflow(plan)})."
-        yield Block(Topic.OVERRIDE, Tone.REFUSAL, "", lines, way)
+        way = override, format_override(*names), f"(in Airflow, {in_airflow(plan)})."
+        there = f"In Airflow, {in_airflow(plan)}." if in_dag else ""
+        lines = (" ".join(filter(None, (words, repairs_words(plan, quoted), there))),)
+        yield Block(Topic.OVERRIDE, Tone.REFUSAL, "", lines, None if in_dag else way)
 
 
 def block_lines(blocks: Iterable[Block]) -> Iterator[Line]:

@@ -118,8 +118,8 @@ def name_rows(rows: Sequence[Difference | OverrideRow], quoted: Callable[[str], 
 def in_airflow(plan: Plan) -> str:
     """Return how to override guards in Airflow."""
     if plan.policy.approval is ApprovalPolicy.NEVER:
-        return "in Airflow, the params allow and reason"
-    return "in Airflow, approve the plan"
+        return "trigger the reconcile DAG with allow and reason"
+    return "approve the plan"
 
 
 def approval_words(report: Report) -> str:

@@ -74,7 +74,8 @@ def _format_file(row: ReportRow) -> str:
 def format_revert(row: ReportRow, report: Report) -> str:
     """Return the command that reverts a drifted row, overriding guards; empty if none does.
 
-    A run does not revert what it only reports, but an alter can.
+    A run does not revert what it only reports, but an alter can. On a page of a DAG run a person
+    triggers the DAG instead: Airflow adds a link to it.
     """
     plan, difference = report.plan, row.difference
     if plan is None or not _has_ways(row) or plan.standstill or difference.hands_off:
@@ -85,7 +86,9 @@ def format_revert(row: ReportRow, report: Report) -> str:
     if difference.action is not Action.REPORT:
         is_blocked = bool(plan.guards) and not (plan.repairs and difference.restores)
         override = f" {format_override(*_name(plan.guards))}" if is_blocked else ""
-        return "" if _find_obstacle(report) else f"quota-ops reconcile {cluster}{override}"
+        if report.dag_id or _find_obstacle(report):
+            return ""
+        return f"quota-ops reconcile {cluster}{override}"
     if difference.after is None:
         return _format_removal(report, format_names(row), (difference.key,))
     change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"

@@ -103,6 +103,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         verified=verification.verified if verification else 0,
         versions=versions,
         writes=bool(applied) or folder.has(APPLIED),
+        dag_id=about.dag_id,
         facts=parts.find(FACTS),
         audit=audited.failure if (audited := parts.find(AUDITED)) else None,
         metadata=parts.find(METADATA),
