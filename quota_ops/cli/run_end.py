@@ -17,7 +17,7 @@ from quota_ops.report.outline.sentences import is_accepted
 from quota_ops.report.screens import plan as screens
 from quota_ops.stages.report.audit import audit_record
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
-from quota_ops.stages.report.history_record import record_run_history
+from quota_ops.stages.report.history_rows import record_run_history
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run.files import PAGE, REPORT
 from quota_ops.store.run.folder import RunFolder

@@ -13,7 +13,7 @@ from quota_ops.desired.yaml.fields import FieldNodes, read_value
 from quota_ops.desired.yaml.scalars import read_factor
 from quota_ops.desired.yaml.shapes import CAPACITY
 from quota_ops.desired.yaml.source import Source
-from quota_ops.findings.overcommitment import find_overcommitted
+from quota_ops.findings.shares import find_overcommitted
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plans.capacity import Capacity, DeclaredLimit, sum_promises
 

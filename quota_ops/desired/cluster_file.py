@@ -15,9 +15,8 @@ from quota_ops.desired.entries import (
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.owners import Nodes as OwnerNodes
 from quota_ops.desired.owners import read_owners
-from quota_ops.desired.profiles import Profiles, read_profiles
+from quota_ops.desired.profiles import Profiles, Use, read_profiles, read_uses
 from quota_ops.desired.usage import read_usage
-from quota_ops.desired.uses import Use, read_uses
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_given, read_items, read_name
 from quota_ops.desired.yaml.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
 from quota_ops.desired.yaml.source import Source

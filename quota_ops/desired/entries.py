@@ -16,8 +16,7 @@ from quota_ops.desired.yaml.fields import (
 from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, show
 from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE, Shape
 from quota_ops.desired.yaml.source import Source, Span
-from quota_ops.findings.code import IDLE_SILENCE
-from quota_ops.findings.codes import CODES, SILENCEABLE
+from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
 from quota_ops.model.finding import Location, Silence
 from quota_ops.model.plans.policy import Freeze, RetiredBroker
 from quota_ops.model.quotas.entity import Entity

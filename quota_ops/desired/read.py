@@ -16,7 +16,6 @@ from quota_ops.desired.cluster_file import (
     refuse_placeholder,
 )
 from quota_ops.desired.contradictions import refuse_repeated_entities, refuse_unmanageable
-from quota_ops.desired.expand.changes import list_changes
 from quota_ops.desired.expand.expansion import Expansion, expand
 from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.desired.files import (
@@ -43,12 +42,12 @@ from quota_ops.desired.yaml.nodes import (
 )
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Source, not_opened
-from quota_ops.findings.code import DecidedBy
 from quota_ops.findings.codes import (
     CODES,
     IDLE_CEILING,
     OVERCOMMITTED,
     UNUSED_PROFILE,
+    DecidedBy,
 )
 from quota_ops.findings.shares import check_shares
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
@@ -246,9 +245,14 @@ def read_changes(folder: Path, since: str) -> tuple[str, ...]:
                 for name in list_quotas_files(opened, problems)
                 if _UNTIL in opened.read(name, MAX_FILE_BYTES)
             ]
-            changes = list_changes(_read_files(opened, names, problems))
+            files = list(_read_files(opened, names, problems))
     except OSError:
         return ()
+    terms = chain(
+        (quota.terms for file in files for quota in file.quotas),
+        (group.terms for file in files for group in file.groups),
+    )
+    changes = {time for found in terms if found for time in found.changes}
     return tuple(sorted(time for time in changes if time >= since))
 
 

@@ -59,6 +59,12 @@ class Terms(NamedTuple):
     topics: tuple[str, ...] = ()
     """Names, or prefixes with `*`: only brokers that lead partitions of these topics count."""
 
+    @property
+    def changes(self) -> frozenset[str]:
+        """The times (ISO 8601, UTC) at which some limit starts or ends."""
+        overrides = (time for each in self.overrides for time in (each.start, each.until))
+        return frozenset(filter(None, (self.until, *overrides)))
+
 
 def read_terms(
     source: Source, fields: Mapping[str, FieldNodes], types: Sequence[str]

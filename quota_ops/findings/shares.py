@@ -1,16 +1,20 @@
-"""Findings about the shares of limits of the whole cluster, once its brokers are known."""
+"""Findings about what is promised on each broker, also by limits of the whole cluster."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from quota_ops.findings.codes import ABOVE_CEILING, CODES, OVERCOMMITTED
 from quota_ops.findings.entity_rules import check_limit
-from quota_ops.findings.overcommitment import find_overcommitted
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding, Location
-from quota_ops.model.plans.capacity import DeclaredLimit, sum_promises
+from quota_ops.model.plans.capacity import DeclaredLimit, Promises, sum_promises
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import DesiredRow
+from quota_ops.model.text import counted, is_visible, plural
+
+_NAMED = 3
+"""How many owners a finding names."""
 
 
 def check_shares(
@@ -53,3 +57,33 @@ def _check_ceiling(row: DesiredRow, policy: Policy) -> Iterator[Finding]:
             message = f"{row.key} of {row.entity} is {share} on each broker, above the {limit}"
             message += f" that {row.owner} may declare."
             yield Finding(ABOVE_CEILING, row.entity, row.key, message, CODES[ABOVE_CEILING].remedy)
+
+
+def find_overcommitted(
+    promises: Iterable[Promises], uncounted: Mapping[str, int] | None = None
+) -> Iterator[Finding]:
+    """Yield a finding for each key of which more is promised than the factor allows.
+
+    `uncounted` is how many limits of the whole cluster a key has beside its promises.
+    """
+    for promise in promises:
+        if not promise.is_beyond:
+            continue
+        key = promise.key
+        most = ", ".join(
+            f"{_show_owner(owner)} {format_limit(key, value)}"
+            for owner, value in promise.owners[:_NAMED]
+        )
+        message = (
+            f"{format_limit(key, promise.total)} of {key} are promised on each broker,"
+            f" {promise.times:.3g} times the capacity of {format_limit(key, promise.capacity)};"
+            f" most by {most}."
+        )
+        if others := (uncounted or {}).get(key):
+            verb = plural(others, "is", "are")
+            message += f" {counted(others, 'limit')} of the whole cluster {verb} not counted here."
+        yield Finding(OVERCOMMITTED, None, key, message, CODES[OVERCOMMITTED].remedy)
+
+
+def _show_owner(owner: str | None) -> str:
+    return "no owner" if owner is None else owner if is_visible(owner) else json.dumps(owner)

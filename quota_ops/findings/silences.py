@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from quota_ops.findings.code import IDLE_SILENCE
-from quota_ops.findings.codes import CODES
+from quota_ops.findings.codes import CODES, IDLE_SILENCE
 from quota_ops.model.finding import Finding, Location, Silence
 
 

@@ -35,8 +35,7 @@ from quota_ops.kafka.metadata import (
     read_metadata,
 )
 from quota_ops.kafka.preflight import preflight
-from quota_ops.model.clusters.cluster_facts import ClusterFacts
-from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
 from quota_ops.model.clusters.registration import Registered
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.plans.policy import Policy, VerifyPolicy

@@ -12,7 +12,7 @@ from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.errors import NoResponse, QuotaOpsError, Unreachable, WrongCluster
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.entity import Entity

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.s3_sandbox import (
+from quota_ops.lab.s3_server import (
     find_s3_sandbox,
     list_variables,
     start_s3_sandbox,

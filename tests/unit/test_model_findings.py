@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from quota_ops.desired.read import read_cluster
-from quota_ops.findings.code import DecidedBy
-from quota_ops.findings.codes import CODES
+from quota_ops.findings.codes import CODES, DecidedBy
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.finding import Finding, InvalidFile
 

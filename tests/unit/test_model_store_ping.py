@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.model.clusters.store_ping import Operation, StorePing
+from quota_ops.model.clusters.ping import Operation, StorePing
 
 WORKS, FAILS = Operation("create", (0.01,)), Operation("delete", error="denied")
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts, Metadata
 from quota_ops.model.clusters.registration import Absent, KnownBrokers
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.finding import Finding, InvalidFile, Location, Silence

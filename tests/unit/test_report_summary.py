@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.commit import Provenance
 from quota_ops.model.runs.outcome import Status

@@ -16,7 +16,7 @@ from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
-    from quota_ops.model.clusters.metadata import Metadata
+    from quota_ops.model.clusters.cluster_facts import Metadata
     from quota_ops.model.quotas.rows import Key, StoredQuota
     from quota_ops.precedence.resolution import Limits, Resolution
     from quota_ops.sql.resolve import Resolver

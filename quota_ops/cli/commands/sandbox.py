@@ -65,7 +65,7 @@ def start(
     """
     from quota_ops.lab.kafka.jars import build_progress
     from quota_ops.lab.kafka.sandbox import start_sandbox
-    from quota_ops.lab.s3_sandbox import start_s3_sandbox
+    from quota_ops.lab.s3_server import start_s3_sandbox
 
     if store is not None:
         start_s3_sandbox()
@@ -95,14 +95,14 @@ def status(output: str) -> None:
 def stop() -> None:
     """Stop the sandbox; its data stays for the next start."""
     from quota_ops.lab.kafka.sandbox import stop_sandbox
-    from quota_ops.lab.s3_sandbox import stop_s3_sandbox
+    from quota_ops.lab.s3_server import stop_s3_sandbox
 
     stopped = [stop_sandbox(), stop_s3_sandbox()]
     click.echo("stopped" if any(stopped) else "it was not running")
 
 
 def _show(found: Any, output: str) -> None:
-    from quota_ops.lab.s3_sandbox import find_s3_sandbox, list_variables
+    from quota_ops.lab.s3_server import find_s3_sandbox, list_variables
 
     node, s3 = found.node, find_s3_sandbox()
     values = {

@@ -20,9 +20,8 @@ from kafka.errors import (
 
 from quota_ops.kafka.client.deadlines import build_lookup_url
 from quota_ops.kafka.client.description import Broker
-from quota_ops.kafka.client.kafka_python import AbstractTokenProvider, MetadataRequest
+from quota_ops.kafka.client.kafka_python import AbstractTokenProvider, LoggedClient, MetadataRequest
 from quota_ops.kafka.client.oauth import get_token, parse_extensions
-from quota_ops.kafka.client.request_log import LoggedClient
 from quota_ops.kafka.client.tls import build_tls_context
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import map_to_kafka_python

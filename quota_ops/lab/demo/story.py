@@ -1,6 +1,6 @@
 """The steps of the demo: each performs what its text describes, and checks the result."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from statistics import mean
 
@@ -9,8 +9,10 @@ from quota_ops.kafka.load import Load, Second, run_load
 from quota_ops.lab.demo import month
 from quota_ops.lab.demo.by_hand import AT_NIGHT, BEFORE_GIT, BY_HAND, LAST_MINUTE, by_hand_cells
 from quota_ops.lab.demo.home import WINDOW
-from quota_ops.lab.demo.kinds import KINDS, kinds_cells, missing_kinds
 from quota_ops.lab.demo.lab import Lab, expect
+from quota_ops.model.plans.guard import Guard
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.report.outline.cells import KIND_MEANING
 from quota_ops.report.outline.layout import Line, Span, Tone
 from quota_ops.report.outline.row_status import Section, report_rows
 from quota_ops.report.outline.row_table import plan_table
@@ -215,3 +217,51 @@ STEPS = {
     "A client at its new limit": throttle_client,
 }
 """The titles of the steps, in order, and the function of each."""
+
+
+SHOWN = (
+    Kind.PENDING,
+    Kind.DRIFTED,
+    Kind.TAKEOVER,
+    Kind.CONFLICT,
+    Kind.REMOVED,
+    Kind.CHANGED_SINCE,
+    Kind.UNMANAGED,
+    Kind.GONE,
+)
+"""The kinds that the demo shows; others need an unfinished run, a returned value, or a quota by
+hand that overrides Git."""
+
+_DOES = {
+    Action.SET: "sets it",
+    Action.CLEAR: "clears it",
+    Action.FORGET: "forgets it",
+    Action.REPORT: "leaves it",
+}
+
+
+def missing_kinds(differences: Sequence[Difference]) -> list[str]:
+    """Return the kinds that no difference has; new and changed pending rows count as two kinds."""
+    seen = {difference.kind for difference in differences}
+    new = {
+        difference.before is None for difference in differences if difference.kind is Kind.PENDING
+    }
+    lacking = [kind.value for kind in SHOWN if kind not in seen]
+    return lacking if new == {True, False} else [*lacking, "pending, both new and changed"]
+
+
+KINDS = ("kind", "what it means", "example", "what a run does")
+"""The headings above `kinds_cells`."""
+
+
+def kinds_cells(differences: Sequence[Difference]) -> Iterator[Line]:
+    """Yield the cells of each kind: its name, its meaning, an example entity, a run's action."""
+    first = {difference.kind: difference for difference in reversed(differences)}
+    for kind in filter(first.get, SHOWN):
+        approval = " after approval" if kind.value in set(Guard) else ""
+        yield (
+            Span(kind.replace("_", " "), Tone.CHANGE),
+            Span(KIND_MEANING[kind]),
+            Span(first[kind].entity, Tone.STRONG),
+            Span(_DOES[first[kind].action] + approval),
+        )

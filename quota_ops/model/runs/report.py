@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from quota_ops.model.clusters.cluster_facts import ClusterFacts
-from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
 from quota_ops.model.code_host import Repository
 from quota_ops.model.commit import Changes, Provenance
 from quota_ops.model.errors import QuotaOpsError, Refused

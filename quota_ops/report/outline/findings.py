@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from quota_ops.findings.code import Code, Severity
-from quota_ops.findings.codes import CODES
+from quota_ops.findings.codes import CODES, Code, Severity
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import escape_text

@@ -5,8 +5,7 @@ from datetime import datetime
 from shlex import quote
 from typing import NamedTuple
 
-from quota_ops.findings.code import Severity
-from quota_ops.findings.codes import CODES
+from quota_ops.findings.codes import CODES, Severity
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance
 from quota_ops.model.runs.report import Report

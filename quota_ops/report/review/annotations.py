@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from quota_ops.findings.code import Severity
-from quota_ops.findings.codes import CODES
+from quota_ops.findings.codes import CODES, Severity
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.plans.guard import MEANINGS, GuardFinding, format_override
 from quota_ops.model.plans.guard_rules import is_blocked_by

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from quota_ops.findings.code import Severity
-from quota_ops.findings.codes import CODES
+from quota_ops.findings.codes import CODES, Severity
 from quota_ops.model.runs.review import ClusterReview, Review
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.row_status import Section

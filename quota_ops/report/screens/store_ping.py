@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-from quota_ops.model.clusters.store_ping import Operation, StorePing
+from quota_ops.model.clusters.ping import Operation, StorePing
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import duration
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line

@@ -34,8 +34,8 @@ from quota_ops.stages.apply.intent import (
     watch_releases,
     withdraw_intents,
 )
-from quota_ops.stages.apply.moved import watch_brokers
 from quota_ops.stages.apply.requests import send_noted, write_batches
+from quota_ops.stages.describe.rates import watch_brokers
 from quota_ops.stages.succession import record_claim, refuse_if_overtaken
 from quota_ops.store.ledger.decisions import record_use
 from quota_ops.store.ledger.holds import separate_held_rows

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.finding import InvalidFile
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits

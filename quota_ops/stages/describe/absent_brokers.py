@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.clusters.registration import (
     NO_BROKERS,
     KnownBrokers,

@@ -3,7 +3,7 @@
 Only runs that declare such limits have its artifacts, declared.parquet and brokers.json.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 import pyarrow as pa
@@ -14,13 +14,16 @@ from quota_ops.model.clusters.registration import KnownBrokers, Registered
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import InvalidFile, Problem
 from quota_ops.model.plans.ledger_edits import VERIFIED
-from quota_ops.model.plans.placement import Placement, list_topics
+from quota_ops.model.plans.placement import Placement, UnknownBrokersError, list_topics
+from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.quotas.tables import DECLARED, DESIRED
-from quota_ops.stages.describe.absent_brokers import add_absent_brokers
+from quota_ops.model.text import counted
+from quota_ops.stages.describe.absent_brokers import add_absent_brokers, read_known_brokers
 from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import BROKERS
 from quota_ops.store.run.folder import RunFolder
@@ -124,3 +127,35 @@ def list_rates(folder: RunFolder, keys: Iterable[Key]) -> tuple[DesiredRow, ...]
     return tuple(
         row for row in folder.read_rows(DESIRED) if row.brokers is not None and row.id in wanted
     )
+
+
+def watch_brokers(
+    folder: RunFolder, cluster: Cluster, plan: Plan, records: ClusterStore
+) -> Callable[[], Mapping[Key, str]]:
+    """Return a function that returns the written rows whose divisor has changed, and why.
+
+    It queries the cluster only if the plan writes shares of limits of the whole cluster.
+    """
+    rates = list_rates(folder, (row.id for row in plan.writes if row.target is not None))
+    topics = list_topics(row.topics for row in rates)
+
+    def find_moved() -> Mapping[Key, str]:
+        if not rates:
+            return {}
+        known = read_known_brokers(records)
+        placement = read_placement(cluster, plan.policy, known, topics)
+        found = ((row.id, _explain_move(row, placement)) for row in rates)
+        return {key: why for key, why in found if why}
+
+    return find_moved
+
+
+def _explain_move(row: DesiredRow, placement: Placement) -> str:
+    """Return why a share is no longer that of the plan; an empty text if it still is."""
+    try:
+        now = len(placement.find_sharing(row.topics))
+    except UnknownBrokersError as error:
+        return str(error)
+    if now == row.brokers:
+        return ""
+    return f"{counted(now, 'broker')} share the limit now, and {row.brokers} did in the plan"

@@ -16,7 +16,7 @@ from quota_ops.report.records.json_report import as_json
 from quota_ops.report.text.report import as_text
 from quota_ops.stages.report.audit import audit_record
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
-from quota_ops.stages.report.history_record import record_run_history
+from quota_ops.stages.report.history_rows import record_run_history
 from quota_ops.stages.report.past import add_past
 from quota_ops.stages.report.recorded_use import add_recorded_use
 from quota_ops.stages.report.run_report import read_report

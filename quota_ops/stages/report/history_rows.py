@@ -1,6 +1,8 @@
 """The rows with which a run enters the history: one for its end, and one for each quota."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from quota_ops.model.history.history import HistoryRow, Mode
@@ -10,13 +12,20 @@ from quota_ops.model.plans.effect import NO_RISK
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.quotas.difference import WRITES, Difference, Kind
 from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.runs.outcome import DONE, Status
 from quota_ops.model.runs.report import STOPPED, Record, Report, StageStatus, Verb
 from quota_ops.model.runs.verification import RowVerdict, Settlement
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.records.json_report import COUNTED, count_rows
+from quota_ops.stages.plan.earlier_runs import count_managed_rows
 from quota_ops.stages.report.audit import KINDS, count_changed
+from quota_ops.stages.report.run_report import read_work_end
+from quota_ops.store.history import history
+from quota_ops.store.run.folder import RunFolder
+
+_log = logging.getLogger(__name__)
 
 _LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.UNMANAGED})
 """The statuses of rows that are only counted."""
@@ -248,3 +257,39 @@ def _list_changes(
             "found_by": found[1],
             "owner": change.owner,
         }
+
+
+def record_run_history(folder: RunFolder, report: Report) -> str | None:
+    """Append a run that compared, or tried to; return why the history lacks it, or None.
+
+    The first run of a day then compacts the days before.
+    """
+    missed = _append(folder, lambda end: list_report_rows(report, end))
+    if missed is None and not folder.only_read:
+        try:
+            for trouble in history.compact_daily(folder.store, datetime.now(UTC)):
+                _log.warning("not in the history: %s", trouble)
+        except Exception as error:  # noqa: BLE001 - the history is complete, only slower to read
+            _log.warning("the history is not compacted: %s", " ".join(str(error).split()))
+    return missed
+
+
+def _append(folder: RunFolder, list_rows: Callable[[RunEnd], tuple[HistoryRow, ...]]) -> str | None:
+    if folder.only_read:
+        return None
+    try:
+        about = folder.about()
+        owned = count_managed_rows(folder) if folder.has(LEDGER.file) else {}
+        end = RunEnd(
+            read_work_end(folder),
+            about.sequence,
+            about.by,
+            owned,
+            folder.settlement(),
+        )
+        history.append(folder.store, list_rows(end))
+    except Exception as error:  # noqa: BLE001 - a run has ended as it did without its history
+        words = f"this run is not in the history: {' '.join(str(error).split())}"
+        _log.warning("%s", words)
+        return words
+    return None

@@ -1,27 +1,33 @@
 """verify: query all brokers until they agree or a deadline passes; then update the ledger."""
 
+from collections.abc import Container, Iterable, Mapping, Sequence
 from shlex import quote
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import Refused
-from quota_ops.model.quotas.rows import Key
+from quota_ops.model.plans.ledger_edits import CLEARED
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.quotas.rows import DesiredRow, Key, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.runs.outcome import find_unwritten
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.runs.verification import RowVerdict
+from quota_ops.model.text import plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
 from quota_ops.stages.succession import why_lost, why_overtaken
 from quota_ops.stages.verify.brokers import raise_unless_agreed, read_back
-from quota_ops.stages.verify.earlier_values import describe_late_writes, refuse_returned
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
-from quota_ops.stages.verify.targets import find_targets
 from quota_ops.store.ledger import ledger
 from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import APPLIED, PLAN
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
+
+FEW = 5
+"""The most rows that a message lists."""
+_UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
 
 
 def verify_cluster(
@@ -128,3 +134,59 @@ def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore
         retry=f"quota-ops verify --run {quote(str(folder.place))}",
         wanted="the change",
     )
+
+
+def describe_late_writes(differences: Iterable[Difference]) -> str:
+    """Describe rows that an earlier run seems to have written late; empty if there are none."""
+    late = [row for row in differences if row.kind is Kind.LATE_WRITE]
+    return f" Late writes of earlier runs: {_list_rows(late)}." if late else ""
+
+
+def refuse_returned(differences: Iterable[Difference]) -> None:
+    """Raise Refused when cleared rows have returned; a run clears them only after an override."""
+    returned = [
+        row for row in differences if (row.kind, row.action) == (Kind.RETURNED, Action.CLEAR)
+    ]
+    if returned:
+        are = plural(len(returned), "quota that is", "quotas that are")
+        raise Refused(
+            f"{len(returned):,} {are} not in Git came back: {_list_rows(returned)}",
+            "To clear: quota-ops reconcile --allow returned --reason TEXT. "
+            "To keep: declare it in Git, or quota-ops release --from-ledger.",
+        )
+
+
+def _list_rows(rows: Sequence[Difference]) -> str:
+    more = f" and {len(rows) - FEW:,} more" if len(rows) > FEW else ""
+    return "; ".join(map(_describe_row, rows[:FEW])) + more
+
+
+def _describe_row(row: Difference) -> str:
+    did = "cleared" if row.memory == CLEARED else "written"
+    return f"{row.entity} {row.key}, {did} by run {row.run}"
+
+
+def find_targets(
+    desired: Mapping[Key, DesiredRow],
+    differences: Iterable[Difference],
+    held: Container[str],
+    not_written: Container[Key],
+) -> tuple[Targets, int]:
+    """Return the rows that brokers must store, and how many rows the run skipped.
+
+    The rows of `held` entities are not targets, because a person may change them at any moment.
+    Neither are the rows in `not_written`, which the controller did not accept.
+    """
+    targets: dict[Key, float | None] = {
+        key: row.value for key, row in desired.items() if row.entity not in held
+    }
+    skipped = {key for key in desired if key[0] in held}
+    for row in differences:
+        key = row.id
+        if row.action in _UNTOUCHED or key in not_written:
+            targets.pop(key, None)
+            if key in desired or row.action in WRITES or row.action is Action.HELD:
+                skipped.add(key)
+        elif row.action in {Action.CLEAR, Action.FORGET}:
+            targets[key] = None
+    return targets, len(skipped)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from quota_ops.kafka.brokers import explain_read_failure
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.clusters.registration import KnownBrokers, Registered
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
 from quota_ops.model.plans.policy import Policy

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from uuid import uuid4
 
-from quota_ops.model.clusters.store_ping import Operation, StorePing
+from quota_ops.model.clusters.ping import Operation, StorePing
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.store.places.object_client import DENIED

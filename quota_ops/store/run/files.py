@@ -4,8 +4,7 @@ import re
 from enum import Enum
 from typing import Any, Generic, Self, TypeVar
 
-from quota_ops.model.clusters.cluster_facts import ClusterFacts
-from quota_ops.model.clusters.metadata import Metadata
+from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
 from quota_ops.model.commit import Changes
 from quota_ops.model.history.past import Past
 from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects
