@@ -1,8 +1,8 @@
 """Build the source archive and from it the wheel, into a folder, and check them.
 
-The wheel must have every file of the packages and nothing else, and both must be byte for byte
-what a second build gives. Installed by `uv tool install`, the wheel must plan from a snapshot
-without Java.
+Version, changelog and tag must agree. The wheel must have every file of the packages and nothing
+else, and both must be byte for byte what a build in another folder gives. Installed by `uv tool
+install`, the wheel must plan from a snapshot without Java.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from email import message_from_bytes
@@ -31,10 +32,11 @@ STORED = (
 def main() -> None:
     """Build into the folder named on the command line; the first fault ends it with 1."""
     folder = Path(sys.argv[1])
+    version = _check_version()
     shutil.rmtree(folder, ignore_errors=True)
-    _build(folder)
+    _build(ROOT, folder)
     (wheel,), (archive,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
-    version = _check_metadata(wheel)
+    _check_metadata(wheel)
     _check_names(wheel)
     with tempfile.TemporaryDirectory() as place:
         _check_rebuild(wheel, archive, Path(place))
@@ -44,25 +46,33 @@ def main() -> None:
     _print(f"quota-ops {version}, installed without Java: {plan}")
 
 
-def _build(folder: Path, *only: str) -> None:
+def _build(source: Path, folder: Path, *only: str) -> None:
     """Build in this environment, which has the pinned build backend."""
     here = ("--no-build-isolation", "--python", sys.executable)
-    _run(UV, "build", "--quiet", *only, *here, "--out-dir", folder, ROOT)
+    _run(UV, "build", "--quiet", *only, *here, "--out-dir", folder, source)
 
 
-def _check_metadata(wheel: Path) -> str:
-    """Return the version, which the changelog must have as its newest."""
+def _check_version() -> str:
+    """Return the version, which the newest section of the changelog and a tag must have too."""
+    version = str(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"])
+    heading = (ROOT / "CHANGELOG.md").read_text("utf-8").split("\n## ")[1].partition("\n")[0]
+    if heading.partition(" ")[0] != version:
+        _fail(f"CHANGELOG.md begins with {heading}: write one for {version}")
+    tags = _run("git", "-C", ROOT, "tag", "--points-at", "HEAD", "v*").split()
+    if wrong := set(tags) - {f"v{version}"}:
+        _fail(f"this commit has the tag {min(wrong)}, but its version is {version}")
+    if tags and "not released" in heading:
+        _fail(f"this commit has the tag {tags[0]}, but CHANGELOG.md calls it not released")
+    return version
+
+
+def _check_metadata(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         (name,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = message_from_bytes(packed.read(name))
     for field in ("Name", "Version", "Summary", "License-Expression", "Requires-Python"):
         if not metadata[field]:
             _fail(f"{wheel.name} has no {field}")
-    version = str(metadata["Version"])
-    headings = (ROOT / "CHANGELOG.md").read_text("utf-8").split("\n## ")[1:]
-    if not any(heading.startswith((f"{version} ", f"{version}\n")) for heading in headings):
-        _fail(f"CHANGELOG.md has no section for version {version}: write one")
-    return version
 
 
 def _check_names(wheel: Path) -> None:
@@ -85,14 +95,22 @@ def _package_files() -> Iterator[str]:
 
 
 def _check_rebuild(wheel: Path, archive: Path, place: Path) -> None:
-    """Build both from the checkout, which must give the same bytes as before.
+    """Build both from a copy in another folder, as another user would, with the same bytes.
 
-    The wheel was built from the archive then.
+    The copy has other times and file modes. The wheel was built from the archive before.
     """
-    _build(place, "--wheel", "--sdist")
+    listed = _run("git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    os.umask(0o077)
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).exists():
+            (place / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, place / "copy" / name, follow_symlinks=False)
+            if os.access(ROOT / name, os.X_OK):
+                (place / "copy" / name).chmod(0o700)
+    _build(place / "copy", place, "--wheel", "--sdist")
     for path in (wheel, archive):
         if (place / path.name).read_bytes() != path.read_bytes():
-            _fail(f"a second build of {path.name} gives other bytes")
+            _fail(f"a build of {path.name} in another folder gives other bytes")
 
 
 def _plan(wheel: Path, place: Path) -> str:

@@ -1,18 +1,21 @@
 """The field `owners` of cluster.yaml, and the quotas and files that contradict it."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
 from ipaddress import ip_network
 
 import yaml
 
+from quota_ops.desired.entries import place_of
 from quota_ops.desired.quotas_file import Quota, QuotasFile
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
 from quota_ops.desired.yaml.scalars import Misread, read_flag, read_note, read_text, show
 from quota_ops.desired.yaml.shapes import OWNER
 from quota_ops.desired.yaml.source import Source
+from quota_ops.findings.codes import CODES, NOBODY_APPROVES
+from quota_ops.model.finding import Finding
 from quota_ops.model.plans.policy import INVENTORY
 from quota_ops.model.quotas.owners import Claim, Owner, OwnerIndex
 
@@ -127,6 +130,21 @@ _READERS: dict[str, Callable[[str, yaml.Node], str]] = {
     "files": _read_path,
     "code_owners": read_note,
 }
+
+
+_PLACEHOLDER = "@OWNER/"
+"""What the code owners begin with that `quota-ops init` writes."""
+
+
+def find_placeholders(source: Source, nodes: Nodes) -> Iterator[Finding]:
+    """Yield a finding for each code owner that nobody has replaced since `quota-ops init`."""
+    for (_, claim), node in nodes.items():
+        if claim and claim.field == "code_owners" and claim.text.startswith(_PLACEHOLDER):
+            message = f"{claim.text} is a placeholder: no team of the code host has this name."
+            place = place_of(source, source.find_span(node))
+            yield Finding(
+                NOBODY_APPROVES, None, None, message, CODES[NOBODY_APPROVES].remedy, place
+            )
 
 
 _NEAR = 0.85

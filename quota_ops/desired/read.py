@@ -29,7 +29,7 @@ from quota_ops.desired.files import (
 )
 from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.inventory import read_inventory_files
-from quota_ops.desired.owners import find_file_owner, refuse_foreign
+from quota_ops.desired.owners import find_file_owner, find_placeholders, refuse_foreign
 from quota_ops.desired.quota_lines import read_quota_lines
 from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows, read_quotas_file
 from quota_ops.desired.shared import add_shared_profiles, list_shared_files
@@ -325,5 +325,6 @@ def _findings(
     quotas = tuple(chain.from_iterable(by_file))
     beyond = check_capacity(cluster.capacity, quotas) if cluster.capacity else ()
     above = check_ceilings(cluster.ceilings, quotas)
-    found = chain(check_quotas(by_file), expanded.findings, beyond, above)
+    unnamed = find_placeholders(cluster.source, cluster.owner_nodes)
+    found = chain(check_quotas(by_file), expanded.findings, beyond, above, unnamed)
     return tuple(mark_silenced(found, silences)), silences

@@ -10,9 +10,11 @@ from quota_ops.findings.codes import (
     OWN_PERCENTAGE,
     UNCHECKED_USERS,
     UNKNOWN_USER,
+    UNPROTECTED,
 )
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding
+from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import CLIENT_ID, DEFAULT_TEXT, USER, Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.quotas.rows import Key, StoredQuota
@@ -27,7 +29,9 @@ _MOST_SUGGESTED = 20
 """So many unknown users are compared with all known ones: the last of 10,000 is no typo."""
 
 
-def check_cluster(desired: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
+def check_cluster(
+    desired: Rows, others: Rows, facts: ClusterFacts | None, policy: Policy | None
+) -> Iterator[Finding]:
     """Yield the findings of Git's rows that need the cluster, and the rows that stay on it.
 
     Findings that need facts are left out without them; see `list_decidable_codes`.
@@ -37,6 +41,7 @@ def check_cluster(desired: Rows, others: Rows, facts: ClusterFacts | None) -> It
         yield from find_unknown_users((text for text, _ in desired), facts)
         yield from _find_unchecked_users(desired, facts)
         yield from _find_own_throttle(desired, others, facts)
+        yield from _find_unprotected(desired, facts, policy)
 
 
 def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
@@ -47,6 +52,7 @@ def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
         UNCHECKED_USERS: facts is not None
         and (facts.lacks_describe or facts.scram_users is not None),
         OWN_LIMIT: facts is not None and _own_name(facts) is not None,
+        UNPROTECTED: facts is not None and _own_name(facts) is not None,
     }
     return frozenset(code for code, is_known in known.items() if is_known)
 
@@ -147,3 +153,22 @@ def _find_own_throttle(desired: Rows, others: Rows, facts: ClusterFacts) -> Iter
         message = f"{text} limits quota-ops itself to {_PERCENTAGE} {limit}: its user is {name},"
         message += f" its client id is {facts.client_id}."
         yield Finding(OWN_LIMIT, text, _PERCENTAGE, message, CODES[OWN_LIMIT].remedy)
+
+
+def _find_unprotected(
+    desired: Rows, facts: ClusterFacts, policy: Policy | None
+) -> Iterator[Finding]:
+    """Yield a finding if `protect` lists users only without the user of quota-ops.
+
+    There is none if Git declares quotas of that user: nothing protected may be declared.
+    """
+    name = _own_name(facts)
+    protect = policy.protect if policy else ()
+    users = [entry for entry in protect if [part.type for part in entry.parts] == [USER]]
+    if name is None or name == ANONYMOUS or not users:
+        return
+    own = Entity.of({USER: name})
+    if any(entry.accepts(own) for entry in users) or any(text == own.text for text, _ in desired):
+        return
+    message = f"quota-ops authenticates as {name}, which is not under protect in cluster.yaml."
+    yield Finding(UNPROTECTED, None, None, message, CODES[UNPROTECTED].remedy)

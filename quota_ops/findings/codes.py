@@ -57,7 +57,9 @@ OVERCOMMITTED = "QO118"
 SOON_DAYS = 3
 """Within how many days a temporary limit ends for QO114."""
 PATTERN, IDLE_CEILING, ABOVE_CEILING, OTHER_TYPE = "QO117", "QO119", "QO120", "QO121"
+NOBODY_APPROVES = "QO122"
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
+UNPROTECTED = "QO205"
 
 _WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
 _FILES, _BROKERS = DecidedBy.FILES, DecidedBy.BROKERS
@@ -352,6 +354,20 @@ ceilings: {team: {producer_byte_rate: 200 MiB}}
         "Write the type that is meant. Silence the finding if both exist.",
     ),
     Code(
+        NOBODY_APPROVES,
+        _WARNING,
+        _FILES,
+        "code owners as `quota-ops init` wrote them",
+        "code_owners in cluster.yaml still has the placeholder @OWNER.",
+        "The code host knows no such team, so nobody has to approve changes of these files.",
+        """\
+# cluster.yaml
+owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
+# team.yaml
+- {user: alice, limits: {producer_byte_rate: 10 MiB}}""",
+        "Write the team that approves, here and in CODEOWNERS.",
+    ),
+    Code(
         BEYOND_THREADS,
         _WARNING,
         _BROKERS,
@@ -400,6 +416,20 @@ ceilings: {team: {producer_byte_rate: 200 MiB}}
         "QO202 is not checked: a typo in the name of a user stays unnoticed.",
         "- {user: alice, limits: {producer_byte_rate: 10 MiB}}",
         "Grant Describe, which only allows reading, or silence the finding in cluster.yaml.",
+    ),
+    Code(
+        UNPROTECTED,
+        _NOTICE,
+        _BROKERS,
+        "protected users without the user of quota-ops",
+        "protect in cluster.yaml lists users, but not the one that quota-ops authenticates as.",
+        "A pull request may limit quota-ops itself, and slow down an urgent repair.",
+        """\
+# cluster.yaml
+protect: [{user: quota-ops}]
+# team.yaml
+- {user: alice, limits: {producer_byte_rate: 10 MiB}}""",
+        "Add the user under protect, or silence the finding in cluster.yaml.",
     ),
 )
 

@@ -232,7 +232,8 @@ def _find_known_findings(
     stored = {row.id: row.value for row in folder.read_rows(ACTUAL) if row.id not in gone}
     for files in filter(None, (found.base, found.target)):
         others = {key: value for key, value in stored.items() if key not in files.rows}
-        on_cluster = check_cluster(values_of(files.rows), others, folder.find(FACTS))
+        facts = folder.find(FACTS)
+        on_cluster = check_cluster(values_of(files.rows), others, facts, files.policy)
         yield from (finding[:3] for finding in (*files.findings, *on_cluster))
 
 

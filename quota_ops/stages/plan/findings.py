@@ -29,7 +29,7 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     desired = folder.read_table(DESIRED)
     rows, others = _get_values(desired), _find_others(plan)
     known = {finding[:3] for finding in checked.findings}
-    found_now = check_cluster(rows, others, facts)
+    found_now = check_cluster(rows, others, facts, folder.policy())
     more = [finding for finding in found_now if finding[:3] not in known]
     files, shares = list(checked.findings), list[Finding]()
     if folder.has(DECLARED.file):  # check did not know the shares of limits of the whole cluster
