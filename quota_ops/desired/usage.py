@@ -1,7 +1,7 @@
 """The field `usage` of cluster.yaml: where the use of the cluster's clients is measured."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 
@@ -22,26 +22,18 @@ def read_usage(source: Source, field: FieldNodes) -> UsagePolicy | None:
     before = len(source.problems)
     fields = read_fields(source, field.value, USAGE, field) or {}
     prometheus = read_value(source, fields.get("prometheus"), CONNECTION.read)
-    preset = read_value(source, fields.get("preset"), _read_preset)
-    broker = read_value(source, fields.get("broker"), _read_label)
-    step = read_value(source, fields.get("step"), _read_step)
-    match = _read_match(source, fields["match"]) if "match" in fields else ()
-    metrics = _read_each(source, fields.get("metrics"), METRICS, _read_metric)
-    throttle_times = _read_each(source, fields.get("throttle_times"), METRICS, _read_metric)
-    labels = _read_each(source, fields.get("labels"), USAGE_LABELS, _read_label)
+    found: dict[str, Any] = {
+        "preset": read_value(source, fields.get("preset"), _read_preset),
+        "match": _read_match(source, fields["match"]) if "match" in fields else (),
+        "broker": read_value(source, fields.get("broker"), _read_label),
+        "metrics": _read_each(source, fields.get("metrics"), METRICS, _read_metric),
+        "throttle_times": _read_each(source, fields.get("throttle_times"), METRICS, _read_metric),
+        "labels": _read_each(source, fields.get("labels"), USAGE_LABELS, _read_label),
+        "step": read_value(source, fields.get("step"), _read_step),
+    }
     if prometheus is None or len(source.problems) > before:
         return None
-    usual = UsagePolicy(prometheus)
-    return UsagePolicy(
-        prometheus,
-        preset or usual.preset,
-        match,
-        broker or usual.broker,
-        metrics,
-        throttle_times,
-        labels,
-        step or usual.step,
-    )
+    return UsagePolicy(prometheus, **{name: value for name, value in found.items() if value})
 
 
 def _read_each(

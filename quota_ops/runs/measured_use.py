@@ -9,8 +9,8 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.digest import ShareRow
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import AT_LIMIT
-from quota_ops.runs.past_quotas import PastQuotas
-from quota_ops.runs.use_spans import KeyUse, Span, Use, find_limit
+from quota_ops.stages.use.past_limits import PastQuotas
+from quota_ops.stages.use.spans import KeyUse, Span, Use, find_limit
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_parts

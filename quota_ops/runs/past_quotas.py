@@ -5,19 +5,17 @@ writes. Between two looks that saw the same value, that value was in force; betw
 different ones, nobody knows since when.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import pairwise
-from typing import NamedTuple
 
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
-from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.sql.history import read_events
+from quota_ops.stages.use.past_limits import Look, PastQuotas
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import DESCRIBED, FACTS, POLICY
@@ -26,56 +24,6 @@ from quota_ops.store.run.names import latest_first
 
 _OVERLAP = timedelta(days=1)
 """How far before the time the history is read: a run may end on the day after it began."""
-
-Limits = Mapping[Entity, float]
-"""The stored values of one quota key."""
-
-
-class Period(NamedTuple):
-    """A time between two looks: each of `limits` may have been in force; none before all looks."""
-
-    start: datetime
-    end: datetime
-    limits: tuple[Limits, ...]
-
-
-class Look(NamedTuple):
-    """What a cluster stored at a time: values by key and entity."""
-
-    at: datetime
-    stored: Mapping[str, Limits]
-
-
-class PastQuotas(NamedTuple):
-    """Looks at a cluster in the order of time, who owns its quotas, and what cannot be read."""
-
-    looks: Sequence[Look]
-    owners: Mapping[tuple[Entity, str], str | None]
-    facts: ClusterFacts | None
-    """What the brokers reported about themselves in the last look."""
-    usage: UsagePolicy | None
-    """Where use was measured, by the policy of the last look."""
-    troubles: tuple[str, ...]
-
-    def periods(self, key: str, start: datetime, end: datetime) -> list[Period]:
-        """Return the periods of a key in a time, without gaps.
-
-        After the last look its values count: a change since then is not known yet.
-        """
-        looks = [(min(max(start, look.at), end), look.stored.get(key, {})) for look in self.looks]
-        if not looks:
-            return [Period(start, end, ())]
-        found = [Period(start, looks[0][0], ())]
-        for (at, limits), (until, later) in pairwise(looks):
-            found.append(Period(at, until, (limits,) if limits == later else (limits, later)))
-        found.append(Period(looks[-1][0], end, (looks[-1][1],)))
-        merged: list[Period] = []
-        for period in found:
-            if merged and merged[-1].limits == period.limits:
-                merged[-1] = merged[-1]._replace(end=period.end)
-            elif period.start < period.end:
-                merged.append(period)
-        return merged
 
 
 def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: datetime) -> PastQuotas:

@@ -19,11 +19,15 @@ from quota_ops.usage.samples import UP, format_range, read_names
 from quota_ops.usage.source import UsageSource
 
 _SHORTEST = timedelta(hours=1)
-_STATISTICS = {
-    "median": "quantile_over_time(0.5, {})",
-    "p95": "quantile_over_time(0.95, {})",
-    "highest": "max_over_time({})",
-}
+_STATISTICS = (
+    "quantile_over_time(0.5, {})",
+    "quantile_over_time(0.95, {})",
+    "max_over_time({})",
+)
+
+
+_SeriesOf = tuple[str, Metric | None]
+"""The series of a broker and a metric; none without a metric."""
 
 
 class Coverage(NamedTuple):
@@ -43,8 +47,12 @@ def read_use(
 
     Raises UseUnknown if anything could not be read.
     """
-    found = _read_statistics(server, source, broker, source.names.rates.get(key), time)
-    return [SeriesUse(broker, names, **values) for names, values in found.items()]
+    metric = source.names.rates.get(key)
+    found = [_query(server, source, (broker, metric), form, time) for form in _STATISTICS]
+    return [
+        SeriesUse(broker, names, *(values.get(names, 0.0) for values in found))
+        for names in found[0]
+    ]
 
 
 def read_throttled(
@@ -55,53 +63,31 @@ def read_throttled(
     Raises UseUnknown if it could not be read.
     """
     metric = source.names.throttle_times.get(key)
-    if metric is None:
-        return set()
-    selector = source.select(metric, [f"{source.broker}={quote_text(broker)}"])
     # Without a throttle in the last minute the value is NaN, which max_over_time leaves out.
-    query = f"max_over_time({selector}{format_range(*time)}) >= 0"
-    try:
-        return {read_names(source, series) for series in server.query(query, time.end)}
-    except QueryTooLarge as error:
-        return set().union(
-            *(read_throttled(server, source, broker, key, part) for part in _halve(time, error))
-        )
+    return {*_query(server, source, (broker, metric), "max_over_time({}) >= 0", time)}
 
 
-def _read_statistics(
-    server: Prometheus, source: UsageSource, broker: str, metric: Metric | None, time: Time
-) -> dict[SeriesNames, dict[str, float]]:
-    found: dict[SeriesNames, dict[str, float]] = {}
+def _query(
+    server: Prometheus, source: UsageSource, series: _SeriesOf, form: str, time: Time
+) -> dict[SeriesNames, float]:
+    """Return the value of each series that has one, the highest of parts if the time is divided."""
+    broker, metric = series
     if metric is None:
-        return found
+        return {}
     selector = source.select(metric, [f"{source.broker}={quote_text(broker)}"])
     try:
-        for name, form in _STATISTICS.items():
-            query = form.format(f"{selector}{format_range(*time)}")
-            for series in server.query(query, time.end):
-                value = float(series.value.value) if series.value else 0.0
-                if not isnan(value):
-                    values = found.setdefault(read_names(source, series), _nothing())
-                    values[name] = max(values[name], value)
-    except QueryTooLarge as error:
-        found = {}
-        for part in _halve(time, error):
-            for names, values in _read_statistics(server, source, broker, metric, part).items():
-                so_far = found.setdefault(names, _nothing())
-                found[names] = {name: max(so_far[name], values[name]) for name in values}
-    return found
-
-
-def _halve(time: Time, error: QueryTooLarge) -> tuple[Time, Time]:
-    """Return the halves of a time whose query was too large. Raises the error for a short time."""
-    middle = time.start + (time.end - time.start) / 2
-    if middle - time.start < _SHORTEST:
-        raise error
-    return Time(time.start, middle), Time(middle, time.end)
-
-
-def _nothing() -> dict[str, float]:
-    return dict.fromkeys(_STATISTICS, 0.0)
+        found = server.query(form.format(f"{selector}{format_range(*time)}"), time.end)
+        values = {read_names(source, each): float(each.value.value) for each in found if each.value}
+        return {names: value for names, value in values.items() if not isnan(value)}
+    except QueryTooLarge:
+        middle = time.start + (time.end - time.start) / 2
+        if middle - time.start < _SHORTEST:
+            raise
+        highest: dict[SeriesNames, float] = {}
+        for part in (Time(time.start, middle), Time(middle, time.end)):
+            for names, value in _query(server, source, series, form, part).items():
+                highest[names] = max(value, highest.get(names, value))
+        return highest
 
 
 def read_coverage(server: Prometheus, source: UsageSource, time: Time) -> Coverage:

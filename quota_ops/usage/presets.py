@@ -4,7 +4,7 @@ Sources: the rules in the repositories jmx_exporter and jmx-monitoring-stacks; D
 and ClientQuotaManager, which make the metrics' tags; Sanitizer, which encodes them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
@@ -34,36 +34,32 @@ class MetricNames(NamedTuple):
     """Whether client ids have JMX's quotes, where they need them."""
 
 
-def _quota_metrics() -> MetricNames:
-    def name(resource: str, attribute: str) -> Metric:
-        return Metric(f"kafka_server_quota_{attribute}", (("resource", resource),))
+def _name(form: str, client_id: str, keys: Iterable[str] = RESOURCES) -> MetricNames:
+    """Return the names of a preset by the form of its metrics, as cluster.yaml writes them."""
+
+    def metric(key: str, attribute: str) -> Metric:
+        resource = RESOURCES[key][0]
+        names = {"resource": resource, "lower": resource.lower(), "attribute": attribute}
+        return Metric.parse(form.format_map(names))
 
     return MetricNames(
-        {key: name(*each) for key, each in RESOURCES.items()},
-        {key: name(resource, _THROTTLE_TIME) for key, (resource, _) in RESOURCES.items()},
+        {key: metric(key, RESOURCES[key][1]) for key in keys},
+        {key: metric(key, _THROTTLE_TIME) for key in keys},
         "user",
-        "clientId",
-    )
-
-
-def _resource_metrics(*, lower: bool, keys: tuple[str, ...] = tuple(RESOURCES)) -> MetricNames:
-    def name(resource: str, attribute: str) -> Metric:
-        return Metric(f"kafka_server_{resource.lower() if lower else resource}_{attribute}")
-
-    return MetricNames(
-        {key: name(*RESOURCES[key]) for key in keys},
-        {key: name(RESOURCES[key][0], _THROTTLE_TIME) for key in keys},
-        "user",
-        "client_id",
+        client_id,
     )
 
 
 PRESETS: Mapping[Preset, MetricNames] = {
-    Preset.JMX_EXPORTER: _quota_metrics(),
+    Preset.JMX_EXPORTER: _name(
+        'kafka_server_quota_{attribute}{{resource="{resource}"}}', "clientId"
+    ),
     # Its rules leave out ControllerMutation.
-    Preset.CONFLUENT: _resource_metrics(lower=True, keys=tuple(RESOURCES)[:3]),
-    Preset.DEFAULT: _resource_metrics(lower=False),
-    Preset.STRIMZI_REPORTER: _resource_metrics(lower=True)._replace(is_quoted=False),
+    Preset.CONFLUENT: _name("kafka_server_{lower}_{attribute}", "client_id", [*RESOURCES][:3]),
+    Preset.DEFAULT: _name("kafka_server_{resource}_{attribute}", "client_id"),
+    Preset.STRIMZI_REPORTER: _name("kafka_server_{lower}_{attribute}", "client_id")._replace(
+        is_quoted=False
+    ),
 }
 
 

@@ -76,4 +76,4 @@ def test_the_busiest_client_of_a_quota_is_the_first() -> None:
     """A quota without use has no busiest client."""
     share = SeriesShare("a", None, "b", 1, 2, 3, 0.5, 4, 0, throttled=False)
     quota = QuotaUse(STORED[0], "producer_byte_rate", 4, None, Verdict.USED, None, (share,))
-    assert (quota.busiest, quota._replace(series=()).busiest) == (share, None)
+    assert (quota.busiest, quota._replace(clients=()).busiest) == (share, None)

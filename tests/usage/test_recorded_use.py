@@ -10,7 +10,7 @@ import time_machine
 from click.testing import CliRunner
 
 from quota_ops import cli
-from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
 from quota_ops.report.page.use import describe_use, list_use
 from quota_ops.stages.report import recorded_use
@@ -89,7 +89,7 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
 ) -> None:
     """A page has the nearest quotas, a share for each day, and nothing for a missing day."""
     stored = [("user=etl", KEY, 1_000_000.0), ("user=bob", KEY, 5.0)]
-    owners = {Key("user=etl", KEY): "payments"}
+    owners = {(Entity.parse("user=etl"), KEY): "payments"}
 
     found = read_recorded_use(store, CLUSTER_ID, stored, owners, NOW)
     size = max(leaf.size for leaf in store.of_cluster(CLUSTER_ID).digests.walk())

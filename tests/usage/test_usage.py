@@ -142,7 +142,7 @@ def test_unused_needs_proof(folder: Path, source: UsageSource, store: RunStore) 
     assert verdicts[nobody] is Verdict.NOT_SEEN
     leave_look(store, TIMES["ended"], QUOTAS, brokers=3)
     third = overview(folder, source, store, BEFORE)
-    assert (third.seen, third.brokers) == (0, 3)
+    assert (third.seen, third.registered_brokers) == (0, 3)
     assert Verdict.UNUSED not in {quota.verdict for quota in third.quotas}
 
 
@@ -154,8 +154,8 @@ def test_a_share_is_of_the_limit_of_that_time(
     leave_look(store, TIMES["ended"], raised)
     found = overview(folder, source, store, BEFORE)
     (alice,) = [quota for quota in found.quotas if quota.entity == Entity.of({"user": "alice"})]
-    assert (alice.limit, alice.series[0].limit) == (5_000_000, 500_000)
-    assert alice.series[0].share == pytest.approx(alice.series[0].p95 / 500_000)
+    assert (alice.limit, alice.clients[0].limit) == (5_000_000, 500_000)
+    assert alice.clients[0].share == pytest.approx(alice.clients[0].p95 / 500_000)
 
 
 def test_a_client_counts_for_the_level_of_that_time(
@@ -164,7 +164,7 @@ def test_a_client_counts_for_the_level_of_that_time(
     """A client moves to another quota when it gets one of another level, and not before."""
     found = overview(folder, source, store, Time(TIMES["started"], TIMES["ended"]))
     by_quota = {
-        str(quota.entity): {(share.user, share.client_id) for share in quota.series}
+        str(quota.entity): {(share.user, share.client_id) for share in quota.clients}
         for quota in found.quotas
         if quota.key == "producer_byte_rate"
     }
@@ -177,7 +177,12 @@ def test_without_a_run_no_limit_is_known(folder: Path, source: UsageSource) -> N
     """Without a run that read the quotas, there is nothing to compare with."""
     empty = RunStore(open_place(folder / "empty"))
     found = overview(folder, source, empty, BEFORE)
-    assert (found.quotas, found.limits_known, found.last_look, found.brokers) == ([], 0, None, None)
+    assert (found.quotas, found.limits_known, found.last_look, found.registered_brokers) == (
+        [],
+        0,
+        None,
+        None,
+    )
 
 
 def test_writes_of_runs_are_looks(store: RunStore) -> None:

@@ -78,7 +78,7 @@ def inventory(
     if rates:
         from datetime import UTC, datetime
 
-        from quota_ops.runs.recorded_use import read_client_rates
+        from quota_ops.stages.use.recorded import read_client_rates
         from quota_ops.store.places.run_store import find_run_store
 
         used = read_client_rates(find_run_store(run_store), policy.cluster_id, datetime.now(UTC))

@@ -92,7 +92,7 @@ def suggest(
         json=lambda: {"suggestions": rows, "left_out": left_out, "patch": changed.patch},
         rows=lambda: rows,
     )
-    refuse_incomplete(overview.troubles, output)
+    refuse_incomplete(overview.not_counted, output)
 
 
 def _edit(folder: Path, cluster_id: str, found: "list[Suggestion]") -> "Accepted":

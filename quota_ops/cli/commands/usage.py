@@ -121,7 +121,7 @@ def usage(
         json=lambda: usage_json(found, shown),
         rows=lambda: usage_rows(found, shown),
     )
-    refuse_incomplete(found.troubles, output)
+    refuse_incomplete(found.not_counted, output)
 
 
 @contextmanager

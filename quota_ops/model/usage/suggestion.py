@@ -47,10 +47,10 @@ def _suggest(quota: QuotaUse, seen: float, margin: float) -> tuple[float | None,
         return None, "nobody used it: remove it if nobody will"
     if quota.verdict is not Verdict.USED:
         return None, quota.reason or "no use was seen, which does not prove that there was none"
-    reached = [series for series in quota.series if series.throttled or series.at_limit]
+    reached = [series for series in quota.clients if series.throttled or series.at_limit]
     if reached:
         return None, _explain_reached(quota, len(reached))
-    p95, highest = (max(getattr(series, name) for series in quota.series) for name in _MEASURED)
+    p95, highest = (max(getattr(series, name) for series in quota.clients) for name in _MEASURED)
     needed = _round_up(quota.key, max(p95 * (1 + margin / 100), highest))
     if quota.limit * (1 - _NEAR) < needed <= quota.limit:
         return None
@@ -62,7 +62,7 @@ def _suggest(quota: QuotaUse, seen: float, margin: float) -> tuple[float | None,
 
 def _explain_reached(quota: QuotaUse, reached: int) -> str:
     """Return why nothing is suggested for a quota that some clients reached."""
-    count = len(quota.series)
+    count = len(quota.clients)
     if count == 1:
         return "its clients reached it, so how much they need is unknown"
     if reached == count:
@@ -73,10 +73,10 @@ def _explain_reached(quota: QuotaUse, reached: int) -> str:
 
 def _describe_most(quota: QuotaUse) -> str:
     """Return what most clients of a limit need, if it has many clients; otherwise nothing."""
-    count = len(quota.series)
+    count = len(quota.clients)
     if count < _MANY:
         return ""
-    p95s = sorted(series.p95 for series in quota.series)
+    p95s = sorted(series.p95 for series in quota.clients)
     value = format_limit(quota.key, _round_up(quota.key, p95s[ceil(_MOST * count) - 1] or 1.0))
     return f"; {ceil(_MOST * count):,} of its {count:,} clients have a p95 of at most {value}"
 

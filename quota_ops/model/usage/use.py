@@ -59,13 +59,13 @@ class QuotaUse(NamedTuple):
     verdict: Verdict
     reason: str | None
     """What cannot be known, and why; or what else explains the verdict."""
-    series: tuple[SeriesShare, ...]
+    clients: tuple[SeriesShare, ...]
     """The busiest first."""
 
     @property
     def busiest(self) -> SeriesShare | None:
         """The series that is nearest to the limit."""
-        return self.series[0] if self.series else None
+        return self.clients[0] if self.clients else None
 
 
 class UseOverview(NamedTuple):
@@ -74,28 +74,29 @@ class UseOverview(NamedTuple):
     cluster: str
     start: datetime
     end: datetime
-    interval: float
+    scrape_interval: float
     """How many seconds pass between two scrapes."""
     coverage: Mapping[str, float]
     """The share of the time in which each broker was scraped, by its label."""
-    brokers: int | None
+    registered_brokers: int | None
     """How many brokers are registered; None if no run has recorded it."""
     limits_known: float
     """The share of the time in which the limits are known."""
     last_look: datetime | None
     """When a run last saw the stored quotas."""
     quotas: Sequence[QuotaUse]
-    unlimited: Mapping[str, int]
+    without_limit: Mapping[str, int]
     """How many series had no limit, by key."""
-    troubles: tuple[str, ...]
-    recorded: int = 0
+    not_counted: tuple[str, ...]
+    """Why parts of the history of limits could not be read."""
+    recorded_days: int = 0
     """How many of the days were read from their digests, whose rates are wrong by up to 2.5 %."""
 
     @property
     def seen(self) -> float:
         """The share of the time in which the broker that was scraped least was scraped."""
         shares = [*self.coverage.values()]
-        if self.brokers is not None and self.brokers > len(shares):
+        if self.registered_brokers is not None and self.registered_brokers > len(shares):
             return 0.0
         return min(shares, default=0.0)
 

@@ -79,8 +79,9 @@ def _heading(overview: UseOverview) -> list[Line]:
         for broker, share in overview.coverage.items()
         if share < SEEN
     ]
-    if overview.brokers is not None and overview.brokers > len(overview.coverage):
-        text = f"  {len(overview.coverage)} of {counted(overview.brokers, 'broker')} "
+    registered = overview.registered_brokers
+    if registered is not None and registered > len(overview.coverage):
+        text = f"  {len(overview.coverage)} of {counted(registered, 'broker')} "
         lines.append(line(f"{text}were ever scraped: use on the others is unknown.", Tone.CHANGE))
     if overview.limits_known < SEEN:
         text = f"  The limits are known for {_percent(overview.limits_known)} of the time only"
@@ -96,16 +97,16 @@ def _percent(share: float) -> str:
 def _remarks(overview: UseOverview) -> list[Line]:
     lines = [
         line(
-            f"Scraped every {overview.interval:.0f} s: shorter peaks are not seen, so the highest "
-            "is a lower bound.",
+            f"Scraped every {overview.scrape_interval:.0f} s: shorter peaks are not seen, so the "
+            "highest is a lower bound.",
             Tone.CONTEXT,
         )
     ]
-    if overview.recorded:
+    if overview.recorded_days:
         lines.append(
             line(
-                f"{counted(overview.recorded, 'day')} of this time are recorded: there, rates are "
-                "exact to 2.5 %, and the highest limit of a day counts for all of it.",
+                f"{counted(overview.recorded_days, 'day')} of this time are recorded: there, rates "
+                "are exact to 2.5 %, and the highest limit of a day counts for all of it.",
                 Tone.CONTEXT,
             )
         )
@@ -118,7 +119,7 @@ def _remarks(overview: UseOverview) -> list[Line]:
         )
     lines += [
         line(f"{counted(number, 'client')} used {key} without a limit.", Tone.CONTEXT)
-        for key, number in overview.unlimited.items()
+        for key, number in overview.without_limit.items()
     ]
     return lines
 
@@ -154,8 +155,8 @@ def _note(quota: QuotaUse, busiest: SeriesShare) -> str:
         f"{kind} {name}" for kind, name in names.items() if name is not None and kind not in own
     ]
     notes = [" ".join(others)] if others else []
-    if len(quota.series) > 1:
-        notes.append(f"the busiest of {counted(len(quota.series), 'client')}")
+    if len(quota.clients) > 1:
+        notes.append(f"the busiest of {counted(len(quota.clients), 'client')}")
     if busiest.throttled and not busiest.at_limit:
         notes.append("throttled")
     if busiest.share is None and limits_a_client(quota.key, quota.limit):
@@ -168,43 +169,32 @@ def _note(quota: QuotaUse, busiest: SeriesShare) -> str:
 def usage_json(overview: UseOverview, shown: Sequence[QuotaUse]) -> dict[str, Any]:
     """Return the overview as JSON values; rates are in the unit of the key, shares are of 1."""
     return {
-        "cluster": overview.cluster,
+        **overview._asdict(),
         "start": iso_utc(overview.start),
         "end": iso_utc(overview.end),
-        "scrape_interval": overview.interval,
         "seen": overview.seen,
-        "coverage": overview.coverage,
-        "registered_brokers": overview.brokers,
-        "limits_known": overview.limits_known,
-        "recorded_days": overview.recorded,
         "last_look": overview.last_look and iso_utc(overview.last_look),
-        "without_limit": overview.unlimited,
         "quotas": [
             {
+                **quota._asdict(),
                 "entity": dict(quota.entity.user_first),
-                "key": quota.key,
                 "limit": json_number(quota.limit),
-                "owner": quota.owner,
-                "verdict": quota.verdict,
-                "reason": quota.reason,
-                "clients": [share._asdict() for share in quota.series],
+                "clients": [share._asdict() for share in quota.clients],
             }
             for quota in shown
         ],
-        "not_counted": list(overview.troubles),
     }
 
 
 def usage_rows(overview: UseOverview, shown: Sequence[QuotaUse]) -> Iterator[dict[str, Any]]:
     """Yield a row for each quota with its busiest client, and the window and what was seen."""
     for quota in shown:
+        own = quota._asdict()
+        del own["clients"]
         yield {
+            **own,
             "entity": quota.entity.text,
-            "key": quota.key,
             "limit": json_number(quota.limit),
-            "owner": quota.owner,
-            "verdict": quota.verdict,
-            "reason": quota.reason,
             **(quota.busiest._asdict() if quota.busiest else dict.fromkeys(SeriesShare._fields)),
             "start": iso_utc(overview.start),
             "end": iso_utc(overview.end),

@@ -1,31 +1,27 @@
 """The use of recorded days, beside the limits of that time, from their digests."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
-from quota_ops.runs.past_quotas import PastQuotas, Period
-from quota_ops.runs.use_spans import KeyUse, Span, Use, find_limit
+from quota_ops.stages.use.past_limits import PastQuotas, Period
+from quota_ops.stages.use.spans import KeyUse, Span, Use, find_limit
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 
+if TYPE_CHECKING:
+    from quota_ops.sql.embedded_usage import SummedDays
+
 DAY = timedelta(days=1)
 _DAYS = 30
-
-
-class RecordedDays(NamedTuple):
-    """What clients used on some days, by key, and for how many seconds that is known, by broker."""
-
-    uses: Mapping[str, KeyUse]
-    seen: Mapping[str, Mapping[str, float]]
 
 
 def time_of(day: str) -> Time:
@@ -34,41 +30,75 @@ def time_of(day: str) -> Time:
     return Time(start, start + DAY)
 
 
-def read_recorded(digests: Mapping[str, Place], past: PastQuotas) -> RecordedDays:
-    """Return the use of days that have a digest.
+@contextmanager
+def open_recorded(
+    digests: Mapping[str, Place], past: PastQuotas, *, by_day: bool = False
+) -> "Iterator[RecordedDays]":
+    """Open the use of days that have a digest, in parts with the same limits, or by day.
+
+    Raises InvalidInput if a digest is damaged.
+    """
+    from quota_ops.sql.embedded_usage import open_digests  # noqa: PLC0415 - DuckDB
+
+    parts = _divide([*digests], past, by_day=by_day)
+    numbers = {day: number for number, part in enumerate(parts) for day in part.days}
+    with open_digests([*digests.values()], numbers) as summed:
+        yield RecordedDays(summed, parts)
+
+
+class RecordedDays(NamedTuple):
+    """What clients used on recorded days, beside the limits of that time.
 
     The order of samples is lost, so the highest limit of a day counts for all of it: no share is
-    higher than the true one. Raises InvalidInput if a digest is damaged.
+    higher than the true one.
     """
-    if not digests:
-        return RecordedDays({}, {})
-    from quota_ops.sql.embedded_usage import SpanRow, open_digests  # noqa: PLC0415 - DuckDB
 
-    parts = _divide([*digests], past)
-    numbers = {day: number for number, part in enumerate(parts) for day in part.days}
-    spans: dict[tuple[str, SeriesNames, Span], int] = {}
-    rows: list[SpanRow] = []
-    with open_digests([*digests.values()], numbers) as recorded:
-        for series in recorded.list_series():
+    summed: "SummedDays"
+    parts: "Sequence[_Part]"
+
+    def read_seen(self) -> Mapping[str, Mapping[str, float]]:
+        """Return for how many seconds the use of each key is known, by broker."""
+        return self.summed.read_seen()
+
+    def read_uses(self) -> dict[str, KeyUse]:
+        """Return the use of each key."""
+        from quota_ops.sql.embedded_usage import SpanRow  # noqa: PLC0415 - DuckDB
+
+        spans: dict[tuple[SeriesNames, Span], int] = {}
+        rows: list[SpanRow] = []
+        for series in self.summed.list_series():
             names = SeriesNames(series.user_name, series.client_id)
-            span = parts[series.part].find_span(series.key, names)
-            number = spans.setdefault((series.key, names, span), len(spans))
+            span = self.parts[series.part].find_span(series.key, names)
+            number = spans.setdefault((names, span), len(spans))
             least = None if span.limit is None else AT_LIMIT * span.limit
             rows.append(SpanRow(*series, number, least))
         of_number = [*spans]
-        at_limit: dict[str, dict[tuple[str, Entity, SeriesNames], float]] = {
-            key: defaultdict(float) for key in USED_KEYS
-        }
-        uses = {key: KeyUse([], set(), at_limit[key]) for key in USED_KEYS}
-        for row in recorded.measure(rows):
-            key, names, span = of_number[row.span]
-            use = uses[key]
+        uses = {key: KeyUse([], set(), {}) for key in USED_KEYS}
+        for row in self.summed.measure(rows):
+            (names, span), use = of_number[row.span], uses[row.key]
             use.uses.append(Use(SeriesUse(row.broker, names, row.p50, row.p95, row.highest), span))
             if row.throttled:
                 use.throttled.add(names)
             if span.quota is not None and row.at_limit:
-                at_limit[key][row.broker, span.quota, names] += row.at_limit
-        return RecordedDays(uses, recorded.read_seen())
+                place = row.broker, span.quota, names
+                use.at_limit[place] = use.at_limit.get(place, 0.0) + row.at_limit
+        return uses
+
+    def read_days(
+        self, wanted: Collection[tuple[str, SeriesNames]]
+    ) -> dict[tuple[str, SeriesNames, str, str], float]:
+        """Return the p95 of some series by key, names, broker and day; parts have to be days."""
+        from quota_ops.sql.embedded_usage import SpanRow  # noqa: PLC0415 - DuckDB
+
+        rows = [
+            SpanRow(*series, series.part, None)
+            for series in self.summed.list_series()
+            if (series.key, SeriesNames(*series[1:3])) in wanted
+        ]
+        return {
+            (row.key, SeriesNames(*row[2:4]), row.broker, self.parts[row.span].days[0]): row.p95
+            for row in self.summed.measure(rows)
+        }
 
 
 def read_client_rates(
@@ -105,7 +135,7 @@ def read_client_rates(
 class _Part(NamedTuple):
     """Days with the same limits, and the periods of each key in them."""
 
-    days: Sequence[str]
+    days: list[str]
     periods: Mapping[str, Sequence[Period]]
 
     def find_span(self, key: str, names: SeriesNames) -> Span:
@@ -120,24 +150,22 @@ class _Part(NamedTuple):
         return Span(time, True, quotas.pop(), limit)
 
 
-def _divide(days: Sequence[str], past: PastQuotas) -> list[_Part]:
-    """Return the days in parts with the same limits."""
+def _divide(days: Sequence[str], past: PastQuotas, *, by_day: bool) -> list[_Part]:
+    """Return the days in parts with the same limits, or each day."""
+    if not days:
+        return []
     whole = Time(time_of(days[0]).start, time_of(days[-1]).end)
     periods = {key: past.periods(key, *whole) for key in USED_KEYS}
-    parts: dict[tuple[tuple[int, ...], ...], list[str]] = {}
+    parts: dict[tuple[tuple[int, ...], ...] | str, _Part] = {}
     for day in days:
-        touched = tuple(tuple(_list_touched(periods[key], time_of(day))) for key in USED_KEYS)
-        parts.setdefault(touched, []).append(day)
-    return [
-        _Part(
-            some,
-            {
-                key: [periods[key][at] for at in places]
-                for key, places in zip(USED_KEYS, touched, strict=True)
-            },
+        touched = {key: tuple(_list_touched(periods[key], time_of(day))) for key in USED_KEYS}
+        numbers = tuple(touched.values())
+        part = parts.setdefault(
+            day if by_day else numbers,
+            _Part([], {key: [periods[key][at] for at in own] for key, own in touched.items()}),
         )
-        for touched, some in parts.items()
-    ]
+        part.days.append(day)
+    return [*parts.values()]
 
 
 def _list_touched(periods: Sequence[Period], time: Time) -> Iterator[int]:

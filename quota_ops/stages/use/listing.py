@@ -1,0 +1,114 @@
+"""The quotas of a key with the use of their clients, beside the limits of that time."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.usage.series import SeriesNames, Time
+from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, Verdict
+from quota_ops.stages.use.past_limits import PastQuotas, Period
+from quota_ops.stages.use.spans import KeyUse, Use
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What the quotas of a key are listed from; `seen` are seconds by broker."""
+
+    past: PastQuotas
+    time: Time
+    key: str
+    is_exported: bool
+    found: KeyUse
+    seen: Mapping[str, float]
+
+    @property
+    def periods(self) -> list[Period]:
+        """The periods in which the limits of the key did not change."""
+        return self.past.periods(self.key, *self.time)
+
+    def list_quotas(self) -> Iterator[QuotaUse]:
+        """Yield the use of each quota that the last look saw, by entity."""
+        found = self.found
+        stored = self.past.looks[-1].stored.get(self.key, {}) if self.past.looks else {}
+        by_quota: dict[Entity, dict[SeriesNames, list[Use]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for use in found.uses:
+            if use.quota is not None:
+                by_quota[use.quota][use.series.names].append(use)
+        at_limit: dict[tuple[Entity, SeriesNames], float] = {}
+        for (_, quota, names), seconds in found.at_limit.items():
+            at_limit[quota, names] = max(seconds, at_limit.get((quota, names), 0.0))
+        unknown, is_seen, finer = self._explain_nothing(), self._is_seen(), _find_finer(found)
+        for entity in sorted(stored, key=lambda entity: entity.text):
+            series = [_share(uses, found, at_limit) for uses in by_quota[entity].values()]
+            series.sort(key=lambda each: (each.share or 0.0, each.p95, each.highest), reverse=True)
+            if any(share.highest > 0 for share in series):
+                verdict, reason = Verdict.USED, None
+            elif unknown is not None:
+                verdict, reason, series = Verdict.UNKNOWN, unknown, []
+            else:
+                is_old = all(
+                    entity in limits for period in self.periods for limits in period.limits
+                )
+                verdict = Verdict.UNUSED if is_seen and is_old else Verdict.NOT_SEEN
+                series, reason = [], None if is_old else "stored for a part of the time"
+                if entity in finer:
+                    reason = f"its clients use {finer[entity]}"
+            owner = self.past.owners.get((entity, self.key))
+            limit = stored[entity]
+            yield QuotaUse(entity, self.key, limit, owner, verdict, reason, tuple(series))
+
+    def _is_seen(self) -> bool:
+        """Return whether each registered broker was scraped all along, and limits are known."""
+        window = (self.time.end - self.time.start).total_seconds()
+        seconds = self.seen.values()
+        return (
+            self.past.facts is not None
+            and len(seconds) >= len(self.past.facts.brokers)
+            and min(seconds, default=0.0) >= SEEN * window
+            and all(period.limits for period in self.periods)
+        )
+
+    def _explain_nothing(self) -> str | None:
+        """Return why no series of the key shows anything; None if there are series."""
+        if not self.is_exported:
+            return "the preset has no metric of this key; set it in usage.metrics"
+        if self.past.facts and self.past.facts.callback_classes:
+            return "client.quota.callback.class of the brokers decides what is measured"
+        return None if self.found.uses else "no series of this key; see usage --probe"
+
+
+def _share(
+    uses: list[Use], found: KeyUse, at_limit: Mapping[tuple[Entity, SeriesNames], float]
+) -> SeriesShare:
+    """Return the use of a series under a quota: the highest of all brokers and periods."""
+    busiest = max((use.series for use in uses), key=lambda series: (series.p95, series.highest))
+    shares = [(use.series.p95 / use.limit, use.limit) for use in uses if use.limit]
+    share, limit = max(shares, default=(None, None))
+    quota = uses[0].quota
+    return SeriesShare(
+        *busiest.names,
+        busiest.broker,
+        max(use.series.median for use in uses),
+        busiest.p95,
+        max(use.series.highest for use in uses),
+        share,
+        limit,
+        at_limit.get((quota, busiest.names), 0.0) if quota else 0.0,
+        busiest.names in found.throttled,
+    )
+
+
+def _find_finer(found: KeyUse) -> dict[Entity, Entity]:
+    """Return which quota the clients of an entity used in place of its own, if any."""
+    finer: dict[Entity, Entity] = {}
+    for use in found.uses:
+        names = {USER: use.series.names.user, CLIENT_ID: use.series.names.client_id}
+        named = {kind: name for kind, name in names.items() if name is not None}
+        if use.quota is not None and use.series.highest > 0:
+            for parts in (named, *({kind: name} for kind, name in named.items())):
+                if (entity := Entity.of(parts)) != use.quota:
+                    finer.setdefault(entity, use.quota)
+    return finer
