@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Page:
-    """A Markdown file; every property reads it again."""
+    """A Markdown file; every property reads it again, for a test may write it."""
 
     path: Path
 
@@ -42,9 +43,9 @@ class Page:
         """The file's text."""
         return self.path.read_text(encoding="utf-8")
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> tuple[Block, ...]:
         """The fenced blocks in order."""
-        return list(_blocks(MarkdownIt().parse(self.text)))
+        return _blocks(self.text)
 
     def comments(self) -> list[str]:
         """Return the comments of the page, without the marks of generated sections."""
@@ -96,10 +97,14 @@ class Page:
             yield from token.children or ()
 
 
-def _blocks(tokens: list[Token]) -> Iterator[Block]:
-    for token in tokens:
-        first, last = token.map or (0, 0)
-        if token.type == "fence":
-            title = _TITLE.search(token.info)
-            language = token.info.split()[0] if token.info else ""
-            yield Block(language, title[1] if title else None, token.content, first + 1, last - 1)
+@cache
+def _blocks(text: str) -> tuple[Block, ...]:
+    fences = [token for token in MarkdownIt().parse(text) if token.type == "fence"]
+    return tuple(_read_block(fence) for fence in fences)
+
+
+def _read_block(fence: Token) -> Block:
+    first, last = fence.map or (0, 0)
+    title = _TITLE.search(fence.info)
+    language = fence.info.split()[0] if fence.info else ""
+    return Block(language, title[1] if title else None, fence.content, first + 1, last - 1)

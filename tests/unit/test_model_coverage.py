@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TESTS = sorted(
@@ -26,6 +28,7 @@ TESTS = sorted(
 OPTIONS = ("-qx", "-n0", "-p", "no:cacheprovider", "--hypothesis-profile=few")
 
 
+@pytest.mark.matrix
 def test_every_branch_of_the_model_is_run(tmp_path: Path) -> None:
     """The tests of the model, findings and precedence alone reach each line and branch of them.
 
