@@ -1,13 +1,12 @@
 """alter: a one-off change, validated by the broker, sent, and recorded in a run folder.
 
-It does not change Git: a plan treats it as a change outside Git. In the ledger it only ends the
-memory of the values that it sets, so that they do not look like late writes.
+It does not change Git: a plan treats it as a change outside Git. The ledger remembers what it sends
+until that can no longer arrive; no row becomes managed by it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from shlex import quote
 from typing import NamedTuple, Self
 
@@ -18,7 +17,6 @@ from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard import GuardFinding, format_blocking
 from quota_ops.model.plans.guard_rules import judge_alteration
-from quota_ops.model.plans.ledger_edits import forget_values, ledger_key
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Action, Difference, Kind
@@ -34,6 +32,7 @@ from quota_ops.precedence.effects import add_up_pairs, find_write_effects
 from quota_ops.runs.approvals import record_overrides
 from quota_ops.runs.dead_runs import settle_dead_runs
 from quota_ops.runs.ownership import Attribution
+from quota_ops.stages.apply.intent import record_alter, record_altered
 from quota_ops.stages.apply.requests import send_noted, write_batches
 from quota_ops.stages.plan.effects import write_effects
 from quota_ops.stages.report.end_record import find_audit_connection
@@ -168,8 +167,7 @@ def alter_quotas(
             with at_work(folder.place):
                 settle_dead_runs(folder, cluster, find_audit)
             hold()
-            outcomes = send_batches(folder, cluster, batches)
-            end_memory(records, rows, outcomes)
+            outcomes = send_batches(folder, cluster, batches, records)
             unverified = _read_back(folder, cluster, records)
         else:
             with suppress(Refused), folder.stage("apply"):
@@ -196,21 +194,6 @@ def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -
     if blocking := [guard for guard in guards if guard.allowed is None]:
         return Refused(*format_blocking(blocking))
     return None
-
-
-def end_memory(
-    records: ClusterStore, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]
-) -> None:
-    """End the ledger's memory of the values that a person has just set."""
-    written = {outcome.entity for outcome in outcomes if outcome.status in DONE | {Status.UNKNOWN}}
-    values = {row.id: row.after for row in rows if row.entity in written}
-    # The change is written: a damaged ledger stops the next run, not this one.
-    with suppress(InvalidInput):
-        known = {ledger_key(row): row for row in ledger.read(records).rows}
-        before = len(known)
-        forget_values(known, values)
-        if len(known) < before:
-            ledger.change(records, partial(forget_values, values=values))
 
 
 def record_and_validate(
@@ -327,20 +310,26 @@ def list_altered(folder: RunFolder) -> tuple[Difference, ...]:
     )
 
 
-def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
+def send_batches(
+    folder: RunFolder, cluster: Cluster, batches: Batches, records: ClusterStore
+) -> tuple[Outcome, ...]:
     """Write applied.json, and return the outcome of each entity; stop after an unknown one.
 
-    A value that is already stored is sent too: the broker that was read may lag behind.
+    The ledger remembers what is sent, as for a plan. A value that is already stored is sent too:
+    the broker that was read may lag behind.
     """
     attempt = Attempt(folder)
+    altered = [row for rows in batches.values() for row in rows]
 
     def write(number: int, rows: Sequence[BatchRow]) -> tuple[Outcome, ...]:
         return send_noted(attempt, cluster, number, rows, {}, send=cluster.apply)[0]
 
     def record() -> None:
+        record_altered(folder, altered, attempt.done, records)
         folder.leave_outcomes(APPLIED, tuple(attempt.done))
 
     with at_work(folder.place), folder.stage("apply"):
+        record_alter(folder, altered, records)
         trouble = write_batches(attempt, batches, write, record)
         if isinstance(trouble, InvalidInput):
             raise state_sent(trouble, attempt.done, folder.place)

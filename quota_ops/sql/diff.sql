@@ -10,6 +10,9 @@
 -- Any other intent whose value the cluster stores is a late write. An intent whose value it does not
 -- store proves nothing: it is unknown whether it was sent.
 --
+-- `altered` rows are the intents of alters. A current one explains nothing, because its value is a
+-- change outside Git, which a person has just made. Any other one may be a late write.
+--
 -- The ledger also remembers the values that a run `cleared`. Late writes and cleared values never
 -- decide alone that a row is managed: when Git does not declare it, a guard blocks the plan.
 WITH differing AS (
@@ -36,7 +39,7 @@ WITH differing AS (
   FULL OUTER JOIN (
     SELECT cluster, entity, key, MAX(COALESCE(sequence, 0)) AS last_number
     FROM ledger
-    WHERE state = 'intended'
+    WHERE state IN ('intended', 'altered')
     GROUP BY cluster, entity, key
   ) AS i USING (cluster, entity, key)
   -- What follows is computed only for these rows: for few, unless much differs.
@@ -50,7 +53,7 @@ WITH differing AS (
 memories AS (
   SELECT *
   FROM ledger
-  WHERE state IN ('cleared', 'intended') -- a condition of its own, so Spark reads no other rows
+  WHERE state IN ('cleared', 'intended', 'altered') -- a condition of its own, so Spark reads no other rows
 ),
 
 explained AS (
@@ -58,12 +61,14 @@ explained AS (
     d.*,
     r.state IS NOT NULL AND r.value IS NOT DISTINCT FROM d.actual AS is_back,
     r.state = 'intended' AND COALESCE(r.sequence, 0) IS NOT DISTINCT FROM d.current_number AS is_current,
-    r.state AS recalled_state,
+    CASE WHEN r.state = 'altered' THEN 'intended' ELSE r.state END AS recalled_state,
     r.value AS recalled_value, r.returns_to AS recalled_returns_to,
     r.owner AS recalled_owner, r.file AS recalled_file, r.commit AS recalled_commit,
     r.run AS recalled_run, r.at AS recalled_at
   FROM differing AS d
-  LEFT JOIN memories AS r ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
+  LEFT JOIN memories AS r
+    ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
+      AND (r.state <> 'altered' OR COALESCE(r.sequence, 0) IS DISTINCT FROM d.current_number)
 ),
 
 sides AS (
@@ -126,7 +131,7 @@ kinds AS (
       ELSE 'changed_since'
     END AS kind
   FROM sides
-  WHERE place = 1
+  WHERE place = 1 AND COALESCE(desired, actual, verified, CASE WHEN recalled_state IS NOT NULL THEN 0 END) IS NOT NULL
 ),
 
 -- The ledger row from which a difference takes its owner, file, commit, run and time: one that

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from quota_ops.model.commit import named
 from quota_ops.model.errors import Refused
-from quota_ops.model.plans.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.plans.ledger_edits import ALTERED, INTENDED, VERIFIED
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import DESIRED, LEDGER
@@ -110,7 +110,11 @@ def why_overtaken(folder: RunFolder, known: Ledger, records: ClusterStore) -> st
     for commit in known.commits[-1:]:
         if is_later and commit not in {*then[-1:], about.commit}:
             return f"{named(commit)} was applied since this plan was made"
-    later = [row for row in known.rows if number and (row.sequence or 0) > number]
+    later = [
+        row
+        for row in known.rows
+        if number and (row.sequence or 0) > number and row.state != ALTERED
+    ]
     why = _why_contradicted(folder, later) if later else None
     return why or (_why_claimed(folder, number, records) if number else None)
 

@@ -117,7 +117,7 @@ def test_one_bad_entity_of_a_one_off(lab: Lab, monkeypatch: pytest.MonkeyPatch) 
     names = [f"u{number}" for number in range(4)]
     monkeypatch.setattr(lab.cluster, "apply", gateway({"user=u2"}, lab.cluster.apply))
 
-    outcomes = alter.send_batches(run, lab.cluster, {1: rows(names)})
+    outcomes = alter.send_batches(run, lab.cluster, {1: rows(names)}, lab.records)
 
     monkeypatch.undo()
     assert {outcome.entity for outcome in outcomes if outcome.status is not Status.ACCEPTED} == {

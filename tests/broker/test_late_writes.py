@@ -4,8 +4,15 @@ from functools import partial
 
 import pytest
 
+from quota_ops.desired.read import read_policy
 from quota_ops.kafka import delivery
+from quota_ops.model.commit import Provenance
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.runs.alter import alter_quotas
 from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.runs.command_record import start_command_run
+from quota_ops.runs.ownership import Attribution
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.lossy import IN_FLIGHT, TWICE, UNANSWERED, Lossy
 from tests.lab import Lab, error_of
@@ -88,3 +95,43 @@ def test_a_value_that_was_read_back_can_arrive_again(
     lossy.deliver()
 
     assert_late(lab, older, drift)
+
+
+def alter_alice(lab: Lab, network: Lossy, value: float | None) -> RunFolder:
+    """Alter one limit through a network, and return the run."""
+    policy = read_policy(lab.folder)
+    run = start_command_run(lab.store, policy, Provenance.given(None))
+    wanted = [Alteration(Entity.parse("user=alice"), ((KEY, value),))]
+    by = Attribution("anna", "INC-31", "root")
+    alter_quotas(
+        *(run, network, wanted, by),  # type: ignore[arg-type]
+        records=lab.records,
+        policy=policy,
+        allow=["raise"],
+        validate_only=False,
+    )
+    return run
+
+
+@POLICIES
+@pytest.mark.parametrize("fate", ["delayed", IN_FLIGHT, TWICE])
+def test_an_alter_that_arrives_late_is_named(
+    lab: Lab, drift: str, fate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write of an alter is drift until a run follows it, and from then on a late write.
+
+    So it is if it is answered after the newer run, if it arrives without an answer, and if a copy
+    arrives of a request whose value was read back.
+    """
+    monkeypatch.setattr(delivery, "PATIENCE", 0.5)
+    reconcile(lab, "first", FIRST, drift)
+    newer = partial(reconcile, lab, "newer", NEWER, drift)
+    network = Lossy(lab.cluster, iter([newer] if fate == "delayed" else [fate] * 2))
+    altered = alter_alice(lab, network, 15.0)
+    if fate != "delayed":
+        kinds = [row.kind for row in lab.run("diff").differences()]
+        assert kinds == (["drifted"] if fate == TWICE else ["in_sync"])
+        run_stages(lab.resume(run_at(lab, "newer", NEWER, drift)), CHAINS["reconcile"])
+        network.deliver()
+
+    assert_late(lab, altered, drift)

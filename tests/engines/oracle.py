@@ -31,6 +31,7 @@ def decide(
         else:
             memories.setdefault(row[:3], []).append(row)
     found = []
+    # The keys with an intent that no later run has replaced or verified.
     intended = {
         key
         for key, rows in memories.items()
@@ -42,20 +43,33 @@ def decide(
         managed = known and known.value
         if wanted_value == stored == managed and key not in intended:
             continue
-        arrived, back = _back(memories.get(key, []), stored, known)
+        last = _current_number(memories.get(key, []), known)
+        remembered = _late(memories.get(key, []), last)
+        if wanted_value is stored is managed is None and not remembered:
+            continue
+        arrived, back = _back(remembered, stored, last)
         kind = _kind(wanted_value, stored, managed, arrived, back)
         hold = holds.get(key[1])
         action = _action(kind, have, hold, drift=drift, clear_unmanaged=clear_unmanaged)
         decided = (Kind(kind), Action(action))
-        recalled = _recalled(kind, memories.get(key, []), back)
+        recalled = _recalled(kind, remembered, back)
         told = arrived or recalled or known
         made = _difference(key, decided, (want, have, known), told)
         found.append(made._replace(held=hold, memory=recalled and recalled.state))
     return found
 
 
+def _late(memories: list[LedgerRow], last: int | None) -> list[LedgerRow]:
+    """Return the memories without current alters; any other alter is an intent like the others."""
+    return [
+        row._replace(state="intended") if row.state == "altered" else row
+        for row in memories
+        if row.state != "altered" or last != (row.sequence or 0)
+    ]
+
+
 def _back(
-    memories: list[LedgerRow], have: float | None, known: LedgerRow | None
+    memories: list[LedgerRow], have: float | None, last: int | None
 ) -> tuple[LedgerRow | None, LedgerRow | None]:
     """Return the current intent that arrived, and else the row whose value is back.
 
@@ -64,7 +78,6 @@ def _back(
     """
     there = [row for row in memories if same(row.value, have)]
     intents = [row for row in there if row.state == "intended"]
-    last = _current_number(memories, known)
     if current := [row for row in intents if last == (row.sequence or 0)]:
         return max(current, key=_last), None
     return None, max(intents or there, key=_last, default=None)
@@ -72,7 +85,7 @@ def _back(
 
 def _current_number(memories: list[LedgerRow], known: LedgerRow | None) -> int | None:
     """Return the number of the last intent, if no later run has verified the key."""
-    numbers = [row.sequence or 0 for row in memories if row.state == "intended"]
+    numbers = [row.sequence or 0 for row in memories if row.state in {"intended", "altered"}]
     if not numbers or (known is not None and max(numbers) <= (known.sequence or 0)):
         return None
     return max(numbers)

@@ -27,6 +27,7 @@ BORDERS = sorted(
 ASKED: Any = ("asker", "because", "asker.yaml", 7)
 VERIFIED = ("verified", "verifier", "verifier.yaml", "c1", "run-1", "2026-11-01T00:00:00Z")
 INTENDED = ("intended", "intender", "intender.yaml", "c2", "run-2", "2026-11-02T00:00:00Z")
+ALTERED: Any = ("altered", None, None, None, "run-2", "2026-11-02T00:00:00Z")
 LATE = ("intended", "late", "late.yaml", "c3", "run-3", "2026-11-03T00:00:00Z")
 CLEARED = ("cleared", "leaver", "leaver.yaml", "c4", "run-4", "2026-11-04T00:00:00Z")
 MEMORIES: tuple[tuple[tuple[float | None, ...], tuple[float, ...]], ...] = tuple(
@@ -36,7 +37,7 @@ MEMORIES: tuple[tuple[tuple[float | None, ...], tuple[float, ...]], ...] = tuple
 
 
 class Meeting(NamedTuple):
-    """One row's sides; an intent is () or its one value, which None clears.
+    """One row's sides; an intent is () or its one value, which None clears, of a plan or an alter.
 
     The memory is one of MEMORIES.
     """
@@ -45,6 +46,7 @@ class Meeting(NamedTuple):
     actual: float | None
     verified: float | None
     intent: tuple[float | None, ...]
+    of: Any
     memory: tuple[tuple[float | None, ...], tuple[float, ...]]
     in_scope: bool
     hands_off: str | None
@@ -53,14 +55,20 @@ class Meeting(NamedTuple):
 
 def meetings() -> Iterator[Meeting]:
     """Return all combinations: of four values only equality matters, and NaN is only stored."""
-    intents = ((), (None,), (1.0,), (2.0,), (3.0,), (4.0,))
-    for desired, actual, verified, intent, memory in product(
+    values = ((), (None,), (1.0,), (2.0,), (3.0,), (4.0,))
+    intents = (
+        *((value, INTENDED) for value in values),
+        *((value, ALTERED) for value in values[1:4]),
+    )
+    for desired, actual, verified, (intent, of), memory in product(
         (None, 1.0), (None, 1.0, 2.0, nan), (None, 1.0, 2.0, 3.0), intents, MEMORIES
     ):
         borders = BORDERS if memory == MEMORIES[0] else BORDERS[:1] + BORDERS[-3:]
         for in_scope, hands_off, held in borders:
             if actual is not None or (in_scope and not hands_off):
-                yield Meeting(desired, actual, verified, intent, memory, in_scope, hands_off, held)
+                yield Meeting(
+                    *(desired, actual, verified, intent, of, memory, in_scope, hands_off, held)
+                )
 
 
 MEETINGS = {f"user=u{number:05}": meeting for number, meeting in enumerate(meetings())}
@@ -77,7 +85,7 @@ def sides(cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerR
             actual.append(ActualRow(*row, one.actual, one.in_scope, one.hands_off))
         if one.verified is not None:
             ledger.append(LedgerRow(*row, one.verified, *VERIFIED, sequence=1))
-        ledger += [LedgerRow(*row, intended, *INTENDED, sequence=2) for intended in one.intent]
+        ledger += [LedgerRow(*row, value, *one.of)._replace(sequence=2) for value in one.intent]
         late, cleared = one.memory
         ledger += [LedgerRow(*row, value, *LATE, sequence=0) for value in late]
         ledger += [LedgerRow(*row, value, *CLEARED) for value in cleared]

@@ -8,6 +8,7 @@ import pytest
 
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.ledger_edits import (
+    ALTERED,
     CLEARED,
     INTENDED,
     VERIFIED,
@@ -25,7 +26,7 @@ KEY = "producer_byte_rate"
 
 def row(entity: str, value: float | None, state: str = VERIFIED, **fields: Any) -> LedgerRow:
     """Return a row of the ledger; unless `sequence` is given, an intent is later than the rest."""
-    number = {VERIFIED: 1, INTENDED: 2}.get(state)
+    number = {VERIFIED: 1, INTENDED: 2, ALTERED: 2}.get(state)
     when: dict[str, Any] = {"run": "run-1", "at": "2026-11-01T00:00:00Z", "sequence": number}
     made = LedgerRow("id", entity, KEY, value, state, "team", "team.yaml", "c0ffee", **when)
     return made._replace(**fields)
@@ -243,19 +244,44 @@ def test_a_person_ends_the_memory_of_rows() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 2.0, nan])
-def test_a_value_that_a_person_sets_is_no_longer_remembered(value: float | None) -> None:
-    """A value that a person sets is no late write and did not return; others are kept."""
+def test_a_value_that_a_person_sets_is_no_late_write(value: float | None) -> None:
+    """An earlier write of exactly that value counts as one of the alter, until a later run.
+
+    A cleared value is forgotten, and every other row is kept.
+    """
     late = row("user=a", value, INTENDED, sequence=1)
+    own = row("user=a", value, ALTERED, run="run-4", sequence=4)
     kept = [row("user=a", 3.0, INTENDED), row("user=a", 9.0), row("user=b", value, CLEARED)]
     cleared = [row("user=a", value, CLEARED)] if value is not None else []
-    known = rows(*kept, late, *cleared)
+    known = rows(*kept, late, own, *cleared)
 
-    ledger_edits.forget_values(known, {late.id: value})
-    assert known == rows(*kept)
+    ledger_edits.count_as_altered(known, {late.id: value}, "run-4", 4)
+    assert known == rows(*kept, own, late._replace(state=ALTERED, sequence=4))
 
-    current = rows(late._replace(entity="user=c"))
-    ledger_edits.forget_values(current, {Key("user=c", KEY): value})
-    assert current == rows(late._replace(entity="user=c"))
+    current = rows(late._replace(entity="user=c"), own._replace(entity="user=c"))
+    before = dict(current)
+    ledger_edits.count_as_altered(current, {Key("user=c", KEY): value}, "run-4", 4)
+    assert current == before
+
+
+def test_an_alter_makes_no_row_managed() -> None:
+    """Its value is not managed when it arrives, and a run that reports the row outlives it.
+
+    The run does not outlive the alter of a row that no run manages, or one that has arrived.
+    """
+    alters = [row(f"user={name}", 5.0, ALTERED) for name in "abc"]
+    known = rows(*alters, row("user=a", 1.0), row("user=b", 1.0))
+    stored = {alter.id: 5.0 for alter in alters}
+    assert [*ledger_edits.find_managed(tuple(known.values()), stored)] == [
+        alters[0].id,
+        alters[1].id,
+    ]
+
+    ledger_edits.outlive(known, {**stored, alters[0].id: 7.0, alters[2].id: 7.0}, 3)
+
+    late = row("user=a", 1.0, sequence=3)
+    assert known == rows(*alters, late, row("user=b", 1.0))
+    assert [*ledger_edits.find_current(known.values())] == [alters[1].id, alters[2].id]
 
 
 def test_memory_ends_when_a_value_is_old_and_not_back() -> None:

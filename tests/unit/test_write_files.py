@@ -1,6 +1,7 @@
 """Files of desired state are written whole, and all of them or none."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
@@ -10,13 +11,15 @@ from quota_ops.desired.export.disk import write_files
 from quota_ops.model.errors import InvalidInput
 
 
-@pytest.fixture
+@contextmanager
 def small_disk() -> Iterator[None]:
-    """No file that this process writes may have more than 100 bytes."""
+    """No file that this process writes meanwhile may have more than 100 bytes."""
     soft, hard = getrlimit(RLIMIT_FSIZE)
     setrlimit(RLIMIT_FSIZE, (100, hard))
-    yield
-    setrlimit(RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        setrlimit(RLIMIT_FSIZE, (soft, hard))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -24,13 +27,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.usefixtures("small_disk")
 def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path) -> None:
     """The second file does not fit: neither is it cut off, nor is the first one replaced."""
     before = {"a.yaml": b"one", "b.yaml": b"two"}
     write_files(tmp_path, before)
 
-    with pytest.raises(InvalidInput) as refused:
+    with small_disk(), pytest.raises(InvalidInput) as refused:
         write_files(tmp_path, {"a.yaml": b"three", "b.yaml": b"4" * 200}, replaced=before)
 
     assert str(refused.value) == (
@@ -40,10 +42,9 @@ def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
-@pytest.mark.usefixtures("small_disk")
 def test_a_file_that_is_not_written_whole_is_not_there(tmp_path: Path) -> None:
     """A new file that does not fit is removed again, with those that were created before it."""
-    with pytest.raises(InvalidInput):
+    with small_disk(), pytest.raises(InvalidInput):
         write_files(tmp_path, {"a.yaml": b"one", "b.yaml": b"2" * 200})
 
     assert contents(tmp_path) == {}

@@ -1,8 +1,9 @@
 """Edits of ledger rows: verified values, writes that may arrive, and values that runs cleared.
 
-Each changes a dictionary of rows by `ledger_key`. What a run sends is remembered from before its
-first request until its own run has read it back and every request got a response, or else until the
-request is too old to arrive. Neither a response nor a message is evidence of what a cluster stores.
+Each changes a dictionary of rows by `ledger_key`. What a run sends, an alter too, is remembered
+from before its first request until its own run has read it back and every request got a response,
+or else until the request is too old to arrive. Neither a response nor a message is evidence of what
+a cluster stores.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping
@@ -19,12 +20,15 @@ VERIFIED = "verified"
 """The value that the last run of a key read back; null if it found none and intents are left."""
 INTENDED = "intended"
 """A value that a run was about to send (null: a clear), and that may still arrive."""
+ALTERED = "altered"
+"""The same for an alter: if it arrives, the row is not managed by it."""
+SENT = frozenset({INTENDED, ALTERED})
 CLEARED = "cleared"
 """A value that a run cleared."""
-STATES = frozenset({VERIFIED, INTENDED, CLEARED})
+STATES = SENT | {VERIFIED, CLEARED}
 
 LedgerKey = tuple[str, ...]
-"""Entity, key and state of a row; also the value if it was cleared, and the run if intended."""
+"""Entity, key and state of a row; also the value if it was cleared, and the run if it was sent."""
 
 
 def ledger_key(row: LedgerRow) -> LedgerKey:
@@ -37,22 +41,22 @@ def ledger_key(row: LedgerRow) -> LedgerKey:
 
 
 def has_arrived(row: LedgerRow, stored: float | None) -> bool:
-    """Return whether the cluster stores the value of an intent; for a clear, no value."""
+    """Return whether the cluster stores the value of a plan's intent; for a clear, no value."""
     return row.state == INTENDED and same(row.value, stored)
 
 
 def find_current(known: Iterable[LedgerRow]) -> dict[Key, LedgerRow]:
     """Return the intent of each key that no later run has replaced or verified.
 
-    If it has arrived, the cluster has the value that quota-ops wrote last. Any other intent that
-    arrives is a late write. In diff.sql: `is_current`.
+    If it has arrived, the cluster has the value that quota-ops wrote last, or that a person altered
+    since. Any other intent that arrives is a late write. In diff.sql: `is_current`.
     """
     last: dict[Key, LedgerRow] = {}
     verified: dict[Key, int] = {}
     for row in known:
         if row.state == VERIFIED:
             verified[row.id] = _number(row)
-        elif row.state == INTENDED and _number(row) >= _number(last.get(row.id)):
+        elif row.state in SENT and _number(row) >= _number(last.get(row.id)):
             last[row.id] = row
     return {key: row for key, row in last.items() if _number(row) > verified.get(key, -1)}
 
@@ -91,7 +95,7 @@ def intend(
 def withdraw(rows: dict[LedgerKey, LedgerRow], run: str, unwritten: Container[Key]) -> None:
     """Remove the intents of a run whose writes certainly did not happen."""
     for key, row in list(rows.items()):
-        if (row.state, row.run) == (INTENDED, run) and row.id in unwritten:
+        if row.state in SENT and row.run == run and row.id in unwritten:
             del rows[key]
 
 
@@ -118,12 +122,14 @@ def outlive(
 ) -> None:
     """Record that the run with a number described these keys and will not read them back.
 
-    A current intent of an earlier run that had not arrived by then is late if it still arrives.
+    A current intent of an earlier run that had not arrived by then is late if it still arrives;
+    not that of an alter of a row that is not managed.
     """
     for key, row in find_current(rows.values()).items():
-        if key in found and _number(row) < number and not has_arrived(row, found[key]):
-            known = rows.get((*key, VERIFIED), row._replace(state=VERIFIED, value=None))
-            rows[*key, VERIFIED] = known._replace(sequence=number)
+        if key in found and _number(row) < number and not same(row.value, found[key]):
+            absent = row._replace(state=VERIFIED, value=None) if row.state == INTENDED else None
+            if known := rows.get((*key, VERIFIED), absent):
+                rows[*key, VERIFIED] = known._replace(sequence=number)
 
 
 def settle(
@@ -132,12 +138,16 @@ def settle(
     """Remove the intents of a run that cannot arrive any more.
 
     Each request with a key in `answered` got a response, so none is in flight; brokers store the
-    values `verified`, and no later run has verified another one.
+    values `verified`, and no later run has verified another one, or has begun to write after an
+    alter.
     """
+    current = find_current(rows.values())
     for key, row in list(rows.items()):
-        if (row.state, row.run) == (INTENDED, run) and row.id in answered and row.id in verified:
+        if row.state in SENT and row.run == run and row.id in answered and row.id in verified:
             known = rows.get((*row.id, VERIFIED))
-            if same(row.value, known.value if known else None):
+            is_verified = same(row.value, known.value if known else None)
+            is_last = _number(current.get(row.id)) == _number(row)
+            if is_verified if row.state == INTENDED else is_last:
                 del rows[key]
 
 
@@ -155,13 +165,23 @@ def forget(rows: dict[LedgerKey, LedgerRow], keys: Container[Key]) -> None:
             del rows[key]
 
 
-def forget_values(rows: dict[LedgerKey, LedgerRow], values: Mapping[Key, float | None]) -> None:
-    """Forget the cleared values and late writes with exactly the values that a person has set."""
-    current = {ledger_key(row) for row in find_current(rows.values()).values()}
-    for key, row in list(rows.items()):
-        is_past = row.state != VERIFIED and key not in current
-        if is_past and row.id in values and same(row.value, values[row.id]):
-            del rows[key]
+def count_as_altered(
+    rows: dict[LedgerKey, LedgerRow], altered: Targets, run: str, number: int
+) -> None:
+    """Count late writes with exactly the values that an alter has set as writes of that alter.
+
+    They are late again after a later run. A cleared value that an alter has set is forgotten.
+    """
+    others = [row for row in rows.values() if row.run != run]
+    current = {ledger_key(row) for row in find_current(others).values()}
+    for row in others:
+        if row.state == VERIFIED or ledger_key(row) in current:
+            continue
+        if row.id in altered and same(row.value, altered[row.id]):
+            del rows[ledger_key(row)]
+            if row.state in SENT:
+                kept = row._replace(state=ALTERED, sequence=number)
+                rows[ledger_key(kept)] = kept
 
 
 def forget_impossible(
@@ -172,7 +192,7 @@ def forget_impossible(
     `stored` are the values on each broker. A value that a broker stores is forgotten only if it is
     the verified one: otherwise it has just come back, however old it is.
     """
-    periods = {INTENDED: memory.late_writes, CLEARED: memory.cleared}
+    periods = {**dict.fromkeys(SENT, memory.late_writes), CLEARED: memory.cleared}
     first = {state: iso_utc(now - timedelta(seconds=period)) for state, period in periods.items()}
     for key, row in list(rows.items()):
         if row.state != VERIFIED and row.at < first[row.state]:
@@ -186,9 +206,9 @@ def drop_absences(rows: dict[LedgerKey, LedgerRow]) -> None:
     """Drop the verified rows without a value whose key has no intent left to compare with."""
     absent = [row for row in rows.values() if row.state == VERIFIED and row.value is None]
     if absent:
-        intended = {row.id for row in rows.values() if row.state == INTENDED}
+        sent = {row.id for row in rows.values() if row.state in SENT}
         for row in absent:
-            if row.id not in intended:
+            if row.id not in sent:
                 del rows[ledger_key(row)]
 
 

@@ -84,10 +84,10 @@ ACTUAL = derive_table("actual", ActualRow)
 
 LEDGER = derive_table("ledger", LedgerRow)
 """The managed rows, and what may come back. `state` is `verified`, at most one row of a key;
-`intended` for a write that was about to be sent and may still arrive, a row of each run; or
-`cleared` for each value that a run cleared. A null value is an intended clear, or the verified
-absence of a value. `sequence` is the number of the run that wrote the row; null for a row that a
-person adopted, unless the ledger has other rows of its key."""
+`intended` for a write that was about to be sent and may still arrive, a row of each run; `altered`
+for such a write of an alter; or `cleared` for each value that a run cleared. A null value is an
+intended clear, or the verified absence of a value. `sequence` is the number of the run that wrote
+the row; null for a row that a person adopted, unless the ledger has other rows of its key."""
 
 CLUSTERS = derive_table("clusters", ClusterRow)
 """The settings of each cluster: the drift policy, whether unmanaged rows in scope are

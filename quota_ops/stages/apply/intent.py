@@ -1,6 +1,7 @@
 """Intents: the writes that apply records in the ledger before it sends them."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
@@ -9,7 +10,7 @@ from quota_ops.model.plans.ledger_edits import LedgerKey
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.difference import UNKNOWN_KINDS
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Keys, LedgerRow, Stored
+from quota_ops.model.quotas.rows import BatchRow, Keys, LedgerRow, Stored
 from quota_ops.model.runs.outcome import Outcome, find_open, find_unwritten
 from quota_ops.stages.succession import refuse_if_overtaken
 from quota_ops.store.ledger import claims, ledger, ledger_end
@@ -21,10 +22,11 @@ from quota_ops.store.run.folder import RunFolder
 def record_intents(
     folder: RunFolder, plan: Plan, stored: Stored, records: ClusterStore
 ) -> str | None:
-    """Record an intent for every write of the plan whose row is still as planned.
+    """Record an intent for every write of the plan.
 
-    Returns the name of the ledger file that has them, None if none is new. A row that was released
-    since the plan was made gets no intent. Raises Refused as `refuse_if_overtaken` does.
+    A row that has changed since gets one, because it may be as planned again when it is sent; a row
+    that was released since gets none. Returns the name of the ledger file that has the intents,
+    None if none is new. Raises Refused as `refuse_if_overtaken` does.
     """
     about = folder.about()
     now = iso_utc()
@@ -45,7 +47,6 @@ def record_intents(
             row.brokers,
         )
         for row in plan.writes
-        if is_as_planned(row.before, row.target, stored.get(row.id))
     ]
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
@@ -54,6 +55,52 @@ def record_intents(
         ledger_edits.intend(rows, (row for row in intents if row.id not in released), stored)
 
     return ledger.change(records, edit)
+
+
+def record_alter(folder: RunFolder, rows: Iterable[BatchRow], records: ClusterStore) -> None:
+    """Record an intent for every row that an alter is about to send.
+
+    A damaged ledger stops the next run, not an alter: nothing is recorded then.
+    """
+    rows, about, now = tuple(rows), folder.about(), iso_utc()
+    intents = [
+        LedgerRow(
+            row.cluster,
+            row.entity,
+            row.key,
+            row.after,
+            ledger_edits.ALTERED,
+            owner=None,
+            file=None,
+            commit=None,
+            run=about.run,
+            at=now,
+            sequence=about.sequence,
+        )
+        for row in rows
+    ]
+    stored = {row.id: row.before for row in rows if row.before is not None}
+    with suppress(InvalidInput):
+        ledger.change(records, lambda known: ledger_edits.intend(known, intents, stored))
+
+
+def record_altered(
+    folder: RunFolder,
+    rows: Iterable[BatchRow],
+    outcomes: Iterable[Outcome],
+    records: ClusterStore,
+) -> None:
+    """Record which rows an alter has set, and withdraw its intents for the others."""
+    run, number, outcomes = folder.about().run, folder.about().sequence, tuple(outcomes)
+    unwritten = find_unwritten(outcomes)
+    altered = {row.id: row.after for row in rows if row.id not in unwritten}
+
+    def edit(known: dict[LedgerKey, LedgerRow]) -> None:
+        ledger_edits.withdraw(known, run, unwritten - find_open(outcomes))
+        ledger_edits.count_as_altered(known, altered, run, number or 0)
+
+    with suppress(InvalidInput):
+        ledger.change(records, edit)
 
 
 def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:

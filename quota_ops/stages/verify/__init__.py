@@ -1,15 +1,16 @@
 """verify: query all brokers until they agree or a deadline passes; then update the ledger."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from shlex import quote
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.errors import Refused
-from quota_ops.model.plans.ledger_edits import CLEARED
+from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.plans.ledger_edits import CLEARED, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.rows import DesiredRow, Key, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
-from quota_ops.model.runs.outcome import find_unwritten
+from quota_ops.model.runs.outcome import find_open, find_unwritten
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.runs.verification import RowVerdict
 from quota_ops.model.text import plural
@@ -110,8 +111,9 @@ def verify_cluster(
 def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> None:
     """Write verification.json: the brokers that store what an alter has written.
 
-    The ledger does not change: the values are not those of Git. Raises as `verify_cluster` when a
-    broker differs or does not respond; writes nothing if the controller accepted nothing.
+    The ledger forgets those that were read back and that no request can still bring. Raises as
+    `verify_cluster` when a broker differs or does not respond; writes nothing if the controller
+    accepted nothing.
     """
     state = RunState(folder)
     written = {
@@ -127,6 +129,15 @@ def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore
     known = read_known_brokers(records)
     read = read_back(cluster, folder.policy(), targets, known, last_written=rows[-1].entity)
     read.write(folder, state.applied_digest)
+    if read.stored:
+        run, wrong = folder.about().run, {verdict.id for verdict in read.wrong_rows}
+        found = {row: value for row, value in targets.items() if row not in wrong}
+        answered = found.keys() - find_open(state.outcomes)
+        with suppress(InvalidInput):  # a damaged ledger stops the next run
+            ledger.change(
+                records,
+                lambda known: settle(known, run, answered, found),
+            )
     raise_unless_agreed(
         read.brokers,
         read.wrong_rows,
