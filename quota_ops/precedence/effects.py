@@ -65,7 +65,8 @@ def find_write_effects(
     The classes have the limits that are stored. The risks compare with the limits that clients have
     once every value that was last verified is restored, and every temporary value that ended has
     returned: a write that only does so has none. A temporary value that is written now has the risk
-    of what it returns to as well, because no guard judges the return.
+    of what it returns to as well, because no guard judges the return. Client ids that leave the
+    limit which they shared rise together.
     """
     changes = {row.id: Change(row.before, row.target) for row in writes}
     agreed = {row.id: row.target for row in writes if row.restores or row.is_return}
@@ -76,45 +77,16 @@ def find_write_effects(
     }
     near = list_neighbors(stored, changes)
     if not (agreed or later):
-        return _find_all(near, changes, ownership)
+        return _add_up_pairs(_find_all(near, changes, ownership))
     others = {row: change for row, change in changes.items() if row not in agreed}
     settled = {row: Change(value, value) for row, value in agreed.items()}
-    risks = {
-        row: effect.risk for row, effect in _find_all(near, others, ownership, settled).items()
-    }
-    if later:
-        for row, effect in _find_all(near, others | later, ownership, settled).items():
-            risks[row] = risks[row].combine(effect.risk)
+    risks: dict[Key, Risk] = {}
+    for end in (others, others | later) if later else (others,):
+        for row, effect in _add_up_pairs(_find_all(near, end, ownership, settled)).items():
+            risks[row] = risks.get(row, NO_RISK).combine(effect.risk)
     return {
         row: effect._replace(risk=risks.get(row, NO_RISK))
         for row, effect in _find_all(near, changes).items()
-    }
-
-
-def add_up_pairs(effects: Mapping[Key, Effect], writes: Iterable[Difference]) -> dict[Key, Effect]:
-    """Return the effects; client ids that leave the limit of one user together rise together.
-
-    They shared that limit, and each has one of its own then: the user may have the sum of them.
-    """
-    together: dict[tuple[str, str], dict[Key, float]] = defaultdict(dict)
-    judged = {row.id for row in writes if not (row.restores or row.is_return)}
-    for row in judged & effects.keys():
-        for clients in effects[row].classes:
-            before, after = clients.before, clients.after
-            is_pair = after is not None and len(after.types) > 1
-            if before and after and is_pair and clients.user and before.types == (USER,):
-                shared, own = number_of(row.key, before), number_of(row.key, after)
-                rise = 0.0 if inf in (shared, own) or not shared else own / shared
-                together[clients.user, row.key][row] = rise
-    rises = {row: fsum(rows.values()) for rows in together.values() for row in rows if rows}
-    return {
-        **effects,
-        **{
-            row: effects[row]._replace(
-                risk=effects[row].risk._replace(rise=max(effects[row].risk.rise, rise))
-            )
-            for row, rise in rises.items()
-        },
     }
 
 
@@ -129,6 +101,28 @@ def find_effects(
     it up is not known. Without `ownership` no client is another owner's.
     """
     return _find_all(list_neighbors(stored, changes), changes, ownership)
+
+
+def _add_up_pairs(effects: Mapping[Key, Effect]) -> dict[Key, Effect]:
+    """Return the effects; client ids that leave the limit of one user together rise together.
+
+    They shared that limit, and each has one of its own then: the user may have the sum of them.
+    """
+    together: dict[tuple[str, str], dict[Key, float]] = defaultdict(dict)
+    for row, effect in effects.items():
+        for clients in effect.classes:
+            before, after = clients.before, clients.after
+            is_pair = after is not None and after.entity == row.entity and len(after.types) > 1
+            if before and after and is_pair and clients.user and before.types == (USER,):
+                shared, own = number_of(row.key, before), number_of(row.key, after)
+                rise = 0.0 if inf in (shared, own) or not shared else own / shared
+                together[clients.user, row.key][row] = rise
+    rises = {row: fsum(rows.values()) for rows in together.values() for row in rows}
+    added = {
+        row: effects[row]._replace(risk=effects[row].risk.combine(Risk(rise=rise)))
+        for row, rise in rises.items()
+    }
+    return {**effects, **added}
 
 
 def _find_all(

@@ -18,17 +18,19 @@ from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard import GuardFinding, format_blocking
 from quota_ops.model.plans.guard_rules import judge_alteration
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import EntityFilter, FilterIndex
+from quota_ops.model.quotas.filter import FilterIndex
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Stored, group_by_batch
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
 from quota_ops.model.runs.run import Alter, Change
+from quota_ops.model.stored import from_json
 from quota_ops.model.text import counted
-from quota_ops.precedence.effects import add_up_pairs, find_write_effects
+from quota_ops.precedence.effects import find_write_effects
 from quota_ops.runs.approvals import record_overrides
 from quota_ops.runs.dead_runs import settle_dead_runs
 from quota_ops.runs.ownership import Attribution
@@ -117,13 +119,16 @@ def _group(changes: Iterable[Change]) -> tuple[Alteration, ...]:
     return tuple(Alteration(Entity.parse(name), tuple(keys)) for name, keys in values.items())
 
 
-def refuse_protected(alterations: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
-    """Raise Refused when cluster.yaml protects an entity."""
-    protected = FilterIndex(protect)
+def refuse_protected(
+    alterations: Iterable[Alteration], policy: Policy, records: ClusterStore
+) -> None:
+    """Raise Refused when cluster.yaml, or the one that was last applied, protects an entity."""
+    protected = FilterIndex(combine_strictly(Known.read(records).applied, policy).protect)
     for alteration in alterations:
         if (met := protected.find_match(alteration.entity)) is not None:
+            where = "cluster.yaml" if met in policy.protect else "the last applied cluster.yaml"
             raise Refused(
-                f"{alteration.entity} is protected: cluster.yaml lists {met.text} under protect, "
+                f"{alteration.entity} is protected: {where} lists {met.text} under protect, "
                 "so quota-ops never sets or clears it",
                 "Nothing was sent. Take it out of `protect` first, in a reviewed change.",
             )
@@ -145,7 +150,7 @@ def alter_quotas(
 ) -> Altered:
     """Validate the changes and, unless `validate_only`, send them if the broker accepts them all.
 
-    Nothing is sent when one of ALTER_GUARDS blocks that `allow` does not name. A refusal is
+    Nothing is sent when a guard blocks that `allow` does not name. A refusal is
     recorded as the end of the stage apply. `hold` is called just before the changes are sent.
     Every broker is read back, as after a plan. With `undo`, only rows are restored that still have
     the value which that alter set; Refused if there are none.
@@ -211,20 +216,21 @@ def record_and_validate(
     with folder.stage("validate"):
         stored = cluster.describe_values()
         alterations = undo.select(stored) if undo else alterations
-        verified = _read_verified(records)
+        verified, applied = Known.read(records)
         writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
         batches = _number_batches(writes)
         effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
-        effects = add_up_pairs(effects, writes)
         write_effects(folder, effects)
-        risks = {
-            write.id: effect.risk
+        judged = [
+            write
             for write in writes
-            if (effect := effects.get(write.id)) and not _reveals_verified(write, effect, verified)
-        }
+            if not same(write.before, write.target)
+            and not _reveals_verified(write, effects.get(write.id), verified)
+        ]
+        risks = {row: effect.risk for row, effect in effects.items()}
         guards = tuple(
             replace(guard, allowed=attribution.reason if guard.guard in allow else None)
-            for guard in judge_alteration(writes, policy, risks)
+            for guard in judge_alteration(judged, policy, applied, risks)
         )
         changes = tuple(
             Change(row.entity, row.key, row.before, row.after, row.batch)
@@ -237,21 +243,28 @@ def record_and_validate(
         return batches, outcomes
 
 
-def _read_verified(records: ClusterStore) -> Stored:
-    """Return the values that runs verified; none if the ledger is damaged, which stops no alter."""
-    try:
-        rows = ledger.read(records).rows
-    except InvalidInput:
-        return {}
-    return {
-        row.id: row.value
-        for row in rows
-        if row.state == ledger_edits.VERIFIED and row.value is not None
-    }
+class Known(NamedTuple):
+    """What the ledger has: the values that runs verified, and the policy that was applied last."""
+
+    verified: Stored
+    applied: Policy | None
+
+    @classmethod
+    def read(cls, records: ClusterStore) -> Self:
+        """Return what a ledger has; nothing if it is damaged or newer, which stops no alter."""
+        try:
+            known = ledger.read(records)
+            applied = None if known.policy is None else from_json(Policy, known.policy)
+        except (InvalidInput, ValueError):
+            return cls({}, None)
+        verified = (row for row in known.rows if row.state == ledger_edits.VERIFIED)
+        return cls({row.id: row.value for row in verified if row.value is not None}, applied)
 
 
-def _reveals_verified(write: Difference, effect: Effect, verified: Stored) -> bool:
+def _reveals_verified(write: Difference, effect: Effect | None, verified: Stored) -> bool:
     """Return whether it only removes an unmanaged quota that came before verified ones."""
+    if effect is None:
+        return False
     changed = [limits for limits in effect.classes if limits.before != limits.after]
     return (
         write.target is None

@@ -226,7 +226,7 @@ def test_an_alter_is_undone(cluster: Cluster) -> None:
         {"entity": {"user": "carol"}, "key": P, "value": 5},
     )
     Path("changes.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert alter("--from", "changes.jsonl").exit_code == 0
+    assert alter("--from", "changes.jsonl", "--allow", "cut", "--reason", "why").exit_code == 0
     run = last_run()
     alter("--names", "user=carol", "--add", f"{P}=6")
     allowed = ("--allow", "raise", "--allow", "unlimited", "--reason", "INC-31")

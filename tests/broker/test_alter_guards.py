@@ -152,7 +152,8 @@ def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:
 def test_which_limit_applies_then(cluster: Cluster) -> None:
     """An alter that deletes a limit shows the default that applies without it."""
     wanted = {("user=<default>", P): 2.0**20, ("user=alice", P): 3 * 2.0**20}
-    assert alter("--defaults", "user", "--add", f"{P}=1 MiB").exit_code == 0
+    overrides = ("--allow", "default_touched", "--reason", "why")
+    assert alter("--defaults", "user", "--add", f"{P}=1 MiB", *overrides).exit_code == 0
     assert alter("--names", "user=alice", "--add", f"{P}=3 MiB").exit_code == 0
     assert seen_in_time(lambda: dict(cluster.describe_values()), wanted) == wanted
     delete = ("--names", "user=alice", "--delete", P, "--validate-only")

@@ -191,7 +191,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         assert said == (120, b"quota-ops: cannot print: No space left on device\n")
         lab.wait_for({"user=a": {KEY: value}})
     hold.create(b"{")
-    altered = lab.call("alter", "demo", "--names", "user=a", "--add", f"{KEY}=3")
+    altered = lab.call("alter", "demo", "--names", "user=a", "--add", f"{KEY}=1048577")
 
     assert (altered.returncode, altered.stderr) == (0, "")
     assert altered.stdout.splitlines()[-2:] == [
@@ -201,7 +201,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         ),
         "Run quota-ops check, and then quota-ops plan.",
     ]
-    lab.wait_for({"user=a": {KEY: 3.0}})
+    lab.wait_for({"user=a": {KEY: 1048577.0}})
     ends = [run.read_json(END)["changes"] for run in lab.runs]
     assert [(len(end), end[0]["outcome"]) for end in ends].count((1, "accepted")) == 3
     assert len(ends) == 4

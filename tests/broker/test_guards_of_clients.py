@@ -6,6 +6,7 @@ from html import unescape
 
 import yaml
 
+from quota_ops.model.plans.guard import OF_ALTER
 from quota_ops.store.run.files import APPLIED, PLAN, REPORT
 from tests.lab import Lab
 from tests.quotas_yaml import quota_entry, to_yaml
@@ -82,6 +83,21 @@ def test_a_row_that_raises_clients_needs_approval(lab: Lab) -> None:
     assert (deleted.returncode, f"raise: user=tiny {P} would rise" in deleted.stdout) == (1, True)
     assert lab.stored() == BEFORE
 
+    lowered = ("alter", "demo", "--add", f"{P}=2 MiB", "--reason", "why")
+    touched = f"default_touched: {EVERYONE} {P} would change; a default applies to many clients"
+    for names, blocking in (
+        (("--names", "user=payments-gw"), (f"cut: {GATEWAY} {P} would fall by more than 50 %",)),
+        (("--names", "user=payments-gw,client-id=app"), ()),
+        (("--defaults", "user"), (f"cut: {EVERYONE} {P} would fall by more than 50 %", touched)),
+    ):
+        done = lab.call(*lowered, *names, "--validate-only")
+        guards = [line for line in done.stdout.splitlines() if line.split(":")[0] in OF_ALTER]
+        assert (done.returncode, guards) == (int(bool(blocking)), [*blocking])
+    allowed = lab.call(*lowered, "--names", "user=payments-gw", "--allow", "cut")
+    assert (allowed.returncode, "(overridden: why)" in allowed.stdout) == (0, True)
+    assert lab.call("alter", "demo", "--undo", "last", "--reason", "over").returncode == 0
+    assert lab.stored() == BEFORE
+
 
 def test_repairs_of_a_blocked_plan_are_written(lab: Lab) -> None:
     """Values that were last verified are restored at night; what a guard blocks waits, together."""
@@ -90,6 +106,12 @@ def test_repairs_of_a_blocked_plan_are_written(lab: Lab) -> None:
     lab.put(damage)
     repaired = lab.call("reconcile", "demo")
     assert (repaired.returncode, lab.stored()) == (0, BEFORE), repaired.stdout
+
+    lab.put({GATEWAY: {P: 500.0}})
+    pair: State = {"client-id=app,user=payments-gw": {P: 4.0 * MIB}}
+    declare(lab, "payments", {**BEFORE, **pair})
+    assert plan(lab) == (0, {}), "the pair leaves 5 MiB/s, to which its user is restored"
+    declare(lab, "payments", BEFORE)
 
     lab.put(damage)
     declare(lab, "search", {NEW: {P: UNLIMITED}, "user=calm": {P: 9.0 * MIB}})

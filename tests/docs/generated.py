@@ -322,7 +322,11 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "findings": _findings,
     "guard-numbers": _guard_numbers,
     "guards": lambda: table(
-        ("guard", "blocks a plan when"), ((f"`{guard}`", guard.meaning) for guard in Guard)
+        ("guard", "blocks a plan when", "checks an `alter`"),
+        (
+            (f"`{guard}`", guard.meaning, f"no, {guard.not_alter}" if guard.not_alter else "yes")
+            for guard in Guard
+        ),
     ),
     "kafka-versions": _kafka_versions,
     "keys": _keys,

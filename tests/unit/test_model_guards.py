@@ -10,7 +10,13 @@ import yaml
 
 from quota_ops.model.plans.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.plans.effect import Risk
-from quota_ops.model.plans.guard import Guard, GuardFinding, format_blocking, unknown_guards
+from quota_ops.model.plans.guard import (
+    OF_ALTER,
+    Guard,
+    GuardFinding,
+    format_blocking,
+    unknown_guards,
+)
 from quota_ops.model.plans.guard_rules import EarlierRuns, is_blocked_by, judge, judge_alteration
 from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
@@ -18,7 +24,7 @@ from quota_ops.model.quotas.owners import Owner, OwnerChange, OwnerIndex
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
-from quota_ops.precedence.effects import Ownership, add_up_pairs, find_write_effects
+from quota_ops.precedence.effects import Ownership, find_write_effects
 
 KEY = "producer_byte_rate"
 CASES: tuple[Any, ...] = tuple(
@@ -196,16 +202,27 @@ def test_the_error_of_guards_shows_the_repairs_that_are_made() -> None:
     )
 
 
-def test_a_one_off_change_is_judged_by_its_values() -> None:
-    """Of the guards, those of a raise and of a small limit check it; the others check plans."""
-    row = {"who": "alice", "kind": "pending", "before": 1000, "after": 1}
-    small = difference(row)
-    raised = difference(row | {"who": "bob", "before": 1, "after": 1_000_000})
-    policy = policy_of({"guards": {"small_byte_rate": 10.0}})
+def test_a_one_off_change_is_judged_as_a_plan_is() -> None:
+    """An alter takes the path of a plan, by the stricter policy; other guards have a reason."""
+    rows = (
+        {"who": "alice", "kind": "unmanaged", "before": 1000, "after": 1},
+        {"who": "bob", "kind": "unmanaged", "before": 1, "after": 1_000_000},
+        {"who": "carol", "kind": "unmanaged", "before": 1000, "after": 2.0**63},
+        {"who": "user=<default>", "kind": "unmanaged", "before": 1000, "after": 900},
+    )
+    writes = [difference(row)._replace(action=Action.SET) for row in rows]
+    writes += [
+        difference({"who": name, "kind": "removed", "before": 1000})._replace(kind=Kind.UNMANAGED)
+        for name in "vwxyz"
+    ]
+    policy = policy_of({"guards": {"small_byte_rate": 10.0, "removals": 9}})
+    applied = policy_of({"guards": {"removals": 4}, "drift": "ask"})
 
-    found = [guard.guard for guard in judge_alteration((small, raised), policy, {})]
+    found = [finding.guard for finding in judge_alteration(writes, policy, applied, {})]
 
-    assert found == [Guard.RAISE, Guard.SMALL_LIMIT]
+    assert found == ["removals", "cut", "raise", "unlimited", "small_limit", "default_touched"]
+    assert set(found) == set(OF_ALTER)
+    assert {str(guard) for guard in Guard if not guard.not_alter} == set(OF_ALTER)
 
 
 def test_quotas_that_get_another_owner_need_approval() -> None:
@@ -248,7 +265,7 @@ def test_pairs_of_one_user_rise_together() -> None:
         )
     )
 
-    found = add_up_pairs(find_write_effects(stored, writes), writes)
+    found = find_write_effects(stored, writes)
 
     rises = {row.entity: effect.risk.rise for row, effect in found.items()}
     assert rises == {

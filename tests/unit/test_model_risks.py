@@ -1,6 +1,7 @@
 """The risks of changes, which guards compare, by the lookup of every client."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from typing import NamedTuple
 
@@ -8,9 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quota_ops.model.plans.effect import NO_RISK, ClassEffect, Limit, LimitChange, Risk, number_of
+from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.guard_rules import EarlierRuns, judge
+from quota_ops.model.plans.plan import is_cut, is_raise
+from quota_ops.model.plans.policy import GuardThresholds, Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity, text_of
-from quota_ops.model.quotas.owners import OwnerIndex
+from quota_ops.model.quotas.owners import Owner, OwnerIndex
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.precedence.changed_limits import Change
@@ -27,6 +32,8 @@ ENTITIES = [
     for name in (*CLIENT_IDS, None, ABSENT)
     if (user, name) != (ABSENT, ABSENT)
 ]
+NOBODY = OwnerIndex(())
+POLICY = Policy("demo", "id", "demo", guards=GuardThresholds(cut_share=20, raise_factor=1.5))
 VALUES = st.sampled_from([None, 1.0, 2.0, 3.0, 5.0, 8.0, 100.0, UNLIMITED])
 OWNERS = st.sampled_from([None, "payments", "search", "web"])
 
@@ -71,6 +78,9 @@ def taken_from_defaults(draw: st.DrawFn) -> dict[Entity, Row]:
 
 
 QUOTAS = st.one_of(quotas(), taken_from_defaults())
+NEAR = [entity for entity in ENTITIES if "bob" not in entity.text and "=c" not in entity.text]
+DAMAGED = st.dictionaries(st.sampled_from(NEAR), CHANGED, min_size=3, max_size=8)
+"""Quotas that all change, and of which some are restored; most of them concern the same clients."""
 
 
 def values_of(rows: Mapping[Entity, Row], side: int) -> Limits:
@@ -98,9 +108,9 @@ def list_classes(rows: Mapping[Entity, Row]) -> Iterator[ClassEffect]:
             yield ClassEffect(before, after, who, client_id)
 
 
-def find_risks(rows: Mapping[Entity, Row]) -> dict[Key, Risk]:
-    """Return the risks of all changed rows."""
-    writes = [
+def list_writes(rows: Mapping[Entity, Row]) -> list[Difference]:
+    """Return the changed rows as the writes of a plan."""
+    return [
         Difference.of_values(
             ("id", entity.text, KEY),
             Kind.DRIFTED if row.restores else Kind.PENDING,
@@ -108,64 +118,156 @@ def find_risks(rows: Mapping[Entity, Row]) -> dict[Key, Risk]:
             before=row.before,
             after=row.after,
             verified=row.after if row.restores else None,
-        )
+        )._replace(owner=row.changer)
         for entity, row in rows.items()
         if row.before != row.after
     ]
+
+
+def find_risks(rows: Mapping[Entity, Row], owners: OwnerIndex) -> dict[Key, Risk]:
+    """Return the risks of all changed rows."""
     stored = [(entity.text, KEY, row.before) for entity, row in rows.items() if row.before]
     ownership = Ownership(
         {Key(entity.text, KEY): row.owner for entity, row in rows.items() if row.before},
         {Key(entity.text, KEY): row.changer for entity, row in rows.items()},
-        OwnerIndex(()),
+        owners,
     )
-    found = find_write_effects(stored, writes, ownership)
+    found = find_write_effects(stored, list_writes(rows), ownership)
     return {row: effect.risk for row, effect in found.items()}
 
 
-def is_kept(rows: Mapping[Entity, Row], limit: Limit) -> bool:
-    """Return whether a quota that decided is still there afterwards."""
-    return rows[Entity.parse(limit.entity)].after is not None
+def find_guards(rows: Mapping[Entity, Row], owners: OwnerIndex) -> list[GuardFinding]:
+    """Return the guards that block the plan of these rows."""
+    return [
+        *judge(
+            list_writes(rows),
+            policy=POLICY,
+            commit=None,
+            desired=1,
+            earlier=EarlierRuns(0, {}, None, ()),
+            risks=find_risks(rows, owners),
+        )
+    ]
 
 
-@settings(max_examples=300)
+def add_up_pairs(classes: Iterable[ClassEffect]) -> float:
+    """Return the largest factor by which the pairs of a user that leave its limit rise together."""
+    together: dict[str, dict[str, float]] = defaultdict(dict)
+    for effect in classes:
+        before, after = effect.before, effect.after
+        if before and after and before.types == (USER,) and len(after.types) > 1:
+            limits = number_of(KEY, before), number_of(KEY, after)
+            if inf not in limits and effect.user and effect.user in after.entity:
+                together[effect.user][after.entity] = limits[1] / limits[0]
+    return max((sum(rises.values()) for rises in together.values()), default=1.0)
+
+
+@settings(max_examples=150)
 @given(QUOTAS)
 def test_no_client_is_raised_cut_or_unlimited_beyond_the_risks(rows: dict[Entity, Row]) -> None:
-    """The risks of a plan are exactly the worst that the lookups of all clients show."""
+    """The risks of a plan are exactly the worst that the lookups of all clients show.
+
+    So a guard blocks it if and only if a class is cut, raised or unlimited beyond a threshold.
+    """
     rows = {
         entity: row._replace(restores=row.restores and None not in row[:2])
         for entity, row in rows.items()
     }
     found, worst = NO_RISK, NO_RISK
-    for risk in find_risks(rows).values():
+    for risk in find_risks(rows, NOBODY).values():
         found = found.combine(risk)
-    for effect in list_classes(rows):
+    classes = list(list_classes(rows))
+    for effect in classes:
         worst = worst.combine(effect.judge(KEY))
+    worst = worst.combine(Risk(rise=add_up_pairs(classes)))
 
     assert found._replace(foreign=None) == worst
+    guards = {finding.guard for finding in find_guards(rows, NOBODY)}
+    judged = [row for row in list_writes(rows) if not row.restores]
+    limits = POLICY.guards
+    for guard, is_beyond, is_row in (
+        ("cut", worst.cut > limits.cut_share, lambda row: is_cut(row, limits.cut_share)),
+        ("raise", worst.rise > limits.raise_factor, lambda row: is_raise(row, limits.raise_factor)),
+        ("unlimited", worst.unlimited, lambda row: row.before and row.after == UNLIMITED),
+    ):
+        assert guard in guards or not is_beyond
+        assert guard not in guards or is_beyond or any(map(is_row, judged))
 
 
-@settings(max_examples=300)
-@given(QUOTAS)
-def test_no_client_of_another_owner_is_cut_unseen(rows: dict[Entity, Row]) -> None:
-    """A client that another owner's new row takes from its limit to a lower one is found."""
+@settings(max_examples=150)
+@given(DAMAGED)
+def test_repairs_change_no_judgement(rows: dict[Entity, Row]) -> None:
+    """A plan is judged as if its repairs were made: what was verified is never a raise or a cut."""
+    rows = {
+        entity: row._replace(restores=row.restores and row.after is not None)
+        for entity, row in rows.items()
+    }
+    repaired = {
+        entity: row._replace(before=row.after, restores=False) if row.restores else row
+        for entity, row in rows.items()
+    }
+
+    assert find_guards(rows, NOBODY) == find_guards(repaired, NOBODY)
+
+
+def list_foreign(rows: Mapping[Entity, Row], owners: OwnerIndex) -> set[tuple[str, str]]:
+    """Return each changed row that changes a limit of another owner's clients, and that owner.
+
+    By the lookup of each client: before, after, and after if the changed row stayed.
+    """
+    found = set()
+    for changed, change in rows.items():
+        if change.before == change.after:
+            continue
+        kept = change._replace(after=change.before if change.after is None else change.after)
+        stays = values_of({**rows, changed: kept}, 1)
+        for effect in list_classes(rows):
+            user = None if effect.user is None else Entity.parse(effect.user).as_dict()[USER]
+            client_id = str(effect.client_id)
+            rung = stays.resolve(KEY, user=user or OTHER, client_id=client_id).applied
+            deciding = {
+                effect.before and effect.before.entity,
+                effect.after and effect.after.entity,
+            }
+            if effect.before is None or changed.text not in deciding | {rung and rung.entity.text}:
+                continue
+            decided = Entity.parse(effect.before.entity)
+            owner, names = rows[decided].owner, decided.as_dict()
+            if owner in {None, change.changer} or set(names.values()) == {None}:
+                continue
+            is_lower = effect.after and effect.after.value < effect.before.value
+            if effect.change(KEY) is LimitChange.SAME or (
+                user and names.get(USER) != user and not is_lower
+            ):
+                continue
+            client = changed if user is None and USER not in names else Entity.of({USER: user})
+            by_policy = owners.find_owner(client) if user or client_id else None
+            if change.changer is None or by_policy != change.changer:
+                found.add((changed.text, str(owner)))
+    return found
+
+
+@settings(max_examples=150)
+@given(QUOTAS, st.sampled_from(["payments", "search", None]))
+def test_foreign_owner_blocks_what_changes_clients_of_others(
+    rows: dict[Entity, Row], of_alice: str | None
+) -> None:
+    """The guard finds a row if and only if it changes a limit that another owner set for a client.
+
+    A limit of a client id names no user: for a user, only a lower one counts. A client that the
+    policy gives to the owner of the row is not another owner's.
+    """
     rows = {entity: row._replace(restores=False) for entity, row in rows.items()}
-    foreign = {risk.foreign for risk in find_risks(rows).values()} - {None}
-    cut, changed = set(), set()
-    for effect in list_classes(rows):
-        if effect.before is None or effect.change(KEY) is LimitChange.SAME:
-            continue
-        decided = Entity.parse(effect.before.entity)
-        owner = rows[decided].owner
-        if owner is None or all(name is None for _, name in decided.parts):
-            continue
-        changed.add(owner)
-        changer = effect.after and rows[Entity.parse(effect.after.entity)].changer
-        is_lower = number_of(KEY, effect.after) < number_of(KEY, effect.before)
-        if is_lower and is_kept(rows, effect.before) and changer != owner:
-            cut.add(owner)
+    owners = OwnerIndex((Owner(of_alice, users=("alice",)),) if of_alice else ())
+    risks = find_risks(rows, owners)
+    wanted = list_foreign(rows, owners)
 
-    assert foreign <= changed
-    assert not cut or foreign
+    found = {(row.entity, risk.foreign) for row, risk in risks.items() if risk.foreign}
+
+    assert {row for row, _ in found} == {row for row, _ in wanted}
+    assert found <= wanted
+    is_blocked = any(one.guard == "foreign_owner" for one in find_guards(rows, owners))
+    assert is_blocked == bool(wanted)
 
 
 def test_the_client_ids_of_two_owners_are_compared() -> None:

@@ -11,6 +11,7 @@ from quota_ops.cli import options
 from quota_ops.cli.console import show_result, warn_idle, warn_of_writes
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import GitFailed, InvalidInput, Refused
+from quota_ops.model.plans.guard import OF_ALTER
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ Examples:
     "--allow",
     multiple=True,
     metavar="GUARD",
-    type=click.Choice(["raise", "unlimited", "small_limit"]),
-    help="Override a guard: raise, unlimited, small_limit; may be repeated. Needs --reason.",
+    type=click.Choice(OF_ALTER),
+    help=f"Override a guard: {', '.join(OF_ALTER)}; may be repeated. Needs --reason.",
 )
 @click.option(
     "--until",
@@ -122,7 +123,7 @@ def alter(
     undone = None if undo is None else _read_undone(session, undo)
     wanted = _read_wanted(session.policy, undone, source, (names, defaults, add, delete))
     overridden = tuple(options.parse_allowed(allow, reason, "alter"))
-    refuse_protected(wanted, session.policy.protect)
+    refuse_protected(wanted, session.policy, session.records)
     connection = session.find_connection()
     desired, provenance = _read_desired(session, commit, must_know=not validate_only)
     why = reason or (f"undoes {undone.run}" if undone else "")

@@ -13,22 +13,33 @@ if TYPE_CHECKING:
     from quota_ops.model.quotas.difference import Difference
 
 
+_NO_FILE = "a person runs it for every owner"
+_FOR_PLANS = "a plan alone reads inventories and use"
+_OUTSIDE = "a change outside Git is its purpose"
+_NO_COMMIT = "it applies no commit"
+_REFUSED = "what either policy protects, it refuses"
+
+
 class Guard(StrEnum):
-    """The names of the guards, as in `--allow`; `meaning` states when each one blocks."""
+    """The names of the guards, as in `--allow`; `meaning` states when each one blocks.
+
+    `not_alter` is why it does not check an `alter`; empty for a guard that checks every run.
+    """
 
     meaning: str
+    not_alter: str
 
-    def __new__(cls, name: str, meaning: str) -> Self:
+    def __new__(cls, name: str, meaning: str, not_alter: str = "") -> Self:
         """Make a name that carries its meaning."""
         guard = str.__new__(cls, name)
-        guard._value_, guard.meaning = name, meaning
+        guard._value_, guard.meaning, guard.not_alter = name, meaning, not_alter
         return guard
 
     REMOVALS = (
         "removals",
         "More rows would be cleared than `guards.removals` or `guards.removals_share` allow.",
     )
-    OWNER_REMOVED = "owner_removed", "All rows of one owner would be cleared."
+    OWNER_REMOVED = "owner_removed", "All rows of one owner would be cleared.", _NO_FILE
     CUT = "cut", "A limit of clients would fall by more than `guards.cut_share` percent."
     RAISE = (
         "raise",
@@ -42,6 +53,7 @@ class Guard(StrEnum):
     ABOVE_CEILING = (
         "above_ceiling",
         "An owner would have a higher limit, or more together, than `ceilings` allow.",
+        _NO_FILE,
     )
     DEFAULT_TOUCHED = (
         "default_touched",
@@ -50,47 +62,66 @@ class Guard(StrEnum):
     FOREIGN_OWNER = (
         "foreign_owner",
         "A row would change the limit of clients that a row of another owner names.",
+        _NO_FILE,
     )
     BLAST_RADIUS = (
         "blast_radius",
         "More clients would lose than `guards.blast_radius` or `guards.blast_radius_share` allow.",
+        _FOR_PLANS,
     )
     WOULD_THROTTLE = (
         "would_throttle",
         "A cut would have throttled clients longer than `guards.would_throttle`, or nobody knows.",
+        _FOR_PLANS,
     )
-    TAKEOVER = "takeover", "An unmanaged value would be replaced."
-    CONFLICT = "conflict", "Git and the cluster both changed since the last run."
+    TAKEOVER = "takeover", "An unmanaged value would be replaced.", _OUTSIDE
+    CONFLICT = "conflict", "Git and the cluster both changed since the last run.", _OUTSIDE
     CHANGED_SINCE = (
         "changed_since",
         "A row that was removed from Git has changed on the cluster since a run wrote it.",
+        _OUTSIDE,
     )
     LATE_WRITE = (
         "late_write",
         "The policy sets `drift: ask` or `drift: report`, and an earlier run's write arrived late.",
+        _OUTSIDE,
     )
     RETURNED = (
         "returned",
         "A row that is not in Git has a value again that a run cleared or wrote late.",
+        _OUTSIDE,
     )
-    DRIFT = "drift", "The policy sets `drift: ask`, and a managed row was changed outside Git."
+    DRIFT = (
+        "drift",
+        "The policy sets `drift: ask`, and a managed row was changed outside Git.",
+        _OUTSIDE,
+    )
     UNPROTECTED = (
         "unprotected",
         "A row would be written that the last applied policy leaves alone.",
+        _REFUSED,
     )
-    POLICY_CHANGED = "policy_changed", "cluster.yaml differs from the policy that was last applied."
-    WENT_BACK = "went_back", "A later commit has already been applied."
+    POLICY_CHANGED = (
+        "policy_changed",
+        "cluster.yaml differs from the policy that was last applied.",
+        _NO_COMMIT,
+    )
+    WENT_BACK = "went_back", "A later commit has already been applied.", _NO_COMMIT
     OLD_LEDGER = (
         "old_ledger",
         "Rows would be cleared, and the ledger is, or may be, an older copy.",
+        _NO_COMMIT,
     )
     EMPTY_DESIRED = (
         "empty_desired",
         "Git declares no quota at all, and managed rows would be cleared.",
+        _NO_COMMIT,
     )
 
 
 MEANINGS: Mapping[str, str] = {guard.value: guard.meaning for guard in Guard}
+OF_ALTER = tuple(guard.value for guard in Guard if not guard.not_alter)
+"""The guards that check an `alter` too."""
 
 
 def unknown_guards(names: Iterable[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from quota_ops.model.commit import named, short
 from quota_ops.model.plans.ceilings import exceeds_ceiling
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import Risk
-from quota_ops.model.plans.guard import Guard, GuardFinding, make_finding
+from quota_ops.model.plans.guard import OF_ALTER, Guard, GuardFinding, make_finding
 from quota_ops.model.plans.ledger_edits import CLEARED
 from quota_ops.model.plans.plan import is_cut, is_raise, is_small
 from quota_ops.model.plans.policy import DriftPolicy, GuardThresholds, Policy
@@ -297,13 +297,13 @@ def _limits(
             yield make_finding(guard, words, rows)
 
 
-def judge_alteration(writes: Sequence[Difference], policy: Policy, risks: Risks) -> Findings:
-    """Yield the findings of the guards that check a one-off change; the others check plans."""
-    yield from _limits(writes, Thresholds(policy, None), risks, ALTER_GUARDS)
-
-
-ALTER_GUARDS = (Guard.RAISE, Guard.UNLIMITED, Guard.SMALL_LIMIT)
-"""The guards of a one-off change, which a person makes who may change every limit."""
+def judge_alteration(
+    writes: Sequence[Difference], policy: Policy, applied: Policy | None, risks: Risks
+) -> tuple[GuardFinding, ...]:
+    """Return the guards that block a one-off change: those of a plan that check an `alter` too."""
+    earlier = EarlierRuns(0, {}, applied, ())
+    found = judge(writes, policy=policy, commit=None, desired=1, earlier=earlier, risks=risks)
+    return tuple(finding for finding in found if finding.guard in OF_ALTER)
 
 
 def _limit_words(

@@ -92,7 +92,9 @@ def format_revert(row: ReportRow, report: Report) -> str:
     if difference.after is None:
         return _format_removal(report, format_names(row), (difference.key,))
     change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"
-    guards = judge_alteration((difference._replace(action=Action.SET),), plan.policy, {})
+    guards = judge_alteration(
+        (difference._replace(action=Action.SET),), plan.policy, plan.applied, {}
+    )
     override = format_override(*_name(guards)).strip()
     return f"quota-ops alter {cluster} {format_names(row)} {change} {override}"
 

@@ -15,7 +15,7 @@ from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.model.stored import complete_type
-from quota_ops.precedence.effects import Ownership, add_up_pairs, find_write_effects
+from quota_ops.precedence.effects import Ownership, find_write_effects
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import EFFECTS
 from quota_ops.store.run.folder import RunFolder
@@ -33,8 +33,7 @@ def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
 
 
 def _find(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
-    found = find_write_effects(_read_stored(folder), plan.writes, _read_ownership(folder, plan))
-    return add_up_pairs(found, plan.writes)
+    return find_write_effects(_read_stored(folder), plan.writes, _read_ownership(folder, plan))
 
 
 def _read_ownership(folder: RunFolder, plan: Plan) -> Ownership:
