@@ -50,7 +50,7 @@ TASKS = ("describe", "diff", "report", "overview")
 
 
 class _Drift(NamedTuple):
-    """What the task report announces about a cluster that has drift."""
+    """A cluster with drift, as the task report announces it."""
 
     event: Event
     news: News

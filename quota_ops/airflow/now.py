@@ -1,4 +1,4 @@
-"""What Airflow and the run store know when a page is opened, beside what it was made from."""
+"""Facts that are added to a stored page when it is opened, from Airflow and the run store."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What the overview of all clusters is made from: their reports of this run, and the history."""
+"""The input of the overview of all clusters: their reports of this run, and the history."""
 
 import logging
 from collections.abc import Iterable, Mapping

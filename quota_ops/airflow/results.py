@@ -1,4 +1,4 @@
-"""What tasks leave in their log for people: the result of a stage, and the report as text."""
+"""The log of a task for people: the result of its stage, and the report as text."""
 
 import logging
 from typing import TYPE_CHECKING

@@ -213,7 +213,9 @@ def _find_file(module: str) -> Path:
     """Return the file of an installed module without importing it."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
-        raise MissingTool(f"{module} is not installed", "Install quota-ops[airflow].")
+        raise MissingTool(
+            f"{module} is not installed", "Install quota-ops with the extra [airflow]."
+        )
     return Path(spec.origin)
 
 

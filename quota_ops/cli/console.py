@@ -161,7 +161,7 @@ def warn_of_writes(writes: "Iterable[ConcurrentWrite]") -> None:
 def warn_invalid(cluster: str, words: str) -> None:
     """Warn on stderr that a command knows only what an invalid file declared when it was valid."""
     click.echo(
-        f"{words}: of it, the quotas in the ledger count, and no others. To see every problem: "
+        f"{words}: only its quotas in the ledger are known. To see every problem: "
         f"quota-ops check {quote(cluster)}",
         err=True,
     )

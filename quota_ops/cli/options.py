@@ -129,7 +129,9 @@ def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | No
 
     def take(_ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
         if given is not None and not clean_text(given):
-            raise InvalidInput(f"{option.opts[0]} is blank, but it is recorded", remedy)
+            raise InvalidInput(
+                f"{option.opts[0]} is blank; it is recorded, so it needs a text", remedy
+            )
         if given == _PLACEHOLDER:
             raise InvalidInput(
                 f"{option.opts[0]} {given} is the placeholder from a printed command", remedy

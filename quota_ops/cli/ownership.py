@@ -1,4 +1,4 @@
-"""What `adopt` and `release --from-ledger` share: a run that changes the ledger, and its end."""
+"""The common part of `adopt` and `release --from-ledger`: a run that changes the ledger."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a command works on: a cluster by its name, the run store, and what a cluster stores."""
+"""The inputs of a command: a cluster by its name, the run store, and the stored quotas."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Session:
-    """What a command on one cluster works with: its folder, its policy, and the run store."""
+    """The inputs of a command on one cluster: its folder, its policy, and the run store."""
 
     folder: Path
     policy: Policy

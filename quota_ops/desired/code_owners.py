@@ -117,7 +117,7 @@ def _compare(
                     place,
                     line or 1,
                     1,
-                    f"{now} approves changes of {target}; cluster.yaml names {wanted} for "
+                    f"{now} approves changes of {target}; cluster.yaml lists {wanted} for "
                     f"{owner.name}.",
                     f"Write, below the other lines: /{target} {wanted}",
                 )
@@ -128,6 +128,6 @@ def _compare(
             place,
             line or 1,
             1,
-            f"{who} approves changes of {prefix}{CLUSTER_YAML}, which says what belongs to whom.",
+            f"{who} approves changes of {prefix}{CLUSTER_YAML}, which declares the owners.",
             f"Give it code owners that own no file of quotas: /{prefix}{CLUSTER_YAML} @PLATFORM",
         )

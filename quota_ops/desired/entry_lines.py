@@ -1,4 +1,4 @@
-"""Which entities a line of a cluster's files is about."""
+"""The entities that a line of a cluster's files is about."""
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.quotas_file import read_entries

@@ -5,8 +5,10 @@ from itertools import chain
 
 from quota_ops.desired.entries import place_of
 from quota_ops.desired.limits import Limit
-from quota_ops.desired.quotas_file import Quota
+from quota_ops.desired.profiles import Profile
+from quota_ops.desired.quotas_file import Quota, QuotasFile
 from quota_ops.desired.yaml.shapes import DEFAULT
+from quota_ops.desired.yaml.source import Source
 from quota_ops.findings.codes import CODES, MIXED_UNITS, OTHER_TYPE, SLIP, TWIN
 from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
 from quota_ops.model.finding import Finding
@@ -39,7 +41,6 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     yield from _find_twins(quotas)
     yield from _find_other_types(quotas)
     if with_units := _select_files_with(by_file, _BYTES):
-        yield from _mixed_units(with_units)
         yield from _find_slips(with_units)
     if defaults := [
         quota for quota in _select_files_with(by_file, DEFAULT, _ESCAPE) if quota.entity.has_default
@@ -75,26 +76,44 @@ def _select_files_with(
     return found
 
 
-def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
-    """Yield a finding for each limit in the less common family of units."""
+def check_units(files: Iterable[QuotasFile], profiles: Iterable[Profile]) -> Iterator[Finding]:
+    """Yield a finding for each limit of a cluster in the less common family of units.
+
+    Limits of profiles, and the budgets and minima of groups, count too.
+    """
     with_units = [
-        (quota, limit, limit.text.strip("0123456789. ").removesuffix("/s"))
-        for quota in quotas
-        for limit in quota.limits
-        if _BYTES in limit.text
+        (*written, written[2].text.strip("0123456789. ").removesuffix("/s"))
+        for written in _list_written(files, profiles)
+        if _BYTES in written[2].text
     ]
     families = [
-        [written for written in with_units if written[2] in units] for units in (_DECIMAL, _BINARY)
+        [written for written in with_units if written[3] in units] for units in (_DECIMAL, _BINARY)
     ]
     fewer, more = sorted(families, key=len)
-    are = plural(len(more), "limit in the quotas files is", "limits in the quotas files are")
+    are = plural(len(more), "limit of the cluster is", "limits of the cluster are")
     family = "binary" if fewer is families[0] else "decimal"
-    for quota, limit, unit in fewer:
-        entity, key = quota.entity.text, limit.key
-        message = f"{key} of {entity} is in {unit}, but {len(more):,} {are} in "
-        message += f"{family} units, for example {more[0][2]}."
-        finding = Finding(MIXED_UNITS, entity, key, message, CODES[MIXED_UNITS].remedy)
-        yield _at(finding, quota, limit)
+    for whose, source, limit, unit in fewer:
+        entity = whose.text if isinstance(whose, Entity) else None
+        message = f"{limit.key} of {whose} is in {unit}, but {len(more):,} {are} in "
+        message += f"{family} units, for example {more[0][3]}."
+        place = place_of(source, limit.span)
+        yield Finding(MIXED_UNITS, entity, limit.key, message, CODES[MIXED_UNITS].remedy, place)
+
+
+def _list_written(
+    files: Iterable[QuotasFile], profiles: Iterable[Profile]
+) -> Iterator[tuple[Entity | str, Source, Limit]]:
+    """Yield each limit as written: whose it is, its file, and the limit."""
+    for file in files:
+        for quota in file.quotas if _BYTES in file.source.text else ():
+            yield from ((quota.entity, file.source, limit) for limit in quota.limits)
+        for group in file.groups:
+            for limit in (*group.budget, *group.minimum):
+                yield f"the group {group.name}", file.source, limit
+    for profile in profiles:
+        if profile.factor is None:  # else the limits are those of other clusters, too
+            for limit in profile.limits:
+                yield f"the profile {profile.name}", profile.source, limit
 
 
 def _find_twins(quotas: Iterable[Quota]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""When runs may not write: while cluster.yaml has `paused`, and within the windows of `freeze`."""
+"""The times without writes: while cluster.yaml has `paused`, and in the windows of `freeze`."""
 
 from datetime import UTC, datetime, timedelta
 

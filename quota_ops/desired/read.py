@@ -27,11 +27,11 @@ from quota_ops.desired.files import (
     list_sibling_clusters,
     open_cluster_folder,
 )
-from quota_ops.desired.findings import check_quotas
+from quota_ops.desired.findings import check_quotas, check_units
 from quota_ops.desired.inventory import read_inventory_files
 from quota_ops.desired.owners import find_file_owner, find_placeholders, refuse_foreign
 from quota_ops.desired.quota_lines import read_quota_lines
-from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows, read_quotas_file
+from quota_ops.desired.quotas_file import QuotasFile, quota_rows, read_quotas_file
 from quota_ops.desired.shared import add_shared_profiles, list_shared_files
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
@@ -153,12 +153,12 @@ def _read_cluster(folder: Folder, at: str, *, skip_invalid: bool) -> Desired:
         quotas = tuple(chain.from_iterable(by_file))
     if cluster is None or (problems and not left_out):
         limits = sum(len(quota.limits) for quota in quotas)
-        findings = _findings(by_file, cluster, expanded)[0] if cluster else ()
+        findings = _findings(files, cluster, expanded)[0] if cluster else ()
         there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
         read = len((there | problems.files) - {str(folder.path)})
         raise problems.as_error(files=read, quotas=limits, findings=findings)
     rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
-    findings, silences = _findings(by_file, cluster, expanded)
+    findings, silences = _findings(files, cluster, expanded)
     decidable = _BY_FILES - _OF_ALL_FILES if left_out else _BY_FILES
     findings = tuple(found for found in findings if not left_out or found.code in decidable)
     findings += tuple(find_idle_silences(findings, silences, decidable))
@@ -318,13 +318,15 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
 
 
 def _findings(
-    by_file: Sequence[Sequence[Quota]], cluster: ClusterFile, expanded: Expansion
+    files: Sequence[QuotasFile], cluster: ClusterFile, expanded: Expansion
 ) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
+    by_file = [file.quotas for file in files]
     own = (silence for quotas in by_file for quota in quotas for silence in quota.silences)
     silences = (*cluster.silences, *own)
     quotas = tuple(chain.from_iterable(by_file))
     beyond = check_capacity(cluster.capacity, quotas) if cluster.capacity else ()
     above = check_ceilings(cluster.ceilings, quotas)
     unnamed = find_placeholders(cluster.source, cluster.owner_nodes)
-    found = chain(check_quotas(by_file), expanded.findings, beyond, above, unnamed)
+    units = check_units(files, cluster.profiles.values())
+    found = chain(check_quotas(by_file), units, expanded.findings, beyond, above, unnamed)
     return tuple(mark_silenced(found, silences)), silences

@@ -1,4 +1,4 @@
-"""What an entry of a quotas file declares besides limits: a profile, an end, overrides.
+"""The terms of an entry besides its limits: a profile, an end, overrides.
 
 They are read here and kept with the file; `desired.expand` turns them into limits.
 """

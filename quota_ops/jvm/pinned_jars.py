@@ -101,6 +101,6 @@ def find_ivy() -> str:
     if not found:
         raise MissingTool(
             "Fetching jars needs Ivy, which is part of pyspark, and pyspark is not installed.",
-            "pip install 'quota-ops[spark]'",
+            "Install quota-ops with the extra [spark].",
         )
     return str(found[0])

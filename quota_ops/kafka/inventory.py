@@ -37,7 +37,7 @@ _WHY = {
 
 
 class ClientSource(NamedTuple):
-    """Where a cluster shows clients: the clients as (user, client id), and why any are missing."""
+    """A source of clients: its clients as (user, client id), and why any are missing."""
 
     name: str
     clients: frozenset[tuple[str, str]]

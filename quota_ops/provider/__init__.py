@@ -1,6 +1,6 @@
 """What Airflow reads about quota-ops in every process: the connection type and its form.
 
-It imports nothing, so that an Airflow that runs other DAGs too loads nothing of quota-ops.
+It imports nothing, so that an Airflow with other DAGs does not load the rest of quota-ops.
 """
 
 from typing import Any

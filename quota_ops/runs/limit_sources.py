@@ -1,4 +1,4 @@
-"""Where limits of a cluster come from: their line in Git, the ledger, and who set them."""
+"""The sources of limits: their line in Git, the ledger, and who set them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

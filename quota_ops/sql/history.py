@@ -1,4 +1,4 @@
-"""What happened to quotas and clusters, folded from the history when a reader needs it."""
+"""The events of quotas and clusters, computed from the history when a reader needs them."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace

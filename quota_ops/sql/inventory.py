@@ -103,7 +103,7 @@ def _read_columns(file: Place) -> tuple[str, ...]:
     except UnicodeDecodeError:
         raise explain_encoding(file) from None
     except (ValueError, AttributeError, RecursionError, OSError, pa.ArrowInvalid, csv.Error):
-        raise InvalidInput(f"{file} is not a {_suffix(file)} file that can be read") from None
+        raise InvalidInput(f"{file} cannot be read as a {_suffix(file)} file") from None
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
         if cause := _find_cause(columns, missing):

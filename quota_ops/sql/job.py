@@ -195,7 +195,7 @@ def _read_cluster(folder: Place) -> str:
     for place, clusters in found.items():
         if others := clusters - {cluster}:
             raise InvalidInput(
-                f"{place} is of another cluster: {min(map(str, others))}; the run is of {cluster}",
+                f"{place} is of the cluster {min(map(str, others))}, but the run is of {cluster}",
                 "Nothing was changed. "
                 "Each run needs its own folder, and each cluster its own ledger.",
             )

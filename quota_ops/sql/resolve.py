@@ -83,9 +83,7 @@ def _check_clients(clients: Address) -> None:
     try:
         columns = column_names(clients)
     except (ValueError, AttributeError, RecursionError):
-        raise InvalidInput(
-            f"{clients} is not a {find_suffix(clients)} file that can be read."
-        ) from None
+        raise InvalidInput(f"{clients} cannot be read as a {find_suffix(clients)} file.") from None
     except FileNotFoundError:
         raise InvalidInput(f"{clients} does not exist.") from None
     except OSError as error:

@@ -107,7 +107,7 @@ class SparkEngine:
             self._write(found, COMPARED, ("cluster", "entity", "key"), to)
         if not any(leaf.path.endswith(".parquet") for leaf in (to / COMPARED.name).walk()):
             return  # nothing differs: skip batches.sql, whose planning takes time
-        # What is examined and batched is what is stored, and is not computed twice.
+        # cached, because the rows are examined, batched and stored
         written = self._read_parquet(COMPARED, to / COMPARED.name)
         written.createOrReplaceTempView(DIFFERENCES.name)
         if self._spark.sql(text.MAY_OVERRIDE).collect():

@@ -46,7 +46,7 @@ def find_spark() -> Path:
     """Return the folder of Spark in the installed pyspark. Raises MissingTool without it."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise MissingTool("pyspark is not installed", "Install quota-ops[spark].")
+        raise MissingTool("pyspark is not installed", "Install quota-ops with the extra [spark].")
     return Path(spec.origin).parent
 
 

@@ -45,7 +45,7 @@ def connect(address: str, settings: Mapping[str, str]) -> Iterator[SparkSession]
     except ImportError as error:
         raise MissingTool(
             f"a session on {server} needs a package that is missing: {error}",
-            "Install quota-ops[spark-connect].",
+            "Install quota-ops with the extra [spark-connect].",
         ) from error
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]", UserWarning)
     try:

@@ -1,4 +1,4 @@
-"""How exporters name what a broker measures about its clients.
+"""The names that exporters give to the measurements of clients on a broker.
 
 Sources: the rules in the repositories jmx_exporter and jmx-monitoring-stacks; DefaultQuotaCallback
 and ClientQuotaManager, which make the metrics' tags; Sanitizer, which encodes them.

@@ -1,4 +1,4 @@
-"""What a Prometheus has of a cluster: which preset fits, and which rules lose names."""
+"""The series of a cluster in a Prometheus: which preset fits, and which rules lose names."""
 
 from collections.abc import Callable
 from dataclasses import replace

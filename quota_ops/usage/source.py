@@ -1,4 +1,4 @@
-"""What is read, and in which form: a source of samples, and samples as tables."""
+"""A source of samples, and samples as tables."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -259,7 +259,10 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
             ("hold", *WHO, "--until", "noon", "--reason", "x"),
             "--until 'noon' is neither a duration",
         ),
-        (("hold", *WHO, "--until", "2h", "--reason", " "), "--reason is blank, but it is recorded"),
+        (
+            ("hold", *WHO, "--until", "2h", "--reason", " "),
+            "--reason is blank; it is recorded, so it needs a text",
+        ),
         (("hold", "demo", "--until", "2h", "--reason", "x"), "no entity is specified"),
         (
             ("hold", *WHO, "--owner", "team", "--until", "2h", "--reason", "x"),

@@ -81,7 +81,7 @@ def test_an_invalid_file_stops_its_own_quotas_alone(lab: Lab) -> None:
     held = lab.call("hold", *group, "--until", "1h", "--reason", "INC-31")
     assert ": file search.yaml is held until " in held.stdout, held.stderr
     assert held.stderr == (
-        "search.yaml is invalid: of it, the quotas in the ledger count, and no others. To see "
+        "search.yaml is invalid: only its quotas in the ledger are known. To see "
         "every problem: quota-ops check demo\n"
     )
     (recorded,) = holds_now(lab.records.holds)

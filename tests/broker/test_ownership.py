@@ -205,7 +205,10 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
             ("adopt", "demo", "--all", "--names", "user=a", *WHY),
             "--all already selects every quota",
         ),
-        (("adopt", "demo", "--all", "--reason", " "), "--reason is blank, but it is recorded"),
+        (
+            ("adopt", "demo", "--all", "--reason", " "),
+            "--reason is blank; it is recorded, so it needs a text",
+        ),
         (("release", "demo", "--all", *WHY), "--all needs --from-ledger"),
     ],
 )

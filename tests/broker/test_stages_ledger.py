@@ -148,7 +148,9 @@ def test_a_ledger_of_another_cluster(lab: Lab) -> None:
 
     assert isinstance(error, InvalidInput)
     place = lab.records.ledger / "00000009.parquet"
-    assert error.message == f"the ledger does not parse: {place} is of another cluster, another"
+    assert (
+        error.message == f"the ledger does not parse: {place} belongs to another cluster, another"
+    )
 
 
 def test_drift_that_asks(lab: Lab) -> None:

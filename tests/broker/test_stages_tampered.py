@@ -197,7 +197,7 @@ def test_a_table_of_another_cluster_is_not_compared(table: Table[Any], lab: Lab)
 
     assert isinstance(error, InvalidInput)
     assert error.message.startswith(
-        f"{run.folder.place / table.file} is of another cluster: another"
+        f"{run.folder.place / table.file} is of the cluster another, but the run is of "
     )
     assert lab.stored() == {"user=alice": {KEY: 5.0}}
 

@@ -52,7 +52,7 @@ def test_in_a_pipe(lab: Lab) -> None:
     for approved, why in (
         (digest, "cluster.yaml sets approval: always, so --approve needs --reason too\n"),
         ("deadbeef", f"the approval is for deadbeef, this plan is {digest[:8]}\n"),
-        (digest[:31], f"{digest[:31]} is too short to approve a plan: name at least 32"),
+        (digest[:31], f"{digest[:31]} is too short to approve a plan: pass at least 32"),
     ):
         refused = lab.call(*unexplained[:-1], approved)
         assert (refused.returncode, lab.stored()) == (1, {})

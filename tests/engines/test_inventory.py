@@ -85,7 +85,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
             "Remove one."
         ),
     ),
-    ("a.parquet", "no", "a.parquet is not a .parquet file that can be read"),
+    ("a.parquet", "no", "a.parquet cannot be read as a .parquet file"),
     (
         "a.csv",
         "user,client-id\na,b\nUser:a,b\n",

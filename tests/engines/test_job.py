@@ -53,7 +53,7 @@ def test_a_side_of_another_cluster_is_refused(side: str, tmp_path: Path) -> None
         diff_runs(EmbeddedEngine(), [open_place(folder)])
 
     assert str(refused.value) == (
-        f"{tmp_path}/{side}.parquet is of another cluster: elsewhere; the run is of c\n"
+        f"{tmp_path}/{side}.parquet is of the cluster elsewhere, but the run is of c\n"
         "  Nothing was changed. Each run needs its own folder, and each cluster its own ledger."
     )
     assert not RunFolder(open_place(folder)).has(DIFFERENCES.file)

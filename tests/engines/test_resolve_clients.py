@@ -170,8 +170,8 @@ def test_clients_that_are_not_there(name: str, tmp_path: Path) -> None:
         ("a.csv", "user\nalice\n", "a.csv has no column client-id."),
         ("a.csv", "", "a.csv has no column user and no client-id."),
         ("a.jsonl", '{"client-id": "a"}', "a.jsonl has no column user."),
-        ("a.jsonl", "user", "a.jsonl is not a .jsonl file that can be read."),
-        ("a.parquet", "user", "a.parquet is not a Parquet file that can be read:"),
+        ("a.jsonl", "user", "a.jsonl cannot be read as a .jsonl file."),
+        ("a.parquet", "user", "a.parquet cannot be read as a Parquet file:"),
         (
             "a.csv",
             "user,client-id\na,b,c\n",

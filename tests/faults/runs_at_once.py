@@ -123,7 +123,9 @@ def approved_twice(scene: Scene) -> Seen:
 
     def approve() -> None:
         ended = scene.lab.cli("apply", "--run", str(run.folder.place), "--approve", digest)
-        assert f"another process has applied run demo/{on_disk(run.folder).name}" in ended.stderr
+        assert (
+            f"another process has been applying run demo/{on_disk(run.folder).name}" in ended.stderr
+        )
         ends.append(f"exit {ended.returncode}: another process has applied it")
 
     first = scene.go_on(replace(run, progress=After(1, approve)), RESUMED)
@@ -150,7 +152,7 @@ def paused_on_another_host(scene: Scene) -> Seen:
     with pytest.raises(Claimed) as raised:
         run_stages(replace(run, progress=After(1, take_over)), RESUMED)
     error = raised.value
-    taken = re.escape(f"on host {socket.gethostname()} has applied run demo/")
+    taken = re.escape(f"on host {socket.gethostname()} has been applying run demo/")
     assert re.match(rf"this process was paused, and process \d+ {taken}", error.message)
     said = f"exit {error.exit_code}: this process was paused, and another one has applied the run"
     run_stages(scene.lab.resume(run.folder), ("verify", "report"))

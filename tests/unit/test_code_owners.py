@@ -73,7 +73,7 @@ def test_what_init_writes_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (differs.exit_code, missing.exit_code) == (2, 2)
     assert (
         f"{rules}:1:1  @OWNER/my-team @OWNER/search approves changes of "
-        "desired_state/main/team.yaml; cluster.yaml names @OWNER/my-team for my-team."
+        "desired_state/main/team.yaml; cluster.yaml lists @OWNER/my-team for my-team."
     ) in differs.output
     assert "approves changes of desired_state/main/cluster.yaml, which says what" in differs.output
     assert "the repository has no CODEOWNERS" in missing.output

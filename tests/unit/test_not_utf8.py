@@ -63,7 +63,9 @@ def recorded_options() -> Iterator[tuple[str, click.Parameter]]:
 def test_a_blank_is_refused(blank: str) -> None:
     """Every command rejects a reason and a name without visible characters."""
     for _, option in recorded_options():
-        with pytest.raises(InvalidInput, match=f"^{option.opts[0]} is blank, but it is recorded"):
+        with pytest.raises(
+            InvalidInput, match=f"^{option.opts[0]} is blank; it is recorded, so it needs a text"
+        ):
             option.process_value(CONTEXT, blank)
 
 

@@ -97,4 +97,6 @@ def test_another_clusters_ledger_is_no_ledger_of_this_one(tmp_path: Path) -> Non
     with pytest.raises(InvalidInput) as raised:
         ledger.change(RunStore(open_place(tmp_path)).of_cluster("other"), dict.clear)
     place = tmp_path / "ledger" / "other" / "00000001.parquet"
-    assert raised.value.message == f"the ledger does not parse: {place} is of another cluster, id"
+    assert (
+        raised.value.message == f"the ledger does not parse: {place} belongs to another cluster, id"
+    )

@@ -97,9 +97,9 @@ def test_what_is_no_parquet_is_refused(content: bytes, tmp_path: Path) -> None:
     place = tmp_path / "actual.parquet"
     place.write_bytes(content)
 
-    with pytest.raises(InvalidInput, match=r"^place is not a Parquet file that can be read: "):
+    with pytest.raises(InvalidInput, match=r"^place cannot be read as a Parquet file: "):
         parquet.from_bytes(ACTUAL, content, "place")
-    with pytest.raises(InvalidInput, match=f"^{place} is not a Parquet file that can be read: "):
+    with pytest.raises(InvalidInput, match=f"^{place} cannot be read as a Parquet file: "):
         parquet.columns(open_place(place))
 
 

@@ -80,7 +80,7 @@ def claims(run: RunFolder) -> list[str]:
 def test_a_run_is_claimed_by_one_process(run: RunFolder) -> None:
     """While a process has claimed a run, no other can; once it was killed or has ended, one can."""
     with claiming(run) as process:
-        why = f"another process has applied run demo/one since 2.*: process {process.pid} on host "
+        why = f"has been applying run demo/one since 2.*: process {process.pid} on host "
         with pytest.raises(Claimed, match=why), claim_run(run):
             raise AssertionError
         process.kill()
@@ -127,7 +127,9 @@ def test_a_process_that_was_paused_finds_who_took_over(run: RunFolder, tmp_path:
         said = end(process)
 
     this = f"process {os.getpid()} on host {socket.gethostname()}"
-    assert said.startswith(f"this process was paused, and {this} has applied run demo/one since 2")
+    assert said.startswith(
+        f"this process was paused, and {this} has been applying run demo/one since 2"
+    )
     ended = [json.loads((run.place / name).read())["ended"] for name in claims(run)]
     assert ended == [True, True]
 

@@ -58,7 +58,7 @@ def test_an_address_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None
 
     assert str(refused.value) == (
         "s3://bucket is an object store, which needs the library obstore\n"
-        "  Install quota-ops[objects]."
+        "  Install quota-ops with the extra [objects]."
     )
 
 

@@ -33,7 +33,7 @@ FILES = {
 }
 WHOLE = {
     "ours": None,
-    "other": f"other.jsonl is of cluster {OTHER}, but cluster.yaml names {OURS}.",
+    "other": f"other.jsonl is of cluster {OTHER}, but cluster.yaml has {OURS}.",
     "part": "part.jsonl has only the quotas that match user=<any>.",
     "old": "old.jsonl contains no cluster id, so quota-ops cannot check that it is of demo "
     f"({OURS}). A snapshot that describe writes now names its cluster.",

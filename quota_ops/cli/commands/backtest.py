@@ -46,7 +46,7 @@ def backtest(
     if policy_file.name != "cluster.yaml":
         raise InvalidInput(
             f"--policy {policy_file} is not named cluster.yaml",
-            "Copy a cluster.yaml into an empty folder, change its guards, and name the copy.",
+            "Copy a cluster.yaml into an empty folder, change its guards, and pass the copy.",
         )
     policy, first = read_policy(policy_file.parent), period.parse_since(since)
     store = find_run_store(run_store)

@@ -129,7 +129,7 @@ def import_(
 
 @dataclass(frozen=True)
 class Source:
-    """Where the quotas come from; `folder` is the cluster's, None if it does not exist yet."""
+    """The source of the quotas; `folder` is that of the cluster, None if it does not exist yet."""
 
     cluster: str
     folder: Path | None

@@ -19,7 +19,7 @@ Examples:
 @click.option(
     "--day",
     metavar="DATE",
-    help="Only this day, in UTC, in place of what is stored of it.",
+    help="Record only this day (UTC), and replace what is stored for it.",
 )
 @options.desired_state
 @options.run_store

@@ -30,7 +30,7 @@ CLUSTERS = "clusters"
 
 @dataclass(frozen=True)
 class ReviewOptions:
-    """What all clusters of a review share; `out` is the folder of its files."""
+    """The options that all clusters of a review share; `out` is the folder of its files."""
 
     store: "RunStore"
     out: Path

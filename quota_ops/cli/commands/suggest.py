@@ -27,7 +27,7 @@ Examples:
     default=20.0,
     show_default=True,
     metavar="PERCENT",
-    help="How much more than its p95 a client may use.",
+    help="How far a limit is above the p95 of the use.",
 )
 @click.option("--owner", metavar="TEXT", help="Only quotas of this owner in Git.")
 @options.desired_state

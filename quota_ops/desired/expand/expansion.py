@@ -47,7 +47,7 @@ def _expand_file(file: QuotasFile, of_profiles: ProfileLimits, at: str) -> Quota
     if not _is_expanded(file):
         return file
     quotas = _expand_quotas(file.quotas, of_profiles, at)
-    return file._replace(quotas=(*quotas, *expand_groups(file, at)), groups=())
+    return file._replace(quotas=(*quotas, *expand_groups(file, at)))
 
 
 def _expand_quotas(quotas: Iterable[Quota], of_profiles: ProfileLimits, at: str) -> Iterator[Quota]:

@@ -1,4 +1,4 @@
-"""Which stored quotas a quotas file can declare, and why it cannot declare the others."""
+"""The stored quotas that a quotas file can declare, and why it cannot declare the others."""
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby

@@ -95,7 +95,7 @@ class Document(NamedTuple):
 
 @dataclass
 class SizeBudget:
-    """How much the files of a cluster may still contain; negative if they contain too much."""
+    """The room that the files of a cluster have left; negative if they contain too much."""
 
     values: int = MAX_VALUES
     characters: int = MAX_CHARACTERS

@@ -81,7 +81,9 @@ def start_airflow(
     ClusterTrouble, with the end of the log, when it does not start within three minutes.
     """
     if find_spec("airflow") is None:
-        raise MissingTool("Airflow is not installed.", "pip install 'quota-ops[airflow]'")
+        raise MissingTool(
+            "Airflow is not installed.", "Install quota-ops with the extra [airflow]."
+        )
     home = home.resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     earlier = find_airflow(home)

@@ -1,4 +1,4 @@
-"""Which past plans the guards of a policy would have blocked."""
+"""The past plans that the guards of a policy would have blocked."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -52,7 +52,7 @@ class PastPlan(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """A guard that would have blocked a plan, and the rows per owner because of which."""
+    """A guard that would have blocked a plan, and how many rows of each owner it is about."""
 
     plan: PastPlan
     finding: GuardFinding

@@ -1,4 +1,4 @@
-"""What the overview of all clusters shows of the history, and its totals of each day."""
+"""The part of the history that the overview of all clusters shows, and its totals of each day."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What happened to a cluster before a run, as far as its report shows it."""
+"""The past of a cluster before a run, as its report shows it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What each broker can serve, and how much of it Git promises."""
+"""The capacity of a broker, and how much of it Git promises."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Self
@@ -51,7 +51,7 @@ class Promises(NamedTuple):
 
     @property
     def times(self) -> float:
-        """How many times the capacity is promised."""
+        """The number of times that the capacity is promised."""
         return self.total / self.capacity
 
     @property

@@ -1,4 +1,4 @@
-"""What an owner may declare without the owner of cluster.yaml, and the guard that compares it."""
+"""The limits that an owner may declare alone, and the guard that compares them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ Risks = Mapping[Key, Risk]
 
 @dataclass(frozen=True, slots=True)
 class EarlierRuns:
-    """What the ledger has of earlier runs: managed rows per owner, the last policy, the commits."""
+    """The ledger's facts of earlier runs: managed rows per owner, the last policy, the commits."""
 
     owned: int
     owners: Mapping[str | None, int]

@@ -36,7 +36,7 @@ class SnapshotHeader:
         """Raise InvalidInput when the header names another cluster."""
         if self.cluster_id not in {None, cluster_id}:
             raise InvalidInput(
-                f"{place} is of cluster {self.cluster_id}, but cluster.yaml names {cluster_id}.",
+                f"{place} is of cluster {self.cluster_id}, but cluster.yaml has {cluster_id}.",
                 "Use the file that was written for this cluster. To use these rows for this "
                 "cluster on purpose, remove the first line of the file.",
             )

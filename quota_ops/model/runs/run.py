@@ -1,4 +1,4 @@
-"""What the JSON files of a run hold, besides values that have a module of their own."""
+"""The content of the JSON files of a run, except values with their own module."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

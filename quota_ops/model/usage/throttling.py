@@ -1,4 +1,4 @@
-"""What a plan's cuts would have done to the use of the last days, as far as that can be told."""
+"""The throttling that a plan's cuts would have caused in the last days, as far as it is known."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

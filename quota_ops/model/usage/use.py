@@ -102,7 +102,7 @@ class UseOverview(NamedTuple):
 
 
 class KeyProbe(NamedTuple):
-    """What Prometheus has of a quota key in the last hour."""
+    """The series of a quota key that Prometheus has of the last hour."""
 
     key: str
     series: int
@@ -116,7 +116,7 @@ class KeyProbe(NamedTuple):
 
 
 class UseProbe(NamedTuple):
-    """What Prometheus has of a cluster."""
+    """The series of a cluster that Prometheus has."""
 
     up: Mapping[str, bool]
     """Whether the last scrape of each broker succeeded, by its label."""

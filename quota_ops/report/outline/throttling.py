@@ -1,4 +1,4 @@
-"""What the cuts of a plan would have done to the use of the last days, in words."""
+"""The throttling that the cuts of a plan would have caused in the last days, in words."""
 
 from collections.abc import Callable
 from math import ceil, floor

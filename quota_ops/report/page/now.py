@@ -1,4 +1,4 @@
-"""What a web server adds to a stored page: what happened since, and where Airflow shows the run."""
+"""The part of a page that a web server adds: later events, and links to the run in Airflow."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -81,7 +81,7 @@ def list_fleet_use(uses: Mapping[str, RecordedUse]) -> list[UseLine]:
 
 
 def describe_fleet_use(uses: Mapping[str, RecordedUse]) -> str:
-    """Return of which clusters days are recorded, and until when."""
+    """Return which clusters have recorded days, and until when."""
     names = [f"{cluster} (until {use.days[-1]})" for cluster, use in uses.items()]
     return (
         f"By the recorded days of {', '.join(names)}, beside the limits of their newest runs: the "

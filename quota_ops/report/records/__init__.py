@@ -1,1 +1,1 @@
-"""What programs read: a report as JSON, and metrics."""
+"""Output for programs: a report as JSON, and metrics."""

@@ -1,4 +1,4 @@
-"""What a comment shows below the changes of a cluster: what they need, and what is wrong."""
+"""The paragraphs below the changes of a cluster: what they need, and what is wrong."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What files declare after lists, profiles and temporary limits are worked out."""
+"""The limits that files declare after lists, profiles and temporary limits are expanded."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

@@ -91,7 +91,7 @@ def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None
         typed = approved.strip()
         if typed and plan.digest.startswith(typed.lower()):
             raise Refused(
-                f"{typed} is too short to approve a plan: name at least {NAMED} characters of its "
+                f"{typed} is too short to approve a plan: pass at least {NAMED} characters of its "
                 "digest",
                 f"{state_unwritten(folder)} If you reviewed this plan: "
                 + approve_command(str(folder.place), plan),

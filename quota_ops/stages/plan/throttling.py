@@ -1,4 +1,4 @@
-"""What the cuts of a plan would have done last week: its new limits, and the use of that time.
+"""The throttling that the cuts of a plan would have caused last week.
 
 A cut can be judged only from use that was recorded for those who will share the new limit, or for
 parts of them. Brokers count at the level of the limit that applies, so a limit at a finer level
@@ -86,7 +86,7 @@ class Quotas(NamedTuple):
         return cls(key, frozenset(quota.entity for quota in stored), Limits(stored))
 
     def count_by(self, user: str | None, client_id: str | None) -> tuple[str, ...]:
-        """Return by which names brokers count the use of a client, sorted."""
+        """Return the names under which brokers count the use of a client, sorted."""
         found = self.limits.resolve(self.key, user=user or _ANY, client_id=client_id or _ANY)
         return tuple(sorted(kind for kind, name in found.shared_by.items() if name))
 

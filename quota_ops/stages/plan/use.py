@@ -1,4 +1,4 @@
-"""Where a plan reads the use of its cluster's clients, and when it does."""
+"""The source from which a plan reads the use of clients, and when it does."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping

@@ -1,4 +1,4 @@
-"""What an earlier run has left on the cluster when a later run takes precedence."""
+"""The values that an earlier run leaves on the cluster when a later run takes precedence."""
 
 from collections.abc import Iterable, Mapping
 

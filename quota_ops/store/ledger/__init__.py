@@ -1,1 +1,1 @@
-"""What a cluster's runs share: the managed rows, claims, holds, and decisions about plans."""
+"""The records that a cluster's runs share: managed rows, claims, holds, and decisions."""

@@ -91,7 +91,7 @@ def release(folder: Place, who: EntityFilter | EntityGroup, *, by: str, reason: 
     found = next((hold.who for hold in lasting if hold.who == who), None)
     if found is None:
         held = "; ".join(f"{hold.who.text}, {hold.text}" for hold in lasting)
-        raise InvalidInput(f"{who.text} is not held", f"Held now: {held or 'no entity'}.")
+        raise InvalidInput(f"{who.text} is not held", f"Current holds: {held or 'none'}.")
     ended = Hold(found, now, by, reason, now, find_login())
     add(folder, ended)
     return ended

@@ -167,7 +167,7 @@ def _parse(content: bytes, place: Place) -> _Content:
     known = _known[content]
     for cluster in known.clusters:
         if safe_name(cluster) != place.parent.name:
-            raise InvalidInput(f"{place} is of another cluster, {cluster}")
+            raise InvalidInput(f"{place} belongs to another cluster, {cluster}")
     return known
 
 

@@ -1,1 +1,1 @@
-"""What stores bytes by key, what a run store has where, and the forms of what is stored."""
+"""Stores of bytes by key, the layout of a run store, and the formats of its files."""

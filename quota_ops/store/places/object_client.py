@@ -112,7 +112,7 @@ def open_client(bucket: str) -> "Client":
     except ImportError:
         raise MissingTool(
             f"{bucket} is an object store, which needs the library obstore",
-            "Install quota-ops[objects].",
+            "Install quota-ops with the extra [objects].",
         ) from None
     cloud = _find_cloud(bucket)
     profile = os.environ.get("AWS_PROFILE") if cloud.prefix == "AWS" else None
@@ -148,7 +148,7 @@ def _provide_profile(profile: str) -> "Boto3CredentialProvider":
     except ImportError:
         raise MissingTool(
             f"AWS_PROFILE is {profile}, and reading profiles needs the library boto3",
-            "Install quota-ops[aws], or unset AWS_PROFILE.",
+            "Install quota-ops with the extra [aws], or unset AWS_PROFILE.",
         ) from None
     try:
         return Boto3CredentialProvider()

@@ -142,7 +142,7 @@ def read_part(table: Table[Any], place: Place, column: str, wanted: Collection[s
             arrow = file.read_row_groups(_find_groups(metadata, column, wanted), use_threads=False)
             rows = conform(table, arrow, str(place)).replace_schema_metadata(metadata.metadata)
         except (pa.ArrowInvalid, OSError) as error:
-            why = f"{place} is not a Parquet file that can be read: {error}"
+            why = f"{place} cannot be read as a Parquet file: {error}"
             raise InvalidInput(why) from error
         except InvalidInput as error:
             if newer := _find_newer(metadata):
@@ -186,7 +186,7 @@ def _parse(table: Table[Any], content: bytes, place: str) -> pa.Table:
         file = pq.ParquetFile(reader, metadata=metadata, read_dictionary=texts, pre_buffer=False)
         arrow = file.read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
+        raise InvalidInput(f"{place} cannot be read as a Parquet file: {error}") from error
     return conform(table, arrow, place).replace_schema_metadata(arrow.schema.metadata)
 
 
@@ -254,7 +254,7 @@ def columns(place: Place) -> dict[str, str]:
     except FileNotFoundError:
         raise
     except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
+        raise InvalidInput(f"{place} cannot be read as a Parquet file: {error}") from error
     return {field.name: str(field.type) for field in schema}
 
 
@@ -272,5 +272,5 @@ def read_clusters(table: Table[Any], place: Place) -> set[str | None]:
     except FileNotFoundError:
         raise
     except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
+        raise InvalidInput(f"{place} cannot be read as a Parquet file: {error}") from error
     return {text for chunk in chunks for text in chunk.dictionary.to_pylist()}

@@ -40,7 +40,7 @@ def has_ended(noted: Any) -> bool:
 
 
 def is_running(noted: Any) -> bool:
-    """Return whether a noted process certainly runs; False if this process cannot tell."""
+    """Return whether a noted process is still running; False if this process cannot tell."""
     return _is_alive(noted) is True
 
 

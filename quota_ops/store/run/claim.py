@@ -178,7 +178,8 @@ def _read_time(place: Place) -> datetime:
 def _explain_open(folder: RunFolder, number: int) -> Claimed:
     holder, run = _read(folder, number), _name_run(folder)
     return Claimed(
-        f"another process has applied run {run} since {holder.since}, and has not ended: {holder}",
+        f"another process has been applying run {run} since {holder.since}, and has not ended: "
+        f"{holder}",
         f"Nothing was written. To see how it ended: quota-ops show {run}",
     )
 
@@ -186,7 +187,7 @@ def _explain_open(folder: RunFolder, number: int) -> Claimed:
 def _explain_taken(folder: RunFolder, number: int) -> Claimed:
     holder, run = _read(folder, number), _name_run(folder)
     return Claimed(
-        f"this process was paused, and {holder} has applied run {run} since {holder.since}",
+        f"this process was paused, and {holder} has been applying run {run} since {holder.since}",
         f"Nothing more was written. To see how it ended: quota-ops show {run}",
     )
 

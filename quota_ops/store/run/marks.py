@@ -1,4 +1,4 @@
-"""Which runs write to a cluster: a mark for each, from before its first request until its end.
+"""The marks of runs that write to a cluster, each from before its first request until its end.
 
 A mark that stays belongs to a run that died or that ended with unknown rows; a later run finds it
 by its mark. The process locks its mark, and the lock ends with the process, so that processes of
