@@ -142,7 +142,7 @@ CASES = {
     "no Parquet": (
         lambda folder: (folder.place / DIFFERENCES.file).replace(b"PAR1"),
         InvalidInput,
-        "differences.parquet is not a Parquet file",
+        "differences.parquet cannot be read as a Parquet file",
     ),
 }
 

@@ -76,7 +76,10 @@ def test_a_side_that_is_missing_or_truncated_is_named(
     """A run folder without one of its sides, or with a part, is an error, and decides nothing."""
     folder = put(tmp_path, "c")
     content = (folder / side.file).read_bytes()
-    for left, why in ((content[:-9], " is not a Parquet file"), (None, " is missing: the stage")):
+    for left, why in (
+        (content[:-9], " cannot be read as a Parquet file"),
+        (None, " is missing: the stage"),
+    ):
         (folder / side.file).unlink()
         if left is not None:
             (folder / side.file).write_bytes(left)

@@ -132,7 +132,10 @@ def test_damaged_input_costs_its_run_alone(engine: Engine, tmp_path: Path) -> No
         f"missing: {missing}/ledger.parquet is missing: the stage that writes it has not run",
         f"types: {types}/holds.parquet is not a holds table: {wrong} its columns",
     ]
-    assert f"\n  pages: {pages}/desired.parquet is not a Parquet file" in refused.value.message
+    assert (
+        f"\n  pages: {pages}/desired.parquet cannot be read as a Parquet file"
+        in refused.value.message
+    )
     assert [row.entity for row in differences(whole)] == ["user=a"]
     assert not any((path / DIFFERENCES.file).exists() for path in (missing, types, pages))
     assert [path.name for path in whole.iterdir() if path.is_dir()] == []

@@ -71,7 +71,7 @@ def test_a_run_that_is_none(tmp_path: Path) -> None:
         2,
         ["1 of 2 clusters cannot be compared:"],
     )
-    assert f"  broken: {broken}/actual.parquet is not a Parquet file" in refusal
+    assert f"  broken: {broken}/actual.parquet cannot be read as a Parquet file" in refusal
     assert "Traceback" not in noise
     ends = [RunFolder(open_place(one)).stage_result("diff").status for one in (whole, broken)]
     assert ends == [StageStatus.DONE, StageStatus.FAILED]

@@ -75,5 +75,8 @@ def test_what_init_writes_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         f"{rules}:1:1  @OWNER/my-team @OWNER/search approves changes of "
         "desired_state/main/team.yaml; cluster.yaml lists @OWNER/my-team for my-team."
     ) in differs.output
-    assert "approves changes of desired_state/main/cluster.yaml, which says what" in differs.output
+    assert (
+        "approves changes of desired_state/main/cluster.yaml, which declares the owners"
+        in differs.output
+    )
     assert "the repository has no CODEOWNERS" in missing.output

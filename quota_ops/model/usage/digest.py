@@ -59,11 +59,11 @@ DELAYED = derive_table("delayed", DelayedRow)
 class UseRow(NamedTuple):
     """A row of USE: what a client used on one broker, in one span.
 
-    A span is what the caller divides a client's days into, for example by its limit. `counted` is
-    for how many seconds the broker counted its use, `at_limit` in how many of them it was at its
-    limit. `p50` and `p95` are percentiles of the counted time. They and `at_limit` take a bucket
-    for its middle, so rates are wrong by 2.5 percent at most. `highest` is a lower bound of the
-    true highest use: a sample is a mean, and there is none between two scrapes.
+    The caller divides the days of a client into spans, for example one for each limit. `counted` is
+    the number of seconds in which the broker counted its use, `at_limit` the seconds at its limit.
+    `p50` and `p95` are percentiles of the counted time. All use the middle of a bucket as its
+    rate, so rates are wrong by 2.5 percent at most. `highest` is a lower bound of the true highest
+    use: a sample is a mean, and there is none between two scrapes.
     """
 
     broker: str
