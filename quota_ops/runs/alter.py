@@ -27,7 +27,7 @@ from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Stored, group_by_batch
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
-from quota_ops.model.runs.run import Alter, Change
+from quota_ops.model.runs.run import Alter
 from quota_ops.model.stored import from_json
 from quota_ops.model.text import counted
 from quota_ops.precedence.effects import find_write_effects
@@ -69,7 +69,7 @@ class Undo(NamedTuple):
     """An earlier alter that is undone: the name of its run, and what it wrote or may have."""
 
     run: str
-    changes: tuple[Change, ...]
+    changes: tuple[BatchRow, ...]
 
     @classmethod
     def read(cls, earlier: RunFolder) -> Self:
@@ -112,7 +112,7 @@ class Undo(NamedTuple):
         return _group(still)
 
 
-def _group(changes: Iterable[Change]) -> tuple[Alteration, ...]:
+def _group(changes: Iterable[BatchRow]) -> tuple[Alteration, ...]:
     values: dict[str, list[tuple[str, float | None]]] = {}
     for row in changes:
         values.setdefault(row.entity, []).append((row.key, row.before))
@@ -232,11 +232,7 @@ def record_and_validate(
             replace(guard, allowed=attribution.reason if guard.guard in allow else None)
             for guard in judge_alteration(judged, policy, applied, risks)
         )
-        changes = tuple(
-            Change(row.entity, row.key, row.before, row.after, row.batch)
-            for rows in batches.values()
-            for row in rows
-        )
+        changes = tuple(row for rows in batches.values() for row in rows)
         folder.write(ALTER, Alter(*attribution, tuple(allow), guards, changes))
         outcomes = validate_batches(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
@@ -313,13 +309,12 @@ def list_altered(folder: RunFolder) -> tuple[Difference, ...]:
     Their `before` is the value that the cluster has since; what Git declares is not known here.
     """
     accepted = {outcome.entity for outcome in folder.outcomes(APPLIED) if outcome.status in DONE}
-    cluster_id = folder.policy().cluster_id
     return tuple(
         Difference.of_values(
-            (cluster_id, *key), Kind.UNMANAGED, Action.REPORT, before=value, after=None
+            (row.cluster, *row.id), Kind.UNMANAGED, Action.REPORT, before=row.after, after=None
         )
-        for key, value in folder.read(ALTER).targets.items()
-        if key.entity in accepted
+        for row in folder.read(ALTER).changes
+        if row.entity in accepted
     )
 
 

@@ -93,9 +93,10 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "    limits:\n"
         "      producer_byte_rate: unlimited\n"
     )
+    request = {"cluster": cluster.cluster_id, "batch": 1, "entity": "user=alice"}
     assert json.loads((Path(run) / "alter.json").read_text())["changes"] == [
-        {"entity": "user=alice", "key": C, "before": 5.0, "after": None},
-        {"entity": "user=alice", "key": P, "before": 3 * 2.0**20, "after": 2.0**63},
+        {**request, "key": C, "before": 5.0, "after": None},
+        {**request, "key": P, "before": 3 * 2.0**20, "after": 2.0**63},
     ]
     outcomes = json.loads((Path(run) / "applied.json").read_text())["outcomes"]
     assert [(outcome["entity"], outcome["status"]) for outcome in outcomes] == [

@@ -55,7 +55,8 @@ def record(value: float, cluster_id: str = "id") -> dict[str, Any]:
 
 def alter(before: float | None, after: float | None) -> dict[str, Any]:
     """Return the artifacts of an alter that the cluster accepted."""
-    change = {"entity": "user=bob", "key": KEY, "before": before, "after": after}
+    row = {"cluster": "c", "batch": 1, "entity": "user=bob", "key": KEY}
+    change = {**row, "before": before, "after": after}
     outcome = {"batch": 1, "entity": "user=bob", "keys": [KEY], "status": "accepted"}
     return {"alter": {**WHO, "changes": [change]}, "applied": {"outcomes": [outcome]}}
 

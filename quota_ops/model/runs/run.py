@@ -14,7 +14,7 @@ from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Key, Keys, LedgerRow, Targets
+from quota_ops.model.quotas.rows import BatchRow, Key, Keys, LedgerRow
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.report import Origin, StageResult, StageStatus
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict
@@ -198,21 +198,6 @@ class StageEnd:
         return StageResult(self.stage, self.status, self.seconds, self.message)
 
 
-class Change(NamedTuple):
-    """A change of an alter; None deletes the key. `batch` is the number of its request."""
-
-    entity: str
-    key: str
-    before: float | None
-    after: float | None
-    batch: int = 1
-
-    @property
-    def id(self) -> Key:
-        """Return entity and key."""
-        return Key(self.entity, self.key)
-
-
 @dataclass(frozen=True, slots=True)
 class Alter:
     """An alter: its author, the guards that it may override, and those that found something."""
@@ -223,7 +208,7 @@ class Alter:
     """The login of the process, in addition to the given name `by`."""
     allow: tuple[str, ...]
     guards: tuple[GuardFinding, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[BatchRow, ...]
 
     @property
     def changing(self) -> Keys:
@@ -232,11 +217,6 @@ class Alter:
         Clearing a missing key or setting the stored value changes nothing.
         """
         return {row.id for row in self.changes if not same(row.before, row.after)}
-
-    @property
-    def targets(self) -> Targets:
-        """The value that each change sets."""
-        return {row.id: row.after for row in self.changes}
 
 
 @dataclass(frozen=True, slots=True)

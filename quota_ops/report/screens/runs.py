@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.model.quotas.quota import format_limit
-from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.quotas.rows import BatchRow, LedgerRow
 from quota_ops.model.runs.report import RunSummary
-from quota_ops.model.runs.run import Alter, Change, LedgerEdit
+from quota_ops.model.runs.run import Alter, LedgerEdit
 from quota_ops.report.outline.formats import escape_text, file_size, moment, short_commit
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 from quota_ops.report.outline.summary import SyncStatus
@@ -72,7 +72,7 @@ def record_screen(
 
     `results` has the result of each entity that was validated or written.
     """
-    rows: Sequence[Change | LedgerRow] = (
+    rows: Sequence[BatchRow | LedgerRow] = (
         record.changes if isinstance(record, Alter) else record.rows
     )
     columns = ("before", "after") if isinstance(record, Alter) else ("value",)
@@ -91,7 +91,7 @@ def record_screen(
 
 
 def _cells(
-    row: Change | LedgerRow, columns: Sequence[str], results: Mapping[str, str] | None
+    row: BatchRow | LedgerRow, columns: Sequence[str], results: Mapping[str, str] | None
 ) -> Iterator[str]:
     yield escape_text(row.entity)
     yield escape_text(row.key)

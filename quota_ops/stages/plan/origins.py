@@ -193,9 +193,8 @@ def _is_of_snapshot(run: RunFolder) -> bool:
 def _writes(state: RunState) -> tuple[str, Targets]:
     """Return the author of a run's writes, and the values to write; None clears a key."""
     run, alter = state.folder, state.alter
-    if alter is None:
-        return _named(run), {row.id: row.target for row in run.differences()}
-    return f"{alter.by} with alter in {_named(run)}", alter.targets
+    who = f"{alter.by} with alter in {_named(run)}" if alter else _named(run)
+    return who, {row.id: row.after for rows in run.batches().values() for row in rows}
 
 
 def _seen(run: RunFolder) -> dict[Key, float]:

@@ -241,16 +241,12 @@ class RunFolder(ArtifactFolder):
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
         """Return the rows of each request by its number: of the plan, or of an alter."""
-        return self.read_cached("batches", lambda: group_by_batch(self._list_changes()))
+        return self.read_cached("batches", self._batches)
 
-    def _list_changes(self) -> Iterator[BatchRow]:
-        if not self.has(ALTER):
-            return filter(None, (row.change for row in self.differences()))
-        cluster = self.policy().cluster_id
-        return (
-            BatchRow(cluster, row.batch, row.entity, row.key, row.before, row.after)
-            for row in self.read(ALTER).changes
-        )
+    def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
+        if self.has(ALTER):
+            return group_by_batch(self.read(ALTER).changes)
+        return group_by_batch(filter(None, (row.change for row in self.differences())))
 
     @contextmanager
     def stage(self, stage: str) -> Iterator[None]:
