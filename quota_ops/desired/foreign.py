@@ -10,17 +10,12 @@ import yaml
 from quota_ops.desired.yaml.nodes import LOADER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import CLIENT_KEYS, QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.model.tool import Tool
 
 _TLS = ("tls", "tls-external")
-_CAMEL = {
-    "producerByteRate": "producer_byte_rate",
-    "consumerByteRate": "consumer_byte_rate",
-    "requestPercentage": "request_percentage",
-    "controllerMutationRate": "controller_mutation_rate",
-}
+_CAMEL = {re.sub("_([a-z])", lambda found: found[1].upper(), key): key for key in CLIENT_KEYS}
 """The keys of Kafka as Strimzi and jikkou spell them."""
 _JIKKOU_TYPES: Mapping[str, tuple[tuple[str, bool], ...]] = {
     "USER": ((USER, True),),

@@ -23,7 +23,6 @@ from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.model.quotas.entity import IP
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 
-_OF_CONTROLLER = "controller_mutation_rate"
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{1,249}\*")
 
 
@@ -97,7 +96,7 @@ def _read_cluster_limits(
         return ()
     limits = read_limits(source, fields["cluster_limits"], types)
     for limit in limits:
-        if limit.key == _OF_CONTROLLER:
+        if QUOTA_KEYS[limit.key].by_controller:
             _refuse(source, limit, "is enforced by the controller alone")
         elif limit.value == QUOTA_KEYS[limit.key].unlimited:
             _refuse(source, limit, "is unlimited")

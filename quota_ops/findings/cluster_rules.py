@@ -16,14 +16,13 @@ from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import CLIENT_ID, DEFAULT_TEXT, USER, Entity
-from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
 from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.precedence.resolution import ANONYMOUS, LEVELS, Limits
 
 Rows = Mapping[Key, float]
 """Values by an entity's text and a key."""
 
-_PERCENTAGE = "request_percentage"
 _PREFIX = "User:"
 _MOST_SUGGESTED = 20
 """So many unknown users are compared with all known ones: the last of 10,000 is no typo."""
@@ -64,11 +63,11 @@ def _capacity(facts: ClusterFacts) -> float | None:
 
 
 def _find_beyond_threads(desired: Rows, facts: ClusterFacts) -> Iterator[Finding]:
-    capacity, unlimited = _capacity(facts), QUOTA_KEYS[_PERCENTAGE].unlimited
+    capacity, unlimited = _capacity(facts), QUOTA_KEYS[THREAD_KEY].unlimited
     if capacity is None:
         return
     for (text, key), value in desired.items():
-        if key == _PERCENTAGE and value > capacity and value != unlimited:
+        if key == THREAD_KEY and value > capacity and value != unlimited:
             most = format_limit(key, capacity)
             message = f"{key} of {text} is {format_limit(key, value)}, but the threads of this"
             message += f" cluster's largest broker provide {most}."
@@ -138,21 +137,21 @@ def _find_own_throttle(desired: Rows, others: Rows, facts: ClusterFacts) -> Iter
         return
     names = {USER: name, CLIENT_ID: facts.client_id}
     rows = (
-        (entity, Key(entity.text, _PERCENTAGE))
+        (entity, Key(entity.text, THREAD_KEY))
         for entity in (level.entity(names) for level in LEVELS)
     )
     stored = [
-        StoredQuota(entity, _PERCENTAGE, desired.get(row, others.get(row, 0.0)))
+        StoredQuota(entity, THREAD_KEY, desired.get(row, others.get(row, 0.0)))
         for entity, row in rows
         if row in desired or row in others
     ]
-    resolved = Limits(stored).resolve(_PERCENTAGE, user=name, client_id=facts.client_id)
+    resolved = Limits(stored).resolve(THREAD_KEY, user=name, client_id=facts.client_id)
     held = resolved.applied
     if held is not None and held.value is not None and held.value < OWN_PERCENTAGE:
-        limit, text = format_limit(_PERCENTAGE, held.value), held.entity.text
-        message = f"{text} limits quota-ops itself to {_PERCENTAGE} {limit}: its user is {name},"
+        limit, text = format_limit(THREAD_KEY, held.value), held.entity.text
+        message = f"{text} limits quota-ops itself to {THREAD_KEY} {limit}: its user is {name},"
         message += f" its client id is {facts.client_id}."
-        yield Finding(OWN_LIMIT, text, _PERCENTAGE, message, CODES[OWN_LIMIT].remedy)
+        yield Finding(OWN_LIMIT, text, THREAD_KEY, message, CODES[OWN_LIMIT].remedy)
 
 
 def _find_unprotected(

@@ -19,7 +19,7 @@ from quota_ops.findings.codes import (
 )
 from quota_ops.model.finding import Finding
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, USER, Entity
-from quota_ops.model.quotas.quota import STARVING_BYTES, STARVING_PERCENTAGE, format_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
 
 _PREFIX = "User:"
 _STAR = "*"
@@ -36,11 +36,6 @@ SUSPICIOUS_TEXTS = (
     *('"{', "'{", f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
 )
 """A file whose names have findings contains one of these texts, or is not ASCII."""
-STARVING_BELOW = {
-    "producer_byte_rate": STARVING_BYTES,
-    "consumer_byte_rate": STARVING_BYTES,
-    "request_percentage": STARVING_PERCENTAGE,
-}
 
 
 def check_names(entity: Entity) -> Iterator[Finding]:
@@ -120,15 +115,16 @@ def check_limit(
     entity: str, key: str, value: float, *, is_share: bool = False
 ) -> Iterator[Finding]:
     """Yield a finding if a limit is small for its key; `is_share` if nobody wrote this number."""
-    if value < STARVING_BELOW.get(key, 0):
-        least = format_limit(key, STARVING_BELOW[key])
+    known = QUOTA_KEYS.get(key)
+    if known is not None and value < known.starving:
+        least = format_limit(key, known.starving)
         message = f"{key} of {entity} is {format_limit(key, value)}, which all but stops a busy"
         message += " client."
         remedy = f"Did you forget a unit? Below {least}, clients mostly wait."
         if is_share:
             remedy = f"Raise what is divided. Below {least}, clients mostly wait."
         yield Finding(STARVING, entity, key, message, remedy)
-    elif key == "request_percentage" and value < 1:
+    elif key == THREAD_KEY and value < 1:
         meant = format_limit(key, value * 100)
         message = f"{key} of {entity} is {format_limit(key, value)} of one thread."
         remedy = f"If you mean {meant}, write {key}: {meant.removesuffix(' %')}."

@@ -49,6 +49,7 @@ from quota_ops.model.clusters.registration import (
 from quota_ops.model.plans.policy import Policy, VerifyPolicy
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.entity import USER, Entity
+from quota_ops.model.quotas.quota import BYTE_KEY
 from quota_ops.model.runs.verification import BOOTSTRAP
 
 _DEADLINE = 4.0
@@ -60,7 +61,7 @@ _CALLS = {
     "users": ("DescribeUserScramCredentials", "2.7"),
 }
 """Each request's name in Kafka and the release that introduced it, by its name here."""
-_CLEAR = Alteration(Entity.of({USER: PING_USER}), (("producer_byte_rate", None),))
+_CLEAR = Alteration(Entity.of({USER: PING_USER}), ((BYTE_KEY, None),))
 
 
 def ping(

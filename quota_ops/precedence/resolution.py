@@ -14,8 +14,6 @@ from quota_ops.precedence.addresses import normalize_address
 
 ANONYMOUS = "ANONYMOUS"
 """The user name of a client without authentication."""
-CLIENT_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if USER in key.types)
-IP_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if IP in key.types)
 
 
 @dataclass(frozen=True, slots=True)

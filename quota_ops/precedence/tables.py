@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
+from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.model.quotas.tables import derive_table
-from quota_ops.precedence.resolution import CLIENT_KEYS, find_level
+from quota_ops.precedence.resolution import find_level
 
 
 class ClientRow(NamedTuple):

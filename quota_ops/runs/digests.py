@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.digest import DELAYED, DIGEST, DigestedDay
 from quota_ops.model.usage.series import Time
-from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.store.history.digests import find_missing, list_past_days, write_digest
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
@@ -50,7 +50,9 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
         return DigestedDay(day, why="Prometheus has no scrape of this cluster on that day")
     from quota_ops.sql.embedded_usage import join_parts  # noqa: PLC0415 - DuckDB
 
-    scrapes = join_samples(read_parts(source, brokers, USED_KEYS[0], start, end, selection=())).up
+    scrapes = join_samples(
+        read_parts(source, brokers, MEASURED_KEYS[0], start, end, selection=())
+    ).up
     delayed = _read_delayed(source, brokers, Time(start, end))
     digest = parquet.from_rows(DIGEST, [])
     for part in _read_parts(source, brokers, scrapes, delayed, Time(start, end)):
@@ -74,7 +76,7 @@ def _read_parts(
     from quota_ops.sql.embedded_usage import digest_day  # noqa: PLC0415 - DuckDB
 
     day = f"{time.start:%Y-%m-%d}"
-    for key in USED_KEYS:
+    for key in MEASURED_KEYS:
         for part in read_parts(source, brokers, key, *time):
             if part.rates.num_rows:
                 yield digest_day(part.rates, scrapes, delayed, day, source.step)
@@ -86,7 +88,7 @@ def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa
         rows = [
             (broker, key, *names)
             for broker in brokers
-            for key in USED_KEYS
+            for key in MEASURED_KEYS
             for names in read_throttled(server, source, broker, key, time)
         ]
     return parquet.from_rows(DELAYED, rows)

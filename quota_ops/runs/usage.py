@@ -7,8 +7,8 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.series import Time
-from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.model.usage.use import QuotaUse, UseOverview
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.stages.use.listing import Listing
@@ -51,8 +51,8 @@ def read_overview(
     coverage: dict[str, float] = {}
     with ExitStack() as stack:
         gaps = _open_gaps(source, past, _list_gaps(time, digests), stack)
-        for number, key in enumerate(USED_KEYS):
-            progress(number, len(USED_KEYS))
+        for number, key in enumerate(MEASURED_KEYS):
+            progress(number, len(MEASURED_KEYS))
             seen = Counter(seconds.get(key, {}))
             for gap in gaps:
                 seen.update(gap.coverage.seconds)
@@ -71,7 +71,7 @@ def read_overview(
                     if period.limits
                 )
             )
-    progress(len(USED_KEYS), len(USED_KEYS))
+    progress(len(MEASURED_KEYS), len(MEASURED_KEYS))
     intervals = [gap.coverage.interval for gap in gaps]
     step = float(policy.usage.step) if policy.usage else 0.0
     return UseOverview(

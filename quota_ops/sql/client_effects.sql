@@ -8,12 +8,7 @@ SELECT /*+ BROADCAST(e) */
   c.user_name, c.client_id, c.owner, e.key, e.verdict,
   e.before, e.before_level, e.before_entity,
   e.after, e.after_level, e.after_entity,
-  CASE e.key
-    WHEN 'producer_byte_rate' THEN c.producer_byte_rate
-    WHEN 'consumer_byte_rate' THEN c.consumer_byte_rate
-    WHEN 'request_percentage' THEN c.request_percentage
-    WHEN 'controller_mutation_rate' THEN c.controller_mutation_rate
-  END AS observed,
+  CASE e.key {rates} END AS observed,
   u.used,
   e.after - u.used AS head_room,
   COALESCE(u.used > e.after, FALSE) AS throttled

@@ -9,12 +9,7 @@ WITH changed_keys AS (
 observed AS (
   SELECT
     c.class_user, c.class_id, c.user_name, c.client_id, k.key,
-    CASE k.key
-      WHEN 'producer_byte_rate' THEN c.producer_byte_rate
-      WHEN 'consumer_byte_rate' THEN c.consumer_byte_rate
-      WHEN 'request_percentage' THEN c.request_percentage
-      WHEN 'controller_mutation_rate' THEN c.controller_mutation_rate
-    END AS rate
+    CASE k.key {rates} END AS rate
   FROM classified AS c
   CROSS JOIN changed_keys AS k
 )

@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from quota_ops.model.plans.client_effects import OwnerEffects
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import CLIENT_KEYS, QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key, StoredQuota, Targets
-from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.precedence.tables import LIMITS, list_limits
 from quota_ops.sql.inventory import Inventory
 from quota_ops.store.places import parquet

@@ -19,7 +19,7 @@ from quota_ops.model.plans.client_effects import (
     OWNER_EFFECTS,
     OwnerEffects,
 )
-from quota_ops.precedence.resolution import CLIENT_KEYS
+from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.sql import text
 from quota_ops.sql.effects import UNLIMITED_KEYS
 from quota_ops.sql.embedded import open_database, read_csv

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.client_effects import INVENTORY
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
-from quota_ops.precedence.resolution import CLIENT_KEYS
+from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.store.places.place import Place
 
 INVENTORY_FILES = (".csv", ".jsonl", ".parquet")

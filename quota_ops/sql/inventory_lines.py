@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import CLIENT_ID, MAX_NAME_BYTES, USER
+from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.text import counted
-from quota_ops.precedence.resolution import ANONYMOUS, CLIENT_KEYS
+from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.sql.inventory import (
     MOST_LINE,
     REQUIRED,

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.rows import StoredQuota
-from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED, ResolvedRow, list_limits
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place

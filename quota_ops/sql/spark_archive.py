@@ -16,6 +16,7 @@ from pathlib import Path
 from quota_ops.jvm.class_archive import ClassArchive, record_classes
 from quota_ops.jvm.java import find_java
 from quota_ops.model.errors import ClusterTrouble, MissingTool, QuotaOpsError
+from quota_ops.model.quotas.quota import BYTE_KEY
 from quota_ops.model.quotas.rows import ActualRow, ClusterRow, DesiredRow, HoldRow, LedgerRow
 from quota_ops.model.quotas.tables import (
     ACTUAL,
@@ -31,7 +32,7 @@ _log = logging.getLogger(__name__)
 _SECONDS = 600.0
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Halves the CPU time of a cold start and a small diff; doubles the time for a million rows."""
-_KEY = ("training", "user=a", "producer_byte_rate")
+_KEY = ("training", "user=a", BYTE_KEY)
 _ROWS = (
     (DESIRED, [DesiredRow(*_KEY, 2.0, "team", None, "team.yaml", 1)]),
     (ACTUAL, [ActualRow(*_KEY, 1.0, True, None)]),

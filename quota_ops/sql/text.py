@@ -4,6 +4,7 @@ from importlib.resources import files
 
 from quota_ops.model.quotas.difference import HISTORY_KINDS
 from quota_ops.model.quotas.entity import MAX_NAME_BYTES
+from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.usage.digest import BASE
 
@@ -13,6 +14,7 @@ MAX_BYTES = 1_048_576
 """Bytes of records in one request: an eighth of KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
 MOST_RATE = "1e300"
 """The largest rate that an inventory may have observed; it is finite."""
+_RATES = " ".join(f"WHEN '{key}' THEN c.{key}" for key in CLIENT_KEYS)
 
 
 def diff_text() -> str:
@@ -74,12 +76,17 @@ def resolve_text(*, spreadsheet: bool = False) -> str:
 
 def inventory_text() -> str:
     """Return inventory.sql: from lines to the columns of INVENTORY."""
-    return _read("inventory.sql")
+    rates = (f"TRY_CAST({key} AS DOUBLE) AS {key}" for key in CLIENT_KEYS)
+    return _read("inventory.sql").format(rates=", ".join(rates))
 
 
 def wrong_clients_text() -> str:
     """Return wrong_clients.sql: from lines and inventory to the number of invalid lines."""
-    return _read("wrong_clients.sql").format(bits=8 * MAX_NAME_BYTES, most=MOST_RATE)
+    rates = (
+        f"COALESCE({key} IS NULL OR TRY_CAST({key} AS DOUBLE) BETWEEN 0 AND {MOST_RATE}, FALSE)"
+        for key in CLIENT_KEYS
+    )
+    return _read("wrong_clients.sql").format(bits=8 * MAX_NAME_BYTES, rates=" AND ".join(rates))
 
 
 def client_classes_text() -> str:
@@ -99,12 +106,12 @@ def class_effects_text() -> str:
 
 def client_usage_text() -> str:
     """Return client_usage.sql: from classified and class_effects to the use of shared limits."""
-    return _read("client_usage.sql")
+    return _read("client_usage.sql").format(rates=_RATES)
 
 
 def client_effects_text() -> str:
     """Return client_effects.sql: to the columns of CLIENT_EFFECTS."""
-    return _read("client_effects.sql")
+    return _read("client_effects.sql").format(rates=_RATES)
 
 
 def owner_effects_text() -> str:

@@ -6,21 +6,14 @@ WITH rates AS (
   SELECT
     bit_length(user_name) > {bits} OR bit_length(client_id) > {bits} AS is_long,
     user_name LIKE 'User:%' OR TRIM(user_name) <> user_name AS is_no_name,
-    producer_byte_rate IS NULL
-    OR COALESCE(TRY_CAST(producer_byte_rate AS DOUBLE) BETWEEN 0 AND {most}, FALSE) AS producer,
-    consumer_byte_rate IS NULL
-    OR COALESCE(TRY_CAST(consumer_byte_rate AS DOUBLE) BETWEEN 0 AND {most}, FALSE) AS consumer,
-    request_percentage IS NULL
-    OR COALESCE(TRY_CAST(request_percentage AS DOUBLE) BETWEEN 0 AND {most}, FALSE) AS request,
-    controller_mutation_rate IS NULL
-    OR COALESCE(TRY_CAST(controller_mutation_rate AS DOUBLE) BETWEEN 0 AND {most}, FALSE) AS mutation
+    {rates} AS are_rates
   FROM lines
 ),
 
 wrong AS (
   SELECT COUNT(*) AS wrong
   FROM rates
-  WHERE COALESCE(is_long, FALSE) OR COALESCE(is_no_name, FALSE) OR NOT (producer AND consumer AND request AND mutation)
+  WHERE COALESCE(is_long, FALSE) OR COALESCE(is_no_name, FALSE) OR NOT are_rates
 ),
 
 repeated AS (

@@ -8,14 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.usage.usage import Metric, Preset, UsagePolicy
 
-RESOURCES = {
-    "producer_byte_rate": ("Produce", "byte_rate"),
-    "consumer_byte_rate": ("Fetch", "byte_rate"),
-    "request_percentage": ("Request", "request_time"),
-    "controller_mutation_rate": ("ControllerMutation", "mutation_rate"),
-}
+RESOURCES = {key.name: key.measured for key in QUOTA_KEYS.values() if key.measured}
 """The `type` of a broker's MBeans for each quota key, and the attribute that is limited."""
 _THROTTLE_TIME = "throttle_time"
 
@@ -38,24 +34,25 @@ def _name(form: str, client_id: str, keys: Iterable[str] = RESOURCES) -> MetricN
     """Return the names of a preset by the form of its metrics, as cluster.yaml writes them."""
 
     def metric(key: str, attribute: str) -> Metric:
-        resource = RESOURCES[key][0]
+        resource = RESOURCES[key].resource
         names = {"resource": resource, "lower": resource.lower(), "attribute": attribute}
         return Metric.parse(form.format_map(names))
 
     return MetricNames(
-        {key: metric(key, RESOURCES[key][1]) for key in keys},
+        {key: metric(key, RESOURCES[key].attribute) for key in keys},
         {key: metric(key, _THROTTLE_TIME) for key in keys},
         "user",
         client_id,
     )
 
 
+_OF_BROKERS = [key for key in RESOURCES if not QUOTA_KEYS[key].by_controller]
 PRESETS: Mapping[Preset, MetricNames] = {
     Preset.JMX_EXPORTER: _name(
         'kafka_server_quota_{attribute}{{resource="{resource}"}}', "clientId"
     ),
     # Its rules leave out ControllerMutation.
-    Preset.CONFLUENT: _name("kafka_server_{lower}_{attribute}", "client_id", [*RESOURCES][:3]),
+    Preset.CONFLUENT: _name("kafka_server_{lower}_{attribute}", "client_id", _OF_BROKERS),
     Preset.DEFAULT: _name("kafka_server_{resource}_{attribute}", "client_id"),
     Preset.STRIMZI_REPORTER: _name("kafka_server_{lower}_{attribute}", "client_id")._replace(
         is_quoted=False

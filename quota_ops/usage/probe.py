@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from quota_ops.model.usage.usage import USED_KEYS, Metric
+from quota_ops.model.quotas.quota import MEASURED_KEYS
+from quota_ops.model.usage.usage import Metric
 from quota_ops.model.usage.use import KeyProbe, UseProbe
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.overview import read_interval
@@ -43,7 +44,7 @@ def probe_usage(source: UsageSource, at: datetime) -> UseProbe:
             },
             read_interval(server, source, at),
             datetime.fromtimestamp(oldest[0], UTC) if oldest else None,
-            [_probe_key(source, key, count) for key in USED_KEYS],
+            [_probe_key(source, key, count) for key in MEASURED_KEYS],
             {
                 preset: sum(
                     count(f"last_over_time({source.select(metric)}[1h])") > 0

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import duckdb
 
+from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.rows import Key
-from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.sql.effects import EffectsEngine, apply_targets, limits_table
 from quota_ops.sql.inventory import find_inventory
 from quota_ops.sql.spark_archive import find_spark

@@ -1,19 +1,20 @@
 """The effects on clients, by the resolver of one client: the reference for both engines."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryRow, OwnerEffects
+from quota_ops.model.plans.client_effects import ClientEffectRow, OwnerEffects
 from quota_ops.model.plans.effect import ClassEffect, Limit, LimitChange
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
-from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import CLIENT_KEYS, QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key, StoredQuota
-from quota_ops.precedence.resolution import CLIENT_KEYS, Limits, Rung
+from quota_ops.precedence.resolution import Limits, Rung
 
 Stored = Mapping[Key, float]
 
 
 def find_expected(
-    clients: Iterable[InventoryRow], before: Stored, after: Stored
+    clients: Iterable[Any], before: Stored, after: Stored
 ) -> Iterator[ClientEffectRow]:
     """Yield the effects by the resolver of one client, applied to both sides."""
     sides = [
@@ -74,7 +75,7 @@ def _decided(rung: Rung | None) -> Limit | None:
 
 
 def count_expected(
-    clients: Sequence[InventoryRow], rows: Sequence[ClientEffectRow]
+    clients: Sequence[Any], rows: Sequence[ClientEffectRow]
 ) -> Iterator[OwnerEffects]:
     """Yield the numbers of each owner, by sets of clients."""
     losing, shared = {"newly limited", "cut"}, LimitChange.SHARED_DIFFERENTLY

@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 from quota_ops.model.plans.client_effects import (
     INVENTORY,
     ClientEffectRow,
-    InventoryRow,
 )
 from quota_ops.model.plans.effect import LimitChange
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.rows import Key
-from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.sql.effects import EffectsEngine
 from quota_ops.sql.embedded_effects import EmbeddedEffects
 from tests.engines.comparing import by_client, compare
@@ -92,7 +91,7 @@ limits = st.dictionaries(
 rate = st.none() | st.sampled_from([0.0, 1.0, 1.5])
 inventories = st.lists(
     st.builds(
-        InventoryRow,
+        INVENTORY.row,
         st.sampled_from([*NAMES, "ANONYMOUS", "nobody"]),
         st.sampled_from([*NAMES, "", "none"]),
         st.none() | st.sampled_from(["one", "two"]),
@@ -107,7 +106,7 @@ inventories = st.lists(
 )
 
 
-def write_inventory(place: Path, clients: Sequence[InventoryRow]) -> None:
+def write_inventory(place: Path, clients: Sequence[Any]) -> None:
     """Write clients as a file of the format that its name has."""
     if place.suffix == ".parquet":
         columns = zip(INVENTORY.names, zip(*clients, strict=True), strict=True)
@@ -129,7 +128,7 @@ def write_inventory(place: Path, clients: Sequence[InventoryRow]) -> None:
 )
 @given(inventories, limits, limits, st.sampled_from([".csv", ".jsonl", ".parquet"]))
 def test_any_clients_and_limits(
-    tmp_path: Path, clients: list[InventoryRow], before: Stored, after: Stored, suffix: str
+    tmp_path: Path, clients: list[Any], before: Stored, after: Stored, suffix: str
 ) -> None:
     """For any clients and limits, the SQL gives what the resolver gives for both sides."""
     place = tmp_path / f"clients{suffix}"
@@ -162,7 +161,7 @@ def test_every_level_on_both_engines(comparing: EffectsEngine, tmp_path: Path) -
         for _ in range(2)
     )
     clients = [
-        InventoryRow(user, one, random.choice([None, "x"]), *random.choices([None, 0.5, 1.5], k=4))
+        INVENTORY.row(user, one, random.choice([None, "x"]), *random.choices([None, 0.5, 1.5], k=4))
         for user in ("ANONYMOUS", "nobody", *filter(None, names))
         for one in ("", "none", *filter(None, names))
     ]

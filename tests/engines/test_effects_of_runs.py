@@ -11,7 +11,6 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.client_effects import (
     INVENTORY,
     InventoryEffects,
-    InventoryRow,
     OwnerEffects,
 )
 from quota_ops.model.plans.policy import Policy
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KEY = "producer_byte_rate"
-ALICE = InventoryRow("alice", "app", "pay", 3.0, None, None, None)
+ALICE = INVENTORY.row("alice", "app", "pay", 3.0, None, None, None)
 CUT = OwnerEffects("pay", 1, 1, 0, 1, 0, 0, 1, 1, 0)
 
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.rows import StoredQuota
-from quota_ops.precedence.resolution import CLIENT_KEYS, Limits
+from quota_ops.precedence.resolution import Limits
 from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.resolve import Resolver, find_resolved_rows, resolve_clients

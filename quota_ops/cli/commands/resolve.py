@@ -12,7 +12,7 @@ from quota_ops.cli.console import show_result
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
-from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS
+from quota_ops.model.quotas.quota import CLIENT_KEYS, IP_KEYS
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster

@@ -19,9 +19,9 @@ from quota_ops.model.plans.policy import (
     VerifyPolicy,
 )
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
-from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import MEASURED_KEYS, QUOTA_KEYS
 from quota_ops.model.text import counted
-from quota_ops.model.usage.usage import LABEL, USED_KEYS, Preset
+from quota_ops.model.usage.usage import LABEL, Preset
 
 DEFAULT = "default"
 ANY = "any"
@@ -427,7 +427,7 @@ METRICS = Shape(
     "a quota key whose use brokers measure",
     {
         key: Field(f"The metric for {key}.", "'used{resource=\"Produce\"}'", None, _METRIC)
-        for key in USED_KEYS
+        for key in MEASURED_KEYS
     },
 )
 

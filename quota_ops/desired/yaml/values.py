@@ -26,7 +26,7 @@ from quota_ops.desired.yaml.scalars import (
 from quota_ops.model.code_host import Repository
 from quota_ops.model.moment import find_zone, parse_duration
 from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE, INVENTORY
-from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, parse_limit
+from quota_ops.model.quotas.quota import BYTE_KEY, BYTE_UNITS, QUOTA_KEYS, parse_limit
 
 Named = TypeVar("Named", bound=StrEnum)
 
@@ -112,7 +112,7 @@ def _read_byte_rate(field: str, node: yaml.Node) -> float:
     if text == "0":
         return 0.0
     try:
-        return parse_limit(QUOTA_KEYS["producer_byte_rate"], text)
+        return parse_limit(QUOTA_KEYS[BYTE_KEY], text)
     except ValueError as error:
         raise Misread(f"{field} {error}.", f"For example {field}: 16 KiB.") from None
 

@@ -5,13 +5,12 @@ from typing import NamedTuple, Self
 
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, Entity
-from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY
 from quota_ops.model.quotas.rows import DesiredRow
 
 Amounts = tuple[tuple[str, float], ...]
 """Values by quota key, in order of the keys."""
 
-_PERCENTAGE = "request_percentage"
 _OF_ONE_THREAD = 100.0
 
 
@@ -70,7 +69,7 @@ def sum_promises(
     """
     most = dict(capacity.limits)
     if (threads := _count_threads(facts)) is not None:
-        most.setdefault(_PERCENTAGE, _OF_ONE_THREAD * threads)
+        most.setdefault(THREAD_KEY, _OF_ONE_THREAD * threads)
     sums: dict[str, dict[str | None, float]] = {key: {} for key in most}
     for limit in limits:
         owners = sums.get(limit.key)

@@ -1,22 +1,12 @@
 """The effects of changed quotas on the clients of an inventory."""
 
+from collections import namedtuple
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from quota_ops.model.quotas.entity import CLIENT_ID
-from quota_ops.model.quotas.tables import derive_table
-
-
-class InventoryRow(NamedTuple):
-    """A row of INVENTORY: a client, who owns it, and the rate observed of each key."""
-
-    user: str
-    client_id: str
-    owner: str | None
-    producer_byte_rate: float | None
-    consumer_byte_rate: float | None
-    request_percentage: float | None
-    controller_mutation_rate: float | None
+from quota_ops.model.quotas.entity import CLIENT_ID, USER
+from quota_ops.model.quotas.quota import CLIENT_KEYS
+from quota_ops.model.quotas.tables import NUMBER, TEXT, Column, Table, derive_table
 
 
 class ClientEffectRow(NamedTuple):
@@ -64,8 +54,16 @@ class OwnerEffects(NamedTuple):
     shared_differently: int
 
 
-INVENTORY = derive_table("inventory", InventoryRow, client_id=CLIENT_ID)
-"""The clients of an inventory, each once; an empty client id means that it sends none."""
+_COLUMNS = (
+    Column(USER, TEXT),
+    Column(CLIENT_ID, TEXT),
+    Column("owner", TEXT, nullable=True),
+    *(Column(key, NUMBER, nullable=True) for key in CLIENT_KEYS),
+)
+_ROW = namedtuple("InventoryRow", ("user", "client_id", "owner", *CLIENT_KEYS))  # type: ignore[misc]  # noqa: PYI024 - a field for each key
+INVENTORY: Table[Any] = Table("inventory", _COLUMNS, _ROW)
+"""The clients of an inventory, each once; an empty client id means that it sends none.
+Each has its owner, and the rate observed of each key."""
 
 CLIENT_EFFECTS = derive_table("client_effects", ClientEffectRow, client_id=CLIENT_ID)
 """Each client and key whose limit changes, or is shared by others than before."""

@@ -34,7 +34,7 @@ from quota_ops.model.plans.strict_policy import (
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerChange, OwnerIndex
-from quota_ops.model.quotas.quota import format_limit, limits_a_client
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, limits_a_client
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.text import counted
 from quota_ops.model.usage.throttling import Throttling
@@ -342,8 +342,8 @@ def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterato
     """Yield a sentence for the limits of each unit, starting with the unit of the first row."""
     by_threshold: dict[str, list[Difference]] = {}
     for row in small:
-        name = "small_percentage" if row.key == "request_percentage" else "small_byte_rate"
-        by_threshold.setdefault(name, []).append(row)
+        if name := QUOTA_KEYS[row.key].small_guard:
+            by_threshold.setdefault(name, []).append(row)
     for name, rows in by_threshold.items():
         least = thresholds.of(name)
         below = f"below {format_limit(rows[0].key, least.value)}{least.source}"

@@ -14,7 +14,7 @@ from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.policy import ApprovalPolicy, GuardThresholds, Policy
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
-from quota_ops.model.quotas.quota import limits_a_client
+from quota_ops.model.quotas.quota import QUOTA_KEYS, limits_a_client
 
 SHORT = 8
 """How many characters of a digest people compare; it is easy to make two plans that share them."""
@@ -211,14 +211,11 @@ def is_raise(row: Difference, factor: float) -> bool:
 
 def is_small(row: Difference, thresholds: GuardThresholds) -> bool:
     """Return whether a limit newly becomes so small that it nearly stops a busy client."""
-    if row.key.endswith("_byte_rate"):
-        below = thresholds.small_byte_rate
-    elif row.key == "request_percentage":
-        below = thresholds.small_percentage
-    else:
+    key, target = QUOTA_KEYS.get(row.key), row.target
+    if key is None or key.small_guard is None or target is None:
         return False
-    target = row.target
-    if target is None or target >= below:
+    below: float = getattr(thresholds, key.small_guard)
+    if target >= below:
         return False
     return row.before is None or not row.before < below
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
 from math import isfinite, isnan
+from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 
@@ -23,9 +24,25 @@ UNLIMITED = "unlimited"
 """The text for the largest value, which exempts an entity from a default."""
 
 
+STARVING_BYTES = 16_384.0
+"""Bytes per second: batch.size of Kafka's producer, so one batch a second."""
+STARVING_PERCENTAGE = 0.1
+"""Percent of a thread: at half of it, a broker 4.4 delayed each request by a second."""
+
+
+class Measured(NamedTuple):
+    """How a broker measures the use of a key for each client: the `type` of its MBean."""
+
+    resource: str
+    attribute: str
+    """The attribute of the MBean that the quota limits."""
+    hides_use: bool = False
+    """Whether brokers record no use of a client while they throttle it."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaKey:
-    """One key that Kafka knows: its name, unit, largest value and whether it must be whole.
+    """One key that Kafka knows, and everything that depends on the key: no other place lists keys.
 
     `unlimited` is the default value of the key in QuotaConfig: Long.MAX_VALUE
     (as a double 2^63, exact) for bytes, Integer.MAX_VALUE for all others. Brokers accept it.
@@ -38,6 +55,14 @@ class QuotaKey:
     whole: bool
     largest: float
     unlimited: float = MAX_INT
+    measured: Measured | None = None
+    """None if brokers do not measure it for each client."""
+    starving: float = 0.0
+    """A limit below it all but stops a busy client."""
+    small_guard: str | None = None
+    """The field of `guards` in cluster.yaml with the smallest limit that needs no approval."""
+    by_controller: bool = False
+    """Whether the active controller enforces it, and not each broker."""
 
     def unit_of(self, value: float) -> str:
         """Return the unit as written after a value: `1 connection/s`, `2 connections/s`."""
@@ -46,29 +71,52 @@ class QuotaKey:
 
 _CLIENT = frozenset({USER, CLIENT_ID})
 _LONG = 2.0**63
+BYTES, PERCENT = "bytes/s", "%"
 QUOTA_KEYS = {
     key.name: key
     for key in (
         QuotaKey(
-            "producer_byte_rate", "bytes/s", "produced bytes", _CLIENT, True, MAX_EXACT, _LONG
-        ),
-        QuotaKey("consumer_byte_rate", "bytes/s", "fetched bytes", _CLIENT, True, MAX_EXACT, _LONG),
-        QuotaKey(
-            "request_percentage", "%", "request and network threads", _CLIENT, False, MAX_EXACT
-        ),
-        QuotaKey(
-            "controller_mutation_rate", "mutations/s", "topic changes", _CLIENT, False, MAX_EXACT
+            *("producer_byte_rate", BYTES, "produced bytes", _CLIENT, True, MAX_EXACT, _LONG),
+            Measured("Produce", "byte_rate"),
+            STARVING_BYTES,
+            "small_byte_rate",
         ),
         QuotaKey(
-            "connection_creation_rate",
-            "connections/s",
-            "new connections",
-            frozenset({IP}),
-            True,
-            MAX_INT,
+            *("consumer_byte_rate", BYTES, "fetched bytes", _CLIENT, True, MAX_EXACT, _LONG),
+            Measured("Fetch", "byte_rate"),
+            STARVING_BYTES,
+            "small_byte_rate",
+        ),
+        QuotaKey(
+            *("request_percentage", PERCENT, "request and network threads", _CLIENT),
+            whole=False,
+            largest=MAX_EXACT,
+            measured=Measured("Request", "request_time", hides_use=True),
+            starving=STARVING_PERCENTAGE,
+            small_guard="small_percentage",
+        ),
+        QuotaKey(
+            *("controller_mutation_rate", "mutations/s", "topic changes", _CLIENT),
+            whole=False,
+            largest=MAX_EXACT,
+            measured=Measured("ControllerMutation", "mutation_rate", hides_use=True),
+            by_controller=True,
+        ),
+        QuotaKey(
+            *("connection_creation_rate", "connections/s", "new connections", frozenset({IP})),
+            whole=True,
+            largest=MAX_INT,
         ),
     )
 }
+CLIENT_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if USER in key.types)
+IP_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if IP in key.types)
+MEASURED_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if key.measured)
+"""The keys whose use brokers measure for each client."""
+(THREAD_KEY,) = (key.name for key in QUOTA_KEYS.values() if key.unit == PERCENT)
+"""The key that limits the time of a broker's threads: 100 is all of one thread."""
+(BYTE_KEY, *_) = (key.name for key in QUOTA_KEYS.values() if key.unit == BYTES)
+"""A key of bytes, where any will do."""
 
 BYTE_UNITS = {
     "B": 1,
@@ -79,10 +127,6 @@ BYTE_UNITS = {
     "MiB": 2**20,
     "GiB": 2**30,
 }
-STARVING_BYTES = 16_384.0
-"""Bytes per second: batch.size of Kafka's producer, so one batch a second."""
-STARVING_PERCENTAGE = 0.1
-"""Percent of a thread: at half of it, a broker 4.4 delayed each request by a second."""
 _THOUSANDTHS = 1000
 _LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[A-Za-z%/]+))?")
 _DIGITS = re.compile("[1-9][0-9]{0,14}")
@@ -134,7 +178,7 @@ def parse_limit(key: QuotaKey, text: str) -> float:
 def _factor(key: QuotaKey, unit: str | None, number: str) -> Decimal:
     if unit is None or unit in (key.unit, key.unit_of(1)):
         return Decimal(1)
-    if key.unit == "bytes/s":
+    if key.unit == BYTES:
         if unit.removesuffix("/s") in BYTE_UNITS:
             return Decimal(BYTE_UNITS[unit.removesuffix("/s")])
         raise ValueError(
@@ -190,7 +234,7 @@ def _is_limit(key: QuotaKey, text: str) -> bool:
 
 
 def _unit_hint(key: QuotaKey) -> str:
-    return " with an optional unit (for example MiB)" if key.unit == "bytes/s" else ""
+    return " with an optional unit (for example MiB)" if key.unit == BYTES else ""
 
 
 # Each output of a run has every limit again: 50,000 texts for 10,000 changes.
@@ -207,7 +251,7 @@ def format_limit(key: str, value: float | None) -> str:
         return format_number(value)
     if value == known.unlimited:
         return UNLIMITED
-    if known.unit != "bytes/s":
+    if known.unit != BYTES:
         return f"{format_number(value)} {known.unit_of(value)}"
     number, unit = in_byte_unit(value)
     return f"{number} {unit}/s"

@@ -5,13 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-USED_KEYS = (
-    "producer_byte_rate",
-    "consumer_byte_rate",
-    "request_percentage",
-    "controller_mutation_rate",
-)
-"""The quota keys whose use brokers measure for each client."""
 LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 """The name of a label in Prometheus."""
 _METRIC = re.compile(r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(?P<matchers>.*)\})?", re.DOTALL)

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from math import ceil, floor
 
-from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.text import counted, plural
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 
 MOST = 10
 """How many cuts get a sentence of their own; the JSON report has all."""
-_HIDES_USE = frozenset({"request_percentage", "controller_mutation_rate"})
-"""Keys of which brokers record no use while they throttle a client."""
 _UNITS = ((3600, 3600, "hour", 10), (90, 60, "minute", 1), (0, 1, "second", 1))
 """From how many seconds on a unit is used, its seconds and name, and its parts that are shown."""
 
@@ -69,7 +67,8 @@ def _format_delays(key: str, worst: Delays, days: int) -> str:
             f"the highest that was seen of {worst.shared_by} is {format_limit(key, worst.highest)}"
         )
         return f"is above all use of the last {days} days: {highest} ({seen})"
-    is_open = key in _HIDES_USE
+    measured = QUOTA_KEYS[key].measured
+    is_open = measured is not None and measured.hides_use
     span = format_span(worst.above, worst.delayed, is_open=is_open)
     delays = f", with delays up to {format_seconds(worst.longest, ceil)}"
     hidden = ""

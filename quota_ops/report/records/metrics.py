@@ -222,7 +222,7 @@ def label_limits(
         parts = {kind: name for kind, name in entity.parts if name is not None}
         labels = {
             "cluster": dict(policy.match).get("cluster", cluster),
-            "resource": RESOURCES[key][0],
+            "resource": RESOURCES[key].resource,
             "level": level.name,
             "owner": owners.get((entity, key)) or "",
         }

@@ -7,7 +7,7 @@ from html import escape
 from quota_ops.model.plans.plan import cuts_a_client
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
 from quota_ops.model.runs.review import ClusterReview, Links
 from quota_ops.model.text import counted
 from quota_ops.report.markdown.report import LONGEST, cell
@@ -19,8 +19,6 @@ from quota_ops.report.review.rows import find_place
 
 _PLAIN = frozenset({Kind.PENDING, Kind.REMOVED})
 """Kinds that the values show."""
-_PER_BROKER = frozenset({"producer_byte_rate", "consumer_byte_rate", "connection_creation_rate"})
-"""Rates that each broker enforces on its own."""
 
 
 def table_head(review: ClusterReview) -> list[str]:
@@ -76,9 +74,10 @@ def _values(row: ReportRow) -> str:
 def _total(row: ReportRow, brokers: int) -> str:
     """Return what all brokers together allow; empty for one broker, or a limit of another kind."""
     target, key = row.difference.target, row.difference.key
-    if brokers < 2 or key not in _PER_BROKER or target is None:  # noqa: PLR2004 - a total of one
+    known = QUOTA_KEYS.get(key)
+    if brokers < 2 or known is None or target is None:  # noqa: PLR2004 - a total of one
         return ""
-    if target >= QUOTA_KEYS[key].unlimited:
+    if known.by_controller or key == THREAD_KEY or target >= known.unlimited:
         return ""
     return f"at most {format_limit(key, target * brokers)} on {counted(brokers, 'broker')}"
 

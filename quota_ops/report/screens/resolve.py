@@ -5,10 +5,17 @@ from math import isfinite
 from typing import Any
 
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.quotas.quota import UNLIMITED, format_limit, json_number
+from quota_ops.model.quotas.quota import (
+    CLIENT_KEYS,
+    QUOTA_KEYS,
+    THREAD_KEY,
+    UNLIMITED,
+    format_limit,
+    json_number,
+)
 from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.model.text import counted
-from quota_ops.precedence.resolution import CLIENT_KEYS, Resolution, Rung
+from quota_ops.precedence.resolution import Resolution, Rung
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
 
@@ -185,9 +192,9 @@ def _meaning(resolution: Resolution, brokers: int | None) -> str:
         return f"{limit} on each node, brokers and controllers alike, from {resolution.names[IP]}."
     names = {"user": resolution.names[USER], "client": resolution.names[CLIENT_ID]}
     who = WHO_SHARES[resolution.applied.level.rank].format(**names)
-    if resolution.key == "controller_mutation_rate":
+    if QUOTA_KEYS[resolution.key].by_controller:
         return f"{limit} over the whole cluster, at its active controller, shared by {who}."
-    of_what = " of one thread's time" if resolution.key == "request_percentage" else ""
+    of_what = " of one thread's time" if resolution.key == THREAD_KEY else ""
     return f"{limit}{of_what} on each broker, shared by {who}; {_ceiling(resolution, brokers)}."
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
-from quota_ops.model.usage.usage import USED_KEYS
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.stages.use.past_limits import PastQuotas, Period
@@ -73,7 +73,7 @@ class RecordedDays(NamedTuple):
             least = None if span.limit is None else AT_LIMIT * span.limit
             rows.append(SpanRow(*series, number, least))
         of_number = [*spans]
-        uses = {key: KeyUse([], set(), {}) for key in USED_KEYS}
+        uses = {key: KeyUse([], set(), {}) for key in MEASURED_KEYS}
         for row in self.summed.measure(rows):
             (names, span), use = of_number[row.span], uses[row.key]
             use.uses.append(Use(SeriesUse(row.broker, names, row.p50, row.p95, row.highest), span))
@@ -155,10 +155,10 @@ def _divide(days: Sequence[str], past: PastQuotas, *, by_day: bool) -> list[_Par
     if not days:
         return []
     whole = Time(time_of(days[0]).start, time_of(days[-1]).end)
-    periods = {key: past.periods(key, *whole) for key in USED_KEYS}
+    periods = {key: past.periods(key, *whole) for key in MEASURED_KEYS}
     parts: dict[tuple[tuple[int, ...], ...] | str, _Part] = {}
     for day in days:
-        touched = {key: tuple(_list_touched(periods[key], time_of(day))) for key in USED_KEYS}
+        touched = {key: tuple(_list_touched(periods[key], time_of(day))) for key in MEASURED_KEYS}
         numbers = tuple(touched.values())
         part = parts.setdefault(
             day if by_day else numbers,
