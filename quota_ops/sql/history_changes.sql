@@ -2,7 +2,7 @@
 --
 -- In:  history, with the parameters cluster_id, sent (outcomes), owning (modes) and most
 -- Out: the rows of all quotas that the `most` newest changes concern: the owner of a change may be
---      in an earlier row. Several changes of one second are sorted as a report lists them.
+--      in an earlier row. And the ends of runs with an approved policy. Several changes of one second are sorted as a report lists them.
 WITH own AS (
   SELECT *
   FROM history
@@ -21,4 +21,4 @@ newest AS (
 
 SELECT *
 FROM own
-WHERE entity IN (SELECT entity FROM newest)
+WHERE entity IN (SELECT entity FROM newest) OR policy IS NOT NULL

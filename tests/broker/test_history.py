@@ -107,18 +107,23 @@ def commit_all(folder: Path, author: str) -> str:
 
 
 @pytest.mark.local_store
-def test_who_changed_what(lab: Lab) -> None:
-    """Each change has its author, approver and values: of Git, by hand, undone, and held.
+def test_who_changed_what(lab: Lab) -> None:  # noqa: PLR0915 - one story
+    """Each change has its author, approver and values: of Git, by hand, undone, held, of a policy.
 
     The screen, JSON and JSON Lines have the same changes; drift that nobody repaired is none.
     """
-    first: State = {ALICE: {KEY: 10.0}, "user=bob": {KEY: 5.0}}
-    lab.desire(first)
+    first: State = {ALICE: {KEY: 10.0}, "user=bob": {KEY: 5.0}, "user=dan": {KEY: 5.0}}
+    lab.desire(first, guards={"small_byte_rate": 0})
     commit = commit_all(lab.folder, "Anna <anna@example.com>")
     lab.call("reconcile", "demo", "--by", "robot-7")
-    lab.desire({ALICE: {KEY: 1.0}, "user=bob": {KEY: 5.0}}, guards={"small_byte_rate": 0})
-    cut = commit_all(lab.folder, "Ben <ben@example.com>")
     reason = ("--reason", "INC-31", "--by", "carol")
+    guards = {"small_byte_rate": 0, "removals": 9}
+    lab.desire(first, guards=guards)
+    commit_all(lab.folder, "Ben <ben@example.com>")
+    lab.call("reconcile", "demo", "--allow", "policy_changed", *reason)
+    second: State = {ALICE: {KEY: 1.0}, "user=bob": {KEY: 5.0}, "user=dan": {KEY: 6.0}}
+    lab.desire(second, guards=guards)
+    cut = commit_all(lab.folder, "Ben <ben@example.com>")
     lab.call("reconcile", "demo", "--allow", "cut", *reason)
     write(lab, plan_back(lab, lab.runs[-1]))
     (lab.folder / "README.md").write_text("nothing that a run reads")
@@ -140,31 +145,36 @@ def test_who_changed_what(lab: Lab) -> None:
 
     changes = [json.loads(text) for text in lines.splitlines()]
     assert changes == [{"cluster": "demo", **change} for change in told["changes"]]
-    names = ("entity", "what", "before", "requested", "owner", "by", "approver", "commit_author")
+    values = ("entity", "what", "before", "requested")
+    names = (*values, "owner", "by", "ran_by", "approver", "commit_author")
     anna, ben, dora = (f"{name} <{name.lower()}@example.com>" for name in ("Anna", "Ben", "Dora"))
     held = next(change for change in changes if change["what"].startswith("held until "))
     held["what"] = "held"
     changes.sort(key=lambda change: change["key"] is None)  # a hold may be of the same second
     assert [tuple(change[name] for name in names) for change in changes] == [
-        (ALICE, "set", None, 10.0, "team", "robot-7", None, anna),
-        ("user=bob", "set", None, 5.0, "team", "robot-7", None, anna),
-        (ALICE, "set", 10.0, 1.0, "team", "carol", "carol", ben),
-        (ALICE, "rolled back", 1.0, 10.0, "team", "anna", None, None),
-        *[("user=bob", "repaired", 7.0, 5.0, "team", "robot-7", None, anna)] * 2,
-        (ALICE, "altered: cleared", 10.0, None, "team", "carol", "carol", None),
-        ("user=bob", "released", 5.0, None, "team", "carol", None, dora),
-        ("user=bob", "adopted", 5.0, None, "team", "carol", None, dora),
-        ("user=bob", "held", None, None, None, "carol", None, None),
-        ("user=bob", "hold ended", None, None, None, "carol", None, None),
+        (ALICE, "set", None, 10.0, "team", "Anna", "robot-7", None, anna),
+        ("user=bob", "set", None, 5.0, "team", "Anna", "robot-7", None, anna),
+        ("user=dan", "set", None, 5.0, "team", "Anna", "robot-7", None, anna),
+        (ALICE, "set", 10.0, 1.0, "team", "Ben", "carol", "carol", ben),
+        ("user=dan", "set", 5.0, 6.0, "team", "Ben", "carol", None, ben),
+        (ALICE, "rolled back", 1.0, 10.0, "team", "anna", "anna", None, None),
+        ("user=dan", "rolled back", 6.0, 5.0, "team", "anna", "anna", None, None),
+        *[("user=bob", "repaired", 7.0, 5.0, "team", "Anna", "robot-7", None, anna)] * 2,
+        (ALICE, "altered: cleared", 10.0, None, "team", "carol", "carol", "carol", None),
+        ("user=bob", "released", 5.0, None, "team", "carol", "carol", None, dora),
+        ("user=bob", "adopted", 5.0, None, "team", "carol", "carol", None, dora),
+        ("", "policy approved", None, None, None, "Ben", "carol", "carol", ben),
+        ("user=bob", "held", None, None, None, "carol", "carol", None, None),
+        ("user=bob", "hold ended", None, None, None, "carol", "carol", None, None),
     ]
-    commits = [changes[number]["commit"] for number in (0, 1, 2, 4, 5, 6)]
+    commits = [changes[number]["commit"] for number in (0, 1, 3, 7, 8, 9)]
     assert commits == [commit, commit, cut, commit, commit, None]
+    assert changes[12]["policy"] == "guards.removals: 20 -> 9"
     assert [(change["was_sent"], change["found"]) for change in changes] == [
-        *[(True, 10.0), (True, 5.0), (True, 1.0), (True, 10.0), (True, 5.0), (True, 5.0)],
-        (True, None),
-        *[(False, None), (False, 5.0), (False, None), (False, None)],
+        *[(True, found) for found in (10.0, 5.0, 5.0, 1.0, 6.0, 10.0, 5.0, 5.0, 5.0, None)],
+        *[(False, None), (False, 5.0), (False, None), (False, None), (False, None)],
     ]
-    assert [change["found_by"] == change["run"] for change in changes[:7]] == [True] * 7
+    assert [change["found_by"] == change["run"] for change in changes[:10]] == [True] * 10
     cells = [re.split(r" {2,}", row) for row in shown.splitlines()]
     assert cells[0] == [
         *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run")

@@ -44,6 +44,6 @@ def test_what_is_not_counted_is_named_and_ends_with_2(tmp_path: Path) -> None:
         f"not counted: {second}/demo@pipe@1.parquet",
         f"not counted: {second.parent}/date=2026-11-03",
     ]
-    assert remedy.startswith("  The result may lack something. If a file is damaged")
+    assert remedy.startswith("  The result may lack something. Read a file of another version")
     assert (tried.returncode, tried.stderr) == (2, "")
     assert len(json.loads(tried.stdout)["not_counted"]) == len(named)

@@ -236,7 +236,9 @@ def test_an_origin_of_another_type(run: Run, tmp_path: Path, damage: dict[str, A
         json.dumps({"origins": [{"origin": {"words": "w"}, "rows": []} | damage]})
     )
 
-    assert f"{on_disk(folder) / ORIGINS} is damaged: " in str(outcome(lambda: read_origins(folder)))
+    assert f"{on_disk(folder) / ORIGINS} has another form than " in str(
+        outcome(lambda: read_origins(folder))
+    )
     write_reports(folder)
     assert (on_disk(folder) / "report.html").exists()
 

@@ -59,11 +59,21 @@ def test_a_file_in_the_place_of_all_holds(tmp_path: Path) -> None:
         holds.read(open_place(tmp_path / "holds"))
 
 
+OTHER = "has another form than quota-ops 0.1.0 writes: "
+
+
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{", "[" * 3000, '{"who": {}}', '{"who": 1, "by": ""}']
+    ("content", "how"),
+    [
+        *[(content, "is not a hold: ") for content in ("", "{", "[" * 3000)],
+        *[(content, OTHER) for content in ("[]", '{"who": {}}', '{"who": 1, "by": ""}')],
+    ],
 )
-def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
-    """A damaged hold is an error that names the file, so that no held entity is written."""
+def test_a_damaged_hold_did_not_end(content: str, how: str, tmp_path: Path) -> None:
+    """An unreadable hold is an error that names the file, so that no held entity is written.
+
+    Only what does not decode is called damaged: another version may have written the rest.
+    """
     holds.add(open_place(tmp_path), ALICE)
     damaged = tmp_path / "00000002.json"
     damaged.write_text(content)
@@ -71,8 +81,11 @@ def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         holds.read(open_place(tmp_path))
 
-    assert refused.value.message.startswith(f"{damaged} is not a hold: ")
-    assert "Move the damaged file elsewhere" in str(refused.value.remedy)
+    assert refused.value.message.startswith(f"{damaged} {how}")
+    remedy = (
+        "Move the damaged file elsewhere" if how != OTHER else "The file is not damaged"
+    )
+    assert remedy in str(refused.value.remedy)
 
 
 def test_a_hold_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
@@ -96,13 +109,16 @@ def test_a_hold_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None
 
 
 def test_a_run_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
-    """The version in run.json counts for the files of the run; an older one is called damaged."""
+    """The version in run.json counts for the files of the run; an older one is of another form."""
     folder = RunFolder(open_place(tmp_path))
     policy = to_json(Policy, Policy(cluster="demo", cluster_id="id", connection="demo"))
     folder.write_json("policy.json", policy | {"no_writes": True})
     for version, message in (
         ("17.2.0", "policy.json was written by quota-ops 17.2.0, which is newer"),
-        ("0.0.1", "policy.json is damaged: Object contains unknown field `no_writes`"),
+        (
+            "0.0.1",
+            "policy.json has another form than quota-ops 0.1.0 writes: Object contains",
+        ),
     ):
         folder.write_json("run.json", {"written_by": version})
         with pytest.raises(InvalidInput) as refused:

@@ -14,6 +14,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.tables import ACTUAL, COUNT, DESIRED, FLAG, LEDGER, NUMBER, TEXT, Table
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place
+from quota_ops.store.places.written_by import OTHER_FORM
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     TEXT: st.text(st.characters(exclude_categories=["Cs"])),
@@ -77,7 +78,8 @@ def test_every_discrepancy_is_listed() -> None:
     assert str(refused.value) == (
         "run/actual.parquet is not a actual table: entity is int64, must be string; "
         "value is string, must be double; in_scope is missing, must be boolean; "
-        "hands_off is missing, must be string; more is not one of its columns"
+        "hands_off is missing, must be string; more is not one of its columns\n"
+        f"  {OTHER_FORM}"
     )
 
 

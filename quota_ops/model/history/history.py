@@ -119,6 +119,11 @@ class HistoryRow(NamedTuple):
     """How many unmanaged quotas some clients get in place of what Git declares."""
     not_judged: int | None = None
     """How many managed quotas were not compared or changed, because a file was invalid."""
+    policy: str | None = None
+    """The fields of cluster.yaml that somebody approved with the plan of an applying run.
+
+    They differ from the policy that was applied before: `drift: ask -> repair; ...`.
+    """
 
 
 class QuotaHistory(NamedTuple):

@@ -18,10 +18,14 @@ class PolicyChange(NamedTuple):
 
 def list_policy_changes(review: ClusterReview) -> tuple[PolicyChange, ...]:
     """Return the fields of cluster.yaml that differ from the merge base, by name."""
-    known = review.base and review.base.policy
-    if known is None or review.policy is None:
+    return compare_policies(review.base and review.base.policy, review.policy)
+
+
+def compare_policies(old: Policy | None, new: Policy | None) -> tuple[PolicyChange, ...]:
+    """Return the fields of cluster.yaml that differ, by name; none without one of the policies."""
+    if old is None or new is None:
         return ()
-    before, after = (_as_texts(policy) for policy in (known, review.policy))
+    before, after = _as_texts(old), _as_texts(new)
     return tuple(
         PolicyChange(name, before[name], after[name])
         for name in sorted(before)

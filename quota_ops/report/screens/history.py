@@ -1,7 +1,7 @@
 """The screens of the history: the days of a cluster, the quotas that drift most, one entity."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from quota_ops.model.history.history import DayHistory, Drift, HistoryRow, Mode, QuotaHistory
 from quota_ops.model.moment import iso_utc
@@ -32,12 +32,13 @@ CHANGE_HEADINGS = (
 
 
 class Event(NamedTuple):
-    """Something that happened to a quota, or to the entities of a hold: when, what, and by whom."""
+    """Something that happened to a quota, the entities of a hold or the policy, and by whom."""
 
     at: str
     entity: str
+    """Empty for a policy."""
     key: str | None
-    """None for a hold or its release."""
+    """None for a hold or its release, and for a policy."""
     what: str
     before: float | None = None
     """Of a drift, the value that Git declares."""
@@ -51,27 +52,34 @@ class Event(NamedTuple):
     """The run that looked: the same one or, for a write without a response, a later one."""
     owner: str | None = None
     by: str | None = None
-    """The person or job that ran it or, if that is not known, the author of the commit."""
+    """The author of the commit, if a run applied Git; otherwise who ran it."""
+    ran_by: str | None = None
+    """The person or job that ran it, if known."""
     reason: str | None = None
     commit: str | None = None
     commit_author: str | None = None
     approver: str | None = None
     run: str | None = None
+    policy: str | None = None
+    """The fields of cluster.yaml that a policy changes."""
     tone: Tone = Tone.PLAIN
 
     @property
     def person(self) -> str:
-        """Who changed it, and why: the author of the commit, if a run applied Git.
+        """Who changed it, and why.
 
-        The reason of such a run is that of the person who approved it or ran it.
+        The reason of a run that applied Git is that of the person who approved it or ran it.
         """
-        if self.what not in _FROM_GIT or not self.commit_author:
-            runner = self.by or ("run" if self.what == _REPAIRED else None)
-            return ": ".join(filter(None, (runner, self.reason)))
-        author = self.commit_author.partition(" <")[0]
-        runner = self.by if self.by != self.commit_author else None
-        why = f"{self.approver or runner or 'run'}: {self.reason}" if self.reason else ""
-        return "; ".join(filter(None, (author, why)))
+        if self.what in _FROM_GIT and self.commit_author and self.reason:
+            return f"{self.by}; {self.approver or self.ran_by or 'run'}: {self.reason}"
+        return ": ".join(filter(None, (self.by, self.reason)))
+
+    def credit(self, author: str | None) -> Self:
+        """Return the event with the author of its commit, who changed it if a run applied Git."""
+        if self.what in _FROM_GIT and author:
+            return self._replace(by=author.partition(" <")[0], commit_author=author)
+        runner = self.ran_by or ("run" if self.what == _REPAIRED else None)
+        return self._replace(by=runner, commit_author=author)
 
 
 def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -> Screen:
@@ -197,6 +205,8 @@ def _change(event: Event) -> str:
 
     The value before a repair is one that somebody set outside Git.
     """
+    if event.policy:
+        return event.policy
     if event.key is None or (event.before is None and not (event.was_sent or event.found_by)):
         return ""
     before, found = format_limit(event.key, event.before), format_limit(event.key, event.found)
@@ -266,7 +276,8 @@ def _list_drift_ends(drifts: Iterable[Drift]) -> Iterator[Event]:
 
 
 _REPAIRED = "repaired"
-_FROM_GIT = frozenset({"set", "cleared", _REPAIRED})
+_APPROVED = "policy approved"
+_FROM_GIT = frozenset({"set", "cleared", _REPAIRED, _APPROVED})
 _WORDS = {Mode.APPLY: "set", Mode.ROLLBACK: "rolled back", Mode.ALTER: "altered"}
 _OWNERSHIP = {Mode.ADOPT: "adopted", Mode.RELEASE: "released"}
 
@@ -291,10 +302,30 @@ def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
             event = _describe_write(wrote[0], wrote[-1], found[-1])
             author = event.commit_author or authors.get((entity, key, event.commit))
             authors |= {(entity, key, event.commit): author} if author else {}
-            yield event._replace(
-                owner=owners.get((entity, key)),  # an alter does not record it
-                commit_author=author,  # of a repair, the commit is that of an earlier run
-            )
+            # Of a repair, the commit is that of an earlier run; an alter does not record the owner.
+            yield event._replace(owner=owners.get((entity, key))).credit(author)
+
+
+def _list_policies(rows: Iterable[HistoryRow]) -> Iterator[Event]:
+    """Yield each policy that somebody approved, at the first end of the run that applied it."""
+    ends: dict[str, HistoryRow] = {}
+    for row in sorted(rows, key=_rank_row):
+        if row.entity is None and row.policy:
+            ends.setdefault(row.run, row)
+    for row in ends.values():
+        yield Event(
+            row.ended,
+            "",
+            None,
+            _APPROVED,
+            ran_by=row.author,
+            reason=row.run_reason,
+            commit=row.commit,
+            approver=row.approver,
+            run=row.run,
+            policy=row.policy,
+            tone=Tone.CHANGE,
+        ).credit(row.commit_author)
 
 
 def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Event:
@@ -322,20 +353,23 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
         row.requested,
         last.found,
         last.found_by,
-        None,
-        row.author or (mode is Mode.APPLY and row.commit_author) or None,
-        row.run_reason,
-        row.commit,
-        row.commit_author,
-        row.approver,
-        row.run,
-        tone,
+        ran_by=row.author,
+        reason=row.run_reason,
+        commit=row.commit,
+        commit_author=row.commit_author,
+        approver=row.approver,
+        run=row.run,
+        tone=tone,
     )
 
 
 def list_changes(rows: Iterable[HistoryRow], holds: Iterable[Hold] = ()) -> tuple[Event, ...]:
-    """Return what runs and people changed, in order: writes, adoptions, releases and holds."""
-    events = [*_list_writes(rows), *_list_holds(holds)]
+    """Return what runs and people changed, in order.
+
+    Writes, adoptions, releases, policies that were approved, and holds.
+    """
+    rows = tuple(rows)
+    events = [*_list_policies(rows), *_list_writes(rows), *_list_holds(holds)]
     return tuple(sorted(events, key=lambda event: event.at))
 
 
@@ -343,7 +377,8 @@ def _list_holds(holds: Iterable[Hold]) -> Iterator[Event]:
     for hold in holds:
         what = "hold ended" if hold.is_release else f"held until {moment(iso_utc(hold.until))}"
         who = hold.by or hold.login
-        yield Event(iso_utc(hold.at), hold.who.text, None, what, by=who, reason=hold.reason)
+        at, entity = iso_utc(hold.at), hold.who.text
+        yield Event(at, entity, None, what, by=who, ran_by=who, reason=hold.reason)
 
 
 def list_json(rows: Iterable[NamedTuple]) -> list[dict[str, object]]:

@@ -9,7 +9,8 @@ from quota_ops.model.history.history import HistoryRow, Mode
 from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import NO_RISK
-from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.guard import Guard, GuardFinding
+from quota_ops.model.plans.guard_rules import is_blocked_by
 from quota_ops.model.quotas.difference import WRITES, Difference, Kind
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.tables import LEDGER
@@ -19,6 +20,7 @@ from quota_ops.model.runs.verification import RowVerdict, Settlement
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.records.json_report import COUNTED, count_rows
+from quota_ops.report.review.policy_changes import compare_policies
 from quota_ops.stages.plan.earlier_runs import count_managed_rows
 from quota_ops.stages.report.audit import KINDS, count_changed
 from quota_ops.stages.report.run_report import read_work_end
@@ -77,13 +79,45 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
     clients, losing = _count_clients(report.clients)
     return (
         HistoryRow(**run | counts | _describe_stop(report) | _name_guards(guards))._replace(
-            owned=sum(end.owned.values()) if report.plan else None, clients=clients, losing=losing
+            owned=sum(end.owned.values()) if report.plan else None,
+            clients=clients,
+            losing=losing,
+            policy=_describe_policy(report) if mode is Mode.APPLY else None,
         ),
         *(
             HistoryRow._make((run | _describe_row(row, report, end)).values())  # fast
             for row in report_rows(report)
             if row.status not in _LEFT_OUT
         ),
+    )
+
+
+def _describe_policy(report: Report) -> str | None:
+    """Return the fields of cluster.yaml whose change was approved; None if none was."""
+    plan = report.plan
+    if plan is None or not any(
+        guard.guard == Guard.POLICY_CHANGED and guard.allowed is not None for guard in plan.guards
+    ):
+        return None
+    changes = compare_policies(plan.applied, plan.policy)
+    return "; ".join(
+        f"{name}: {before or 'none'} -> {after or 'none'}" for name, before, after in changes
+    )
+
+
+def _list_row_approvers(row: ReportRow, report: Report) -> str | None:
+    """Return who approved the plan, or overrode a guard that blocks it because of this row."""
+    plan = report.plan
+    return list_approvers(
+        decision
+        for decision in report.decisions
+        if decision.said is DecisionKind.APPROVED
+        or plan is None
+        or any(
+            not guard.rows
+            or is_blocked_by(guard.guard, row.difference, plan.strict_policy, row.risk)
+            for guard in decision.shown
+        )
     )
 
 
@@ -147,6 +181,7 @@ def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]
         "kind": _find_kind(difference),
         "commit": commit,
         "commit_author": report.provenance.author if commit == report.commit else None,
+        "approver": _list_row_approvers(row, report),
         "action": difference.action,
         "state": row.status.name.lower(),
         "outcome": outcome,

@@ -27,6 +27,7 @@ from quota_ops.store.places import parquet
 from quota_ops.store.places.numbered_files import MOST_ATTEMPTS, refused_create
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore, safe_name
+from quota_ops.store.places.written_by import OtherForm
 
 _FOLDER = re.compile(r"date=(\d{4}-\d\d-\d\d)|month=(\d{4}-\d\d)")
 _COMPACT = re.compile(r"(?:day|month)-(\d{4,})\.parquet")
@@ -240,6 +241,8 @@ def _read(
         if clusters is None:
             return parquet.from_bytes(HISTORY, place.read(), str(place))
         return parquet.read_part(HISTORY, place, "cluster", clusters)
+    except OtherForm as error:
+        report(f"{error.message} (another version of quota-ops wrote it)")
     except InvalidInput as error:
         report(error.message)
     except OSError as error:

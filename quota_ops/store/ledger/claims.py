@@ -14,7 +14,13 @@ from quota_ops.model.plans.plan import exact
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places.numbered_files import file_name, numbers, read_file, require_whole
 from quota_ops.store.places.run_store import ClusterStore
-from quota_ops.store.places.written_by import explain_newer, find_newer, stamp, without_version
+from quota_ops.store.places.written_by import (
+    explain_form,
+    explain_newer,
+    find_newer,
+    stamp,
+    without_version,
+)
 
 KIND = "json"
 """The file type of claims."""
@@ -68,6 +74,8 @@ def read(records: ClusterStore, number: int) -> Claim:
         if newer := find_newer(kept):
             raise explain_newer(place, newer, describe_damage(error)) from error
         require_whole(place, content)
+        if kept is not None:
+            raise explain_form(place, describe_damage(error)) from error
         raise InvalidInput(
             f"{place} is damaged: {describe_damage(error)}",
             "Nothing was written. Move the file elsewhere and plan again.",

@@ -18,7 +18,13 @@ from quota_ops.model.runs.run import Decisions
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places.numbered_files import create_next, read_file, require_whole
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.written_by import explain_newer, find_newer, stamp, without_version
+from quota_ops.store.places.written_by import (
+    explain_form,
+    explain_newer,
+    find_newer,
+    stamp,
+    without_version,
+)
 from quota_ops.store.run.files import APPROVAL
 from quota_ops.store.run.folder import RunFolder
 
@@ -106,6 +112,8 @@ def _decision(file: Place) -> Decision:
         if newer := find_newer(values):
             raise explain_newer(file, newer, describe_damage(error)) from error
         require_whole(file, content)
+        if values is not None:
+            raise explain_form(file, describe_damage(error)) from error
         raise InvalidInput(
             f"{file} is damaged: {describe_damage(error)}",
             "Move the file elsewhere. The plan then needs approval again.",

@@ -25,7 +25,13 @@ from quota_ops.store.places.numbered_files import (
 )
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.places.written_by import explain_newer, find_newer, stamp, without_version
+from quota_ops.store.places.written_by import (
+    explain_form,
+    explain_newer,
+    find_newer,
+    stamp,
+    without_version,
+)
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import AT_ONCE
 
@@ -109,6 +115,8 @@ def _read(file: Place) -> Hold:
         if newer := find_newer(values):
             raise explain_newer(file, newer, str(why)) from error
         require_whole(file, content)
+        if values is not None:
+            raise explain_form(file, str(why)) from error
         raise InvalidInput(
             f"{file} is not a hold: {why}",
             "Nothing was changed. Move the damaged file elsewhere, and hold its entities again.",

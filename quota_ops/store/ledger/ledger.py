@@ -46,7 +46,7 @@ from quota_ops.store.places.numbered_files import (
 )
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore, safe_name
-from quota_ops.store.places.written_by import NewerFile, explain_newer
+from quota_ops.store.places.written_by import NewerFile, OtherForm, explain_newer
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +130,20 @@ def last(records: ClusterStore) -> LedgerFile:
         if newer := parquet.find_newer_writer(content):
             raise explain_newer(place, newer, why) from error
         require_whole(place, content)
+        if isinstance(error, OtherForm):
+            raise OtherForm(f"the ledger does not parse: {why}", _OTHER_LEDGER) from error
         raise damaged(why) from error
 
 
 def file_numbers(records: ClusterStore) -> list[int]:
     """Return the numbers of the files of a ledger, in order. Raises InvalidInput as `numbers`."""
     return numbers(records.ledger, KIND)
+
+
+_OTHER_LEDGER = (
+    "Nothing was changed. The file is not damaged: another version of quota-ops wrote it. Use that "
+    "version, since without this file no run knows what it manages."
+)
 
 
 def damaged(why: str) -> InvalidInput:

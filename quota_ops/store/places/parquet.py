@@ -13,7 +13,14 @@ import pyarrow.parquet as pq
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.tables import COUNT, FLAG, NUMBER, TEXT, Row, Table
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.written_by import WRITTEN_BY, explain_newer, find_newer, stamp
+from quota_ops.store.places.written_by import (
+    OTHER_FORM,
+    WRITTEN_BY,
+    OtherForm,
+    explain_newer,
+    find_newer,
+    stamp,
+)
 
 # Arrow's own pool does not return freed memory: 45 MB in a plan of 10,000 entities.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -229,7 +236,7 @@ _SPELLINGS = {
 def check_columns(table: Table[Any], found: Mapping[str, str], place: str = "") -> None:
     """Compare column names and Arrow type names to the table.
 
-    Raises InvalidInput, which lists the differences.
+    Raises OtherForm, which lists the differences.
     """
     wrong = [
         f"{column.name} is {found.get(column.name, 'missing')}, must be {column.type}"
@@ -238,8 +245,9 @@ def check_columns(table: Table[Any], found: Mapping[str, str], place: str = "") 
     ]
     wrong += [f"{name} is not one of its columns" for name in found if name not in table.names]
     if wrong:
-        raise InvalidInput(
-            f"{place or 'the table'} is not a {table.name} table: {'; '.join(wrong)}"
+        raise OtherForm(
+            f"{place or 'the table'} is not a {table.name} table: {'; '.join(wrong)}",
+            OTHER_FORM if place else None,
         )
 
 

@@ -1,4 +1,4 @@
-"""The version of quota-ops that wrote a stored file, so that a newer file is not called damaged."""
+"""The version of quota-ops that wrote a stored file: a file of another one is not damaged."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +14,17 @@ That in run.json counts for all JSON of a run.
 """
 
 
-class NewerFile(InvalidInput):
+OTHER_FORM = (
+    "Nothing was changed. The file is not damaged: another version wrote it, or somebody changed "
+    "it. Use the version that wrote it, or move the file elsewhere to do without it."
+)
+
+
+class OtherForm(InvalidInput):
+    """A file that decodes and has not the form that this version writes: it is not damaged."""
+
+
+class NewerFile(OtherForm):
     """A file of a newer version, which this one cannot read: it is not damaged."""
 
 
@@ -36,6 +46,13 @@ def explain_newer(file: object, newer: str, why: str) -> NewerFile:
     return NewerFile(
         f"{file} was written by quota-ops {newer}, which is newer than this {own_version()}: {why}",
         f"Nothing was changed. Install quota-ops {newer} or newer; the file is not damaged.",
+    )
+
+
+def explain_form(file: object, why: str) -> OtherForm:
+    """Return the error for a file that decodes, but not to what this version writes."""
+    return OtherForm(
+        f"{file} has another form than quota-ops {own_version()} writes: {why}", OTHER_FORM
     )
 
 

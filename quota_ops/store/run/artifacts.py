@@ -12,6 +12,7 @@ from quota_ops.model.quotas.tables import Row, Table
 from quota_ops.store.places import parquet
 from quota_ops.store.places.json_text import head, json_text
 from quota_ops.store.places.place import Place, explain_lost
+from quota_ops.store.places.written_by import explain_form
 
 Parsed = TypeVar("Parsed")
 
@@ -105,8 +106,8 @@ class ArtifactFolder:
             raise self.explain_damage(name, error) from error
 
     def explain_damage(self, name: str, error: Exception) -> InvalidInput:
-        """Return the error for a JSON artifact that does not parse."""
-        return InvalidInput(f"{self.place / name} is damaged: {describe_damage(error)}")
+        """Return the error for a JSON artifact that decodes, but not to what is written now."""
+        return explain_form(self.place / name, describe_damage(error))
 
     def write_text(self, name: str, text: str) -> None:
         """Write text as UTF-8; half a surrogate pair becomes its escape, as in JSON."""

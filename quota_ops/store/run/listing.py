@@ -15,6 +15,7 @@ from quota_ops.model.runs.report import STAGES, STOPPED, Life, RunSummary, Stage
 from quota_ops.model.runs.run import About
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.places.written_by import OtherForm
 from quota_ops.store.run.files import ABOUT, APPROVAL, END, PLAN
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import format_deadline
@@ -78,7 +79,7 @@ class _End(NamedTuple):
 
 
 class _ListedRun(RunState):
-    """A run whose folder is listed once; remembers which of its files cannot be read."""
+    """A run whose folder is listed once; remembers which of its files cannot be read, and why."""
 
     size: int = 0
     """The bytes of the run; 0 if its folder cannot be listed."""
@@ -104,8 +105,9 @@ class _ListedRun(RunState):
         """Return what `read` returns of a file; None if it is missing or damaged."""
         try:
             return super().read(name, read)
-        except InvalidInput:
-            self.troubles.append(f"{name} is damaged")
+        except InvalidInput as error:
+            how = "has another form" if isinstance(error, OtherForm) else "is damaged"
+            self.troubles.append(f"{name} {how}")
             return None
 
 
