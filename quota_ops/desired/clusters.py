@@ -1,5 +1,7 @@
 """The clusters of a desired state: each in one folder, and nothing outside these folders."""
 
+import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -7,14 +9,17 @@ from pathlib import Path
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.contradictions import refuse_repeated_cluster
 from quota_ops.desired.files import (
+    YAML,
     cluster_folders,
     dag_id,
     list_sibling_clusters,
     list_stray_files,
 )
+from quota_ops.desired.git.repository import Repository
 from quota_ops.desired.read import read_cluster_yaml
 from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import unread
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
+from quota_ops.model.errors import GitFailed
 from quota_ops.model.finding import Problem
 
 
@@ -98,6 +103,41 @@ def _find_shared_dags(folders: Iterable[Path]) -> Iterator[_Duplicate]:
             remedy = "Rename one of the two; use only letters, digits, '_', '.' and '-'."
             problem = unread(str(folder), message, remedy)
             yield frozenset((known.name, folder.name)), problem
+
+
+def find_astray_files(desired_state: Path, folders: Iterable[Path]) -> list[tuple[Path, Path]]:
+    """Return the quotas files outside the desired state in folders named like a cluster.
+
+    Each with the folder of that cluster. No run reads them. None without a checkout of Git.
+    """
+    clusters = {folder.name: folder for folder in folders}
+    repository = Repository.of_checkout(desired_state) if clusters else None
+    if repository is None:
+        return []
+    try:
+        prefix, files = repository.prefix(), repository.list_all(*YAML)
+    except GitFailed:
+        return []
+    root = repository.folder.parents[prefix.count("/") - 1] if prefix else repository.folder
+    return [
+        (Path(os.path.relpath(root / file)), clusters[name])
+        for file in files
+        if not file.startswith(prefix) and _has_quotas(root / file)
+        for name in Path(file).parent.parts[-1:]
+        if name in clusters
+    ]
+
+
+_QUOTAS = re.compile(rb"^quotas[ ]*:", re.MULTILINE)
+
+
+def _has_quotas(file: Path) -> bool:
+    """Return whether a file has the field `quotas`; not if it is a link or cannot be read."""
+    try:
+        is_small = not file.is_symlink() and file.stat().st_size <= MAX_FILE_BYTES
+        return is_small and bool(_QUOTAS.search(file.read_bytes()))
+    except OSError:
+        return False
 
 
 def refuse_stray_files(desired_state: Path) -> None:

@@ -82,9 +82,7 @@ def test_a_damaged_hold_did_not_end(content: str, how: str, tmp_path: Path) -> N
         holds.read(open_place(tmp_path))
 
     assert refused.value.message.startswith(f"{damaged} {how}")
-    remedy = (
-        "Move the damaged file elsewhere" if how != OTHER else "The file is not damaged"
-    )
+    remedy = "Move the damaged file elsewhere" if how != OTHER else "The file is not damaged"
     assert remedy in str(refused.value.remedy)
 
 

@@ -159,3 +159,33 @@ def test_a_shared_file_that_no_cluster_uses(desired_state: Path) -> None:
     assert "/old.yaml: no" not in check("large")[1]
     (desired_state / "large" / "cluster.yaml").write_text("use: [old.yaml]\n")
     assert "/old.yaml: no" not in check()[1]
+
+
+def test_quotas_in_a_folder_of_that_name_elsewhere(
+    desired_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check of all clusters names quotas outside the desired state: no run reads them."""
+    monkeypatch.chdir(desired_state.parent)
+    git(desired_state.parent, "init", "--quiet")
+    for name in (
+        "docs/large/example.yaml",
+        "docs/other/a.yaml",
+        "large/notes.yaml",
+        "large/a.yaml",
+    ):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("notes: {}\n" if "n.yaml" in name else "quotas: []\n")
+
+    def check(*arguments: str) -> tuple[int, str]:
+        where = ("--desired-state", desired_state.name)
+        ended = CliRunner().invoke(main, ["check", *arguments, *where])
+        return ended.exit_code, ended.stdout
+
+    code, shown = check()
+    folder = f"{desired_state.name}/large"
+    why = f"quotas outside {folder}, so no run reads them. Move the file there."
+    files = ("docs/large/example.yaml", "large/a.yaml")
+    assert (code, shown.splitlines()[-2:]) == (0, [f"{file}: {why}" for file in files])
+    assert json.loads(check("--format", "json")[1])["files_outside"] == list(files)
+    assert check("--strict")[0] == 2
+    assert "so no run reads them" not in check("large")[1]

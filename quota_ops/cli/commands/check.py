@@ -96,6 +96,7 @@ def check_clusters(
     the limits of the whole cluster; without it, they are not divided.
     """
     from quota_ops.desired.clusters import (
+        find_astray_files,
         find_clusters,
         refuse_duplicate_clusters,
         refuse_stray_files,
@@ -120,8 +121,9 @@ def check_clusters(
         for folder in folders
     ]
     unused = [] if clusters else find_unused_files(desired_state, folders)
+    astray = [] if clusters else find_astray_files(desired_state, folders)
     try:
-        _show_all(checked, output, strict=strict, unused=unused)
+        _show_all(checked, output, strict=strict, unused=unused, astray=astray)
     finally:  # even after an error: all problems are listed in one pass
         if not clusters:
             refuse_stray_files(desired_state)
@@ -151,7 +153,12 @@ def check_run(
 
 
 def _show_all(
-    checked: Sequence[dict[str, Any]], output: str, *, strict: bool, unused: Sequence[str] = ()
+    checked: Sequence[dict[str, Any]],
+    output: str,
+    *,
+    strict: bool,
+    unused: Sequence[str] = (),
+    astray: Sequence[tuple[Path, Path]] = (),
 ) -> None:
     from quota_ops.desired.files import SHARED
 
@@ -159,12 +166,21 @@ def _show_all(
         for file in unused:
             remedy = "List it under use in a cluster.yaml, or delete it."
             click.echo(f"{SHARED}/{file}: no cluster uses this file. {remedy}")
+        for path, folder in astray:
+            click.echo(
+                f"{path}: quotas outside {folder}, so no run reads them. Move the file there."
+            )
     elif output != _JSONL:
-        click.echo(json.dumps({"clusters": checked, "unused_shared_files": unused}, indent=1))
+        values = {"clusters": checked, "unused_shared_files": unused}
+        click.echo(
+            json.dumps(values | {"files_outside": [str(file) for file, _ in astray]}, indent=1)
+        )
     has_unsilenced = any(
         finding["silenced"] is None for cluster in checked for finding in cluster["findings"]
     )
-    if any(cluster["problems"] for cluster in checked) or (strict and (has_unsilenced or unused)):
+    if any(cluster["problems"] for cluster in checked) or (
+        strict and (has_unsilenced or unused or astray)
+    ):
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)
 
 

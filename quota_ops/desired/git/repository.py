@@ -120,6 +120,14 @@ class Repository:
         """Return the id of these bytes in a commit at a path, after attributes and filters."""
         return self._run("hash-object", "--stdin", "--path", path, content=content).decode().strip()
 
+    def list_all(self, *endings: str) -> list[str]:
+        """List the files of the checkout with these endings, from its root; no ignored ones."""
+        paths = (f":(top,glob)**/*{ending}" for ending in endings)
+        names = ("-z", "--cached", "--others", "--exclude-standard", "--full-name", "--")
+        return sorted(
+            {os.fsdecode(path) for path in _records(self._run("ls-files", *names, *paths))}
+        )
+
     def prefix(self) -> str:
         """Return the path of the folder below the root of the checkout: `a/b/`, or empty."""
         return os.fsdecode(self._run("rev-parse", "--show-prefix").removesuffix(b"\n"))
