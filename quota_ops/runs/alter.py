@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from shlex import quote
+from time import monotonic
 from typing import NamedTuple, Self
 
 from quota_ops.kafka.cluster import Cluster
@@ -23,7 +24,7 @@ from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import FilterIndex
-from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Stored, group_by_batch
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
@@ -48,6 +49,9 @@ from quota_ops.store.run.files import ALTER, APPLIED, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import at_work
 from quota_ops.store.run.state import RunState
+
+_FRESH = 1.0
+"""Seconds after which a row is described again before it is sent."""
 
 
 class Altered(NamedTuple):
@@ -150,11 +154,12 @@ def alter_quotas(
 ) -> Altered:
     """Validate the changes and, unless `validate_only`, send them if the broker accepts them all.
 
-    Nothing is sent when a guard blocks that `allow` does not name. A refusal is
-    recorded as the end of the stage apply. `hold` is called just before the changes are sent.
-    Every broker is read back, as after a plan. With `undo`, only rows are restored that still have
-    the value which that alter set; Refused if there are none.
+    Nothing is sent when a guard blocks that `allow` does not name, or when a row has changed since
+    it was described. A refusal is recorded as the end of the stage apply. `hold` is called just
+    before the changes are sent. Every broker is read back, as after a plan. With `undo`, only rows
+    are restored that still have the value which that alter set; Refused if there are none.
     """
+    began = monotonic()
     batches, outcomes = record_and_validate(
         *(folder, cluster, alterations, attribution),
         allow=allow,
@@ -171,6 +176,9 @@ def alter_quotas(
             record_overrides(folder, attribution, guards)
             with at_work(folder.place):
                 settle_dead_runs(folder, cluster, find_audit)
+            if monotonic() - began > _FRESH:
+                refusal = _find_change(rows, cluster.describe_values())
+        if refusal is None:
             hold()
             outcomes = send_batches(folder, cluster, batches, records)
             unverified = _read_back(folder, cluster, records)
@@ -199,6 +207,19 @@ def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -
     if blocking := [guard for guard in guards if guard.allowed is None]:
         return Refused(*format_blocking(blocking))
     return None
+
+
+def _find_change(rows: Iterable[BatchRow], stored: Stored) -> Refused | None:
+    """Return why changes are not sent: their rows have other values than before; None if not."""
+    changed = [row for row in rows if not same(stored.get(row.id), row.before)]
+    if not changed:
+        return None
+    first = changed[0]
+    now, before = (format_limit(first.key, value) for value in (stored.get(first.id), first.before))
+    return Refused(
+        f"{first.entity} {first.key} has changed since it was described: {before} -> {now}",
+        "Nothing was written. Run the command again: it shows what the change is now.",
+    )
 
 
 def record_and_validate(

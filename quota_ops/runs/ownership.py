@@ -42,9 +42,11 @@ def adopt_quotas(
     """Add stored quotas to the ledger, write adopted.json, and return the rows that were examined.
 
     `wanted` selects entities, as in `find_adoptions`. The intents of runs remain in the ledger.
-    Raises InvalidInput if the cluster stores no quota of these entities.
+    Raises InvalidInput if the cluster stores no quota of these entities; Refused if a run changes
+    what the ledger has of them after they were described.
     """
     with folder.stage("adopt"):
+        before = ledger.read(records).rows
         rows = find_adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
         found = tuple(sorted(rows, key=lambda adoption: adoption.id))
         if wanted is not None and not found:
@@ -57,6 +59,13 @@ def adopt_quotas(
         adopted: list[LedgerRow] = []
 
         def edit(known: dict[LedgerKey, LedgerRow]) -> None:
+            keys = {row.id for row in adoptable}
+            if changed := [row for row in {*before} ^ {*known.values()} if row.id in keys]:
+                last = max(changed, key=lambda row: row.sequence or 0)
+                raise Refused(
+                    f"run {last.run} has changed {last.entity} {last.key} since it was described",
+                    "Nothing was adopted. Run the command again when that run has ended.",
+                )
             adopted[:] = ledger_edits.adopt(known, adoptable)
 
         file = ledger.change(records, edit)

@@ -1,19 +1,20 @@
 """Writes of an older run that arrive when a newer run has ended, and the kind that is shown."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pytest
 
-from quota_ops.desired.read import read_policy
+from quota_ops.desired.read import read_cluster
 from quota_ops.kafka import delivery
-from quota_ops.model.commit import Provenance
-from quota_ops.model.quotas.alteration import Alteration
-from quota_ops.model.quotas.entity import Entity
-from quota_ops.runs.alter import alter_quotas
+from quota_ops.model.errors import Refused
+from quota_ops.runs import alter
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.runs.command_record import start_command_run
-from quota_ops.runs.ownership import Attribution
+from quota_ops.runs.ownership import Attribution, adopt_quotas
 from quota_ops.store.run.folder import RunFolder
+from tests.broker.late_alters import alter_user
 from tests.broker.lossy import IN_FLIGHT, TWICE, UNANSWERED, Lossy
 from tests.lab import Lab, error_of
 from tests.writing import State
@@ -97,22 +98,6 @@ def test_a_value_that_was_read_back_can_arrive_again(
     assert_late(lab, older, drift)
 
 
-def alter_alice(lab: Lab, network: Lossy, value: float | None) -> RunFolder:
-    """Alter one limit through a network, and return the run."""
-    policy = read_policy(lab.folder)
-    run = start_command_run(lab.store, policy, Provenance.given(None))
-    wanted = [Alteration(Entity.parse("user=alice"), ((KEY, value),))]
-    by = Attribution("anna", "INC-31", "root")
-    alter_quotas(
-        *(run, network, wanted, by),  # type: ignore[arg-type]
-        records=lab.records,
-        policy=policy,
-        allow=["raise"],
-        validate_only=False,
-    )
-    return run
-
-
 @POLICIES
 @pytest.mark.parametrize("fate", ["delayed", IN_FLIGHT, TWICE])
 def test_an_alter_that_arrives_late_is_named(
@@ -127,7 +112,7 @@ def test_an_alter_that_arrives_late_is_named(
     reconcile(lab, "first", FIRST, drift)
     newer = partial(reconcile, lab, "newer", NEWER, drift)
     network = Lossy(lab.cluster, iter([newer] if fate == "delayed" else [fate] * 2))
-    altered = alter_alice(lab, network, 15.0)
+    altered = alter_user(lab, network, "user=alice", 15.0)
     if fate != "delayed":
         kinds = [row.kind for row in lab.run("diff").differences()]
         assert kinds == (["drifted"] if fate == TWICE else ["in_sync"])
@@ -135,3 +120,51 @@ def test_an_alter_that_arrives_late_is_named(
         network.deliver()
 
     assert_late(lab, altered, drift)
+
+
+@dataclass
+class SlowDescription:
+    """A cluster whose first description arrives only after something else has happened."""
+
+    cluster: Any
+    act: Callable[[], object] | None
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.cluster, name)
+        return partial(self._late, method) if name in {"describe", "describe_values"} else method
+
+    def _late(self, describe: Callable[[], object]) -> object:
+        found, act = describe(), self.act
+        self.act = None
+        if act:
+            act()
+        return found
+
+
+def test_what_a_run_changes_after_it_was_described(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An alter and an adopt that described the cluster before a run wrote it change nothing."""
+    monkeypatch.setattr(alter, "_FRESH", 0.0)
+    reconcile(lab, "first", FIRST, "report")
+    newer = partial(reconcile, lab, "newer", NEWER, "report")
+
+    run = alter_user(lab, SlowDescription(lab.cluster, newer), "user=alice", 15.0)
+
+    apply = run.stage_result("apply")
+    assert (apply.status, str(apply.message).partition("\n")[0]) == (
+        "refused",
+        "user=alice producer_byte_rate has changed since it was described: 10 B/s -> 20 B/s",
+    )
+    assert lab.stored() == lab.known() == NEWER
+
+    back = partial(reconcile, lab, "third", FIRST, "report")
+    desired = read_cluster(lab.folder)
+    folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
+    with pytest.raises(Refused, match="has changed user=alice producer_byte_rate since"):
+        adopt_quotas(
+            *(folder, SlowDescription(lab.cluster, back), lab.records, desired),  # type: ignore[arg-type]
+            wanted=None,
+            attribution=Attribution("anna", "INC-31", "root"),
+        )
+    assert lab.stored() == lab.known() == FIRST
