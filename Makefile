@@ -69,8 +69,9 @@ lint: setup ## ruff, the import contracts and mypy --strict
 bench: setup ## measure speed and memory, and keep the results
 	@$(BIN)/python -m tests.benchmarks
 
+# `make faults OPTIONS=--resume` leaves out what held before it was interrupted or failed.
 faults: setup ## play every fault and every kill on real brokers, and write docs/explanation/reliability.md
-	@$(BIN)/python -m tests.faults
+	@$(BIN)/python -m tests.faults $(OPTIONS)
 
 clean: ## remove every .venv and build output; never runs, ledgers or the Kafka cache
 	@rm -rf .venv .venv-* build dist .coverage .hypothesis .import_linter_cache .mypy_cache \

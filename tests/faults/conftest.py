@@ -19,9 +19,9 @@ from tests.lab import open_lab
 from tests.objects.server import S3Server, start_s3
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def page() -> Iterator[None]:
-    """Write the results to the page; rows that were not played stay."""
+    """Write the result of each fault to the page; rows that were not played stay."""
     yield
     if ALL and not IN_BUCKET:
         fresh = Page(PAGE).replace_section("faults", section(EVERY, on_the_page() | SEEN))
