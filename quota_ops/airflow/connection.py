@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from ipaddress import IPv6Address
-from typing import Any
+from typing import Any, TypeVar
 
 from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
@@ -24,6 +24,7 @@ _LOGIN_FIELDS = {
     )
 }
 """The properties for login and password, by names that librdkafka and Java clients share."""
+Settings = TypeVar("Settings")
 _PORT = re.compile(r":\d+$")
 
 
@@ -32,12 +33,7 @@ def find_connection(name: str) -> kafka.Connection:
 
     Raises InvalidInput if it is not a connection to a cluster.
     """
-    conn_id = PREFIX + name
-    source = f"the Airflow connection {conn_id}"
-    found = find_airflow_connection(conn_id)
-    if found is None:
-        return kafka.find_connection(name, before=source)
-    return read_connection(found, name=name, source=source)
+    return _find(name, read_connection, kafka.find_connection)
 
 
 def read_connection(found: Connection, *, name: str, source: str) -> kafka.Connection:
@@ -62,12 +58,7 @@ def find_prometheus(name: str) -> prometheus.PrometheusConnection:
 
     Raises InvalidInput if it is not a connection to a Prometheus.
     """
-    conn_id = PREFIX + name
-    source = f"the Airflow connection {conn_id}"
-    found = find_airflow_connection(conn_id)
-    if found is None:
-        return prometheus.find_prometheus(name, before=source)
-    return read_prometheus(found, name=name, source=source)
+    return _find(name, read_prometheus, prometheus.find_prometheus)
 
 
 def read_prometheus(
@@ -92,6 +83,16 @@ def read_prometheus(
     }
     settings = dict(_list_settings(fields, found))
     return prometheus.PrometheusConnection.of(settings, name=name, source=source)
+
+
+def _find(
+    name: str, read: Callable[..., Settings], find_elsewhere: Callable[..., Settings]
+) -> Settings:
+    source = f"the Airflow connection {PREFIX}{name}"
+    found = find_airflow_connection(PREFIX + name)
+    if found is None:
+        return find_elsewhere(name, before=source)
+    return read(found, name=name, source=source)
 
 
 def find_airflow_connection(conn_id: str) -> Connection | None:

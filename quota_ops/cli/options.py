@@ -289,6 +289,11 @@ anyone = click.option(
 )
 
 
+def entities(command: Command) -> Command:
+    """Add --names, --defaults and --any, which select entities."""
+    return names(defaults(anyone(command)))
+
+
 strict = click.option("--strict", is_flag=True, help="Leave out entities that have further types.")
 
 

@@ -30,9 +30,7 @@ Then:
   git commit -a, and open a pull request   the plan of it shows no change for these quotas"""
 )
 @options.cluster_argument
-@options.names
-@options.defaults
-@options.anyone
+@options.entities
 @click.option("--all", "everything", is_flag=True, help="Every quota that drifted.")
 @click.option(
     "--key",

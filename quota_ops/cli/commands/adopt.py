@@ -20,9 +20,7 @@ Examples:
   quota-ops adopt demo --names user=alice --any client-id --reason 'managed by us since OPS-7'"""
 )
 @options.cluster_argument
-@options.names
-@options.defaults
-@options.anyone
+@options.entities
 @click.option("--all", "everything", is_flag=True, help="Every quota that Git declares.")
 @options.reason("Why; it is recorded.", required=True)
 @options.by

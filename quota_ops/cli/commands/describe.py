@@ -45,9 +45,7 @@ Examples:
     "--desired-state", "Leave it out: the run already names its cluster.", beside=("--run",)
 )
 @refuse_idle("--run-store", "Leave it out: only --run uses a run store.", without=("--run",))
-@options.names
-@options.defaults
-@options.anyone
+@options.entities
 @options.strict
 @options.actual
 @options.desired_state

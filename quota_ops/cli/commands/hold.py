@@ -24,9 +24,7 @@ Examples:
   quota-ops hold demo --any client-id --until '2026-11-23 08:00 Europe/Berlin' --reason INC-31"""
 )
 @options.cluster_argument
-@options.names
-@options.defaults
-@options.anyone
+@options.entities
 @options.group
 @click.option(
     "--until",

@@ -30,9 +30,7 @@ Examples:
     is_flag=True,
     help="Give up managed quotas instead of a hold.",
 )
-@options.names
-@options.defaults
-@options.anyone
+@options.entities
 @options.group
 @click.option("--all", "everything", is_flag=True, help="With --from-ledger: every quota in it.")
 @options.reason("Why; it is recorded. Required with --from-ledger.")

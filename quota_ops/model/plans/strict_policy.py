@@ -9,6 +9,7 @@ from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThres
 from quota_ops.model.quotas.difference import Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import FilterIndex
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 
 _DRIFT = (DriftPolicy.REPAIR, DriftPolicy.ASK, DriftPolicy.REPORT)
 _APPROVAL = (ApprovalPolicy.NEVER, ApprovalPolicy.ON_BREACH, ApprovalPolicy.ALWAYS)
@@ -37,21 +38,13 @@ def combine_strictly(applied: Policy | None, new: Policy) -> Policy:
     )
 
 
-def _combine_thresholds(one: GuardThresholds, other: GuardThresholds) -> GuardThresholds:
-    return GuardThresholds(
-        removals=min(one.removals, other.removals),
-        removals_share=min(one.removals_share, other.removals_share),
-        cut_share=min(one.cut_share, other.cut_share),
-        raise_factor=min(one.raise_factor, other.raise_factor),
-        small_byte_rate=max(one.small_byte_rate, other.small_byte_rate),
-        small_percentage=max(one.small_percentage, other.small_percentage),
-        blast_radius=min(one.blast_radius, other.blast_radius),
-        blast_radius_share=min(one.blast_radius_share, other.blast_radius_share),
-        would_throttle=min(
-            (side.would_throttle for side in (one, other) if side.would_throttle is not None),
-            default=None,
-        ),
-    )
+def _combine_thresholds(*sides: GuardThresholds) -> GuardThresholds:
+    limits = {key.small_guard for key in QUOTA_KEYS.values()}
+    stricter: dict[str, Any] = {}
+    for name in GuardThresholds.__match_args__:
+        known = [value for side in sides if (value := getattr(side, name)) is not None]
+        stricter[name] = (max if name in limits else min)(known, default=None)
+    return GuardThresholds(**stricter)
 
 
 APPLIED, APPLIED_OR_MERGED = "last applied", "last applied or merged"
