@@ -232,6 +232,7 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
             request_decision=find_approver(folder, approval, typed.output, is_new_plan=is_new_plan)
             if "apply" in stages
             else None,
+            records_decision=None not in {approval.approve, approval.reason},
             progress=progress,
             actual=typed.actual,
         )

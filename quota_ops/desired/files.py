@@ -46,6 +46,9 @@ _EXAMPLES = ", ".join(
     f"{field}: {CLUSTER_FILE.fields[field].example}" for field in CLUSTER_FILE.required
 )
 _LEAST = f"with at least {{{_EXAMPLES}}}."
+_FIND_ID = "kafka-cluster.sh cluster-id prints its id."
+_MOST_NAMES = 5
+"""How many clusters an error lists."""
 _RENAME = f"Rename {CLUSTER_YML} to {CLUSTER_YAML}."
 _BESIDE = (
     f"The folder already has a {CLUSTER_YAML}.",
@@ -125,7 +128,8 @@ def _explain_missing(folder: Path) -> str:
     names = [cluster.name for cluster in list_sibling_clusters(folder)]
     if near := get_close_matches(cluster_name(folder), names, 1):
         return f"Did you mean {near[0]}? Then move the files there. A new cluster needs it {_LEAST}"
-    return f"Create it {_LEAST}"
+    move = f"Move the files to the folder of their cluster ({', '.join(names[:_MOST_NAMES])}). "
+    return f"{move if names else ''}A new cluster needs it {_LEAST} {_FIND_ID}"
 
 
 def cluster_name(folder: Path) -> str:
@@ -157,7 +161,10 @@ def _open_desired_state(path: Path, top: Path | None = None) -> Iterator[Folder]
         with open_folder(path, own) as folder:
             yield folder
     except (FileNotFoundError, NotADirectoryError):
-        remedy = "Pass another with --desired-state, or create one with quota-ops init."
+        remedy = (
+            "Change to the root of your repository of quotas, pass another folder with "
+            "--desired-state, or create a repository with quota-ops init."
+        )
         raise InvalidInput(f"{path} is not a folder.", remedy) from None
     except OSError as error:
         problem = not_opened(error, str(path), "folder")

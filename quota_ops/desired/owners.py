@@ -30,7 +30,7 @@ def read_owners(source: Source, field: FieldNodes) -> tuple[tuple[Owner, ...], N
         source.refuse(
             field.place,
             "owners must be a mapping from each owner to what belongs to it.",
-            "For example owners: {payments: {user_prefixes: [payments-]}}.",
+            "For example owners: {payments: {user_prefixes: [payments-]}}; or remove it.",
         )
         return (), nodes
     owners: dict[str, Owner] = {}

@@ -53,6 +53,8 @@ class Run:
     approve: str | None = None
     """The approved digest; None approves the plan that this very run has just made."""
     request_decision: Callable[[Plan], Decision] | None = None
+    records_decision: bool = False
+    """Whether a decision is requested and recorded even if the plan needs none."""
     """Requests a decision on a plan that needs approval; None when no person can decide."""
     progress: Progress = SILENT
     bundle: BundleVersion | None = None
@@ -194,7 +196,7 @@ def _refuse_unknown_commit(folder: RunFolder) -> None:
 def _find_approved(run: Run) -> str:
     """Return the approved digest; if the plan needs approval, find or request a decision first."""
     made = read_plan(run.folder)
-    if needs_approval(made):
+    if needs_approval(made) or run.records_decision:
         decision = find_approval(run.folder, run.records.approvals, made)
         decision = decision or (run.request_decision(made) if run.request_decision else None)
         if decision is None:

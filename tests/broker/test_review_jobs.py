@@ -157,6 +157,17 @@ def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> No
 
     assert (variables["approval"], again[-13:], ended[-13:]) == ("none", *["[exit code 0]"] * 2)
     assert lab.stored() == {"user=alice": {RATE: 3.0 * MIB}}
+    recorded = [file.read_text("utf-8") for file in (lab.root / "store/approvals").rglob("*.json")]
+    assert sorted(len([text for text in recorded if job in text]) for job in ("/run/7", "/8")) == [
+        1,
+        1,
+    ]
+
+    (lab.folder / "cluster.yaml").write_text("connection: demo\n")
+    git(lab.folder.parent, "commit", "--quiet", "--all", "--message", "Lose the id")
+    failed = run_script(plan["run"], lab, *bash, GITHUB_OUTPUT=str(output))
+    assert failed.endswith("[exit code 2]")
+    assert "Traceback" not in failed
 
 
 def test_the_job_of_gitlab_reviews_a_merge_request(lab: Lab) -> None:

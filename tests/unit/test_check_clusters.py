@@ -203,7 +203,8 @@ def test_a_desired_state_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
     assert (
         f"{tmp_path}/desired is not a folder.\n"
-        "  Pass another with --desired-state, or create one with quota-ops init."
+        "  Change to the root of your repository of quotas, pass another folder with "
+        "--desired-state, or create a repository with quota-ops init."
     ) == str(caught.value)
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
 from quota_ops.desired.yaml.checkout import Entry, Folder
-from quota_ops.report.screens.plan import UNTIL_THEN
+from quota_ops.report.screens.plan import STOPPED
 from tests.unit.hostile_links import ABOVE, IN_PLACE, LINKS, QUOTAS, write_cluster
 
 SECRET = "correct-horse-battery-staple"
@@ -117,7 +117,7 @@ def test_pipes_sockets_and_devices_are_refused_at_once() -> None:
     assert ended.output == (
         f"{folder}/cluster.yaml:1:1  {problem}\n{folder}/pipe.yaml:1:1  {problem}\n"
         f"{folder}/socket.yaml:1:1  {problem}\n3 problems in 3 of 4 files (1 quota read)\n"
-        f"{UNTIL_THEN}\n"
+        f"{STOPPED}\n"
     )
 
 

@@ -185,8 +185,8 @@ def test_import_and_then_a_plan(folder: Path) -> None:
             "protected: ip=localhost  localhost is not an IP address. Write it in digits: "
             "brokers may resolve a host name differently, or not at all."
         ),
-        "1 more are already protected or out of scope in cluster.yaml",
-        "desired_state/demo: 3 quotas of 7 stored ones in 2 files",
+        "1 more is already protected or out of scope in cluster.yaml",
+        "desired_state/demo: 3 quotas of 7 stored ones in 1 file",
     ]
     assert (folder / "users.yaml").read_text() == (
         "owner: platform\n"
@@ -234,7 +234,7 @@ def test_import_of_files_of_other_tools(folder: Path) -> None:
     )
     files = ["--from", "kafka-configs", "described.txt", "--from", "strimzi", "user.yaml"]
     found = CliRunner().invoke(main, ["import", "demo", *files])
-    assert found.stdout == "desired_state/demo: 2 quotas of 2 found in 2 files\n"
+    assert found.stdout == "desired_state/demo: 2 quotas of 2 found in 1 file\n"
     assert (folder / "users.yaml").read_text().splitlines()[3:] == [
         "  - user: alice",
         "    limits:",

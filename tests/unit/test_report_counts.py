@@ -75,7 +75,7 @@ _HEADING = re.compile(
     r"(?P<change>[\d,]+) to change of (?P<whole>[\d,]+)"
     r"( \((?P<set>[\d,]+) to set, (?P<clear>[\d,]+) to clear\))?, (?P<sync>[\d,]+) in sync"
     r"(, (?P<held>[\d,]+) held)?(, [\d,]+ not judged)?(, (?P<reported>[\d,]+) only reported)?"
-    r"(, (?P<gone>[\d,]+) gone)?(, (?P<overriding>[\d,]+) unmanaged that override Git)?"
+    r"(, (?P<gone>[\d,]+) gone)?(, (?P<overriding>[\d,]+) unmanaged that overrides? Git)?"
     r", (?P<unmanaged>[\d,]+) (other )?unmanaged$",
     re.MULTILINE,
 )

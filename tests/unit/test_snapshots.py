@@ -122,7 +122,7 @@ def test_import_of_a_part_says_so() -> None:
     """A partial import is allowed, with a warning."""
     assert run("import demo --into new --actual part.jsonl").stdout.splitlines() == [
         "part.jsonl has only the quotas that match user=<any>.",
-        "new: 2 quotas of 2 stored ones in 2 files",
+        "new: 2 quotas of 2 stored ones in 1 file",
     ]
 
 

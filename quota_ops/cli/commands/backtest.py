@@ -30,9 +30,9 @@ def backtest(
 ) -> None:
     """Show which past plans the guards of a policy would have blocked.
 
-    Reads the history in the run store, of one cluster or of all. Plans of the same writes, one
-    after the other, count once. The guards use only what the history has; the last lines name those
-    that are not tried.
+    Reads the history in the run store, of one cluster or of all. Consecutive plans with the same
+    changes count once. Guards that need data which the history lacks are skipped, and listed at the
+    end.
     """
     from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.desired.read import read_policy

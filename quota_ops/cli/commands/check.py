@@ -39,7 +39,7 @@ Examples:
 @click.option(
     "--expanded",
     is_flag=True,
-    help="Also print every limit after lists, profiles and temporary limits are worked out.",
+    help="Also print every limit after lists, profiles and temporary limits are applied.",
 )
 @refuse_idle("--expanded", "Pass the cluster instead.", beside=("--run",))
 @options.as_of

@@ -10,7 +10,7 @@ from quota_ops.cli import options
 from quota_ops.cli.console import show_screen, warn_unnamed
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.text import counted
+from quota_ops.model.text import counted, plural
 from quota_ops.model.tool import Tool
 
 if TYPE_CHECKING:
@@ -205,12 +205,13 @@ def write_desired_state(
         show_screen((line(f"{words}: {quota.entity.text}  {quota.reason}", Tone.CHANGE),))
     if imported.elsewhere:
         click.echo(
-            f"{imported.elsewhere:,} more are already protected or out of scope in {CLUSTER_YAML}"
+            f"{imported.elsewhere:,} more {plural(imported.elsewhere, 'is', 'are')} already "
+            f"protected or out of scope in {CLUSTER_YAML}"
         )
     written = [row for row in desired.rows if row.file in files]
     found = f"{len(stored):,} found" if source.foreign else counted(len(stored), "stored one")
     total = f"{counted(len(written), 'quota')} of {found}"
-    number = counted(len(files) - source.unmanaged, "file")
+    number = counted(len(files.keys() - {CLUSTER_YAML}), "file")
     show_screen((line(f"{into}: {total} in {number}", Tone.OK),))
 
 

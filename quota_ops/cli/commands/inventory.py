@@ -55,8 +55,8 @@ def inventory(
     The cluster shows users without client ids, and members without users: what it does not show is
     <unknown>. A source that you may not read is skipped, and named on stderr. Read-only.
 
-    With --rates, clients that used anything on a recorded day are added, with their rates on their
-    busiest broker: those that brokers count by user and client id together.
+    With --rates, also lists each client that used anything on a recorded day, with its rates on its
+    busiest broker. Only clients that brokers measure by user and client id together are added.
     """
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.kafka.connection import find_connection

@@ -23,9 +23,9 @@ Examples:
 def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> None:
     """Remove old runs from the run store.
 
-    Reads and writes only the run store. If the newest run began before now, the time counts
-    back from its start, or from the run before the newest three if those began longer than TIME
-    after it; so a clock that is ahead removes no more. Holds that ended before that, and the
+    Reads and writes only the run store. TIME counts back from the start of the newest run, not from
+    now. If the three newest runs started more than TIME after the run before them, their clock may
+    be ahead, and TIME counts back from that earlier run. Holds that ended before that time, and the
     recorded use of earlier days, are removed too. Always keeps approvals, other holds, the last
     verified run of each cluster, runs whose writes are not yet verified, the newest 100 files and
     claims of each ledger, and files that no run recorded. A pruned run that failed, did not end,

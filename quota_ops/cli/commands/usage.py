@@ -82,11 +82,11 @@ def usage(
 ) -> None:
     """Show what clients use, beside their limits.
 
-    Reads the Prometheus that `usage` of cluster.yaml names, and in the run store what runs saw of
-    the limits, so that a share is of the limit of that time. Days that `record` stored are read
-    from the run store. The cluster is not queried. Limits are per broker, so use is that of the
-    busiest broker, not a sum. What was not scraped is unknown, not zero. p95 is the rate that was
-    exceeded in 5 % of the scrapes.
+    Reads use from the Prometheus under `usage` in cluster.yaml, and past limits from the run store,
+    so that each share is relative to the limit that applied then. Days that `record` stored are
+    read from the run store. The cluster is not queried. Limits are per broker, so use is that of
+    the busiest broker, not a sum. What was not scraped is unknown, not zero. p95 is the rate that
+    was exceeded in 5 % of the scrapes.
     """
     from datetime import UTC, datetime, timedelta
     from functools import partial

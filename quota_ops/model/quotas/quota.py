@@ -132,6 +132,7 @@ _LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[
 _DIGITS = re.compile("[1-9][0-9]{0,14}")
 _NO_LIMIT = frozenset({UNLIMITED, "infinity", "infinite", "inf", ".inf"})
 _SEPARATORS = re.compile("[,_']")
+_DECIMAL_COMMA = re.compile(r"[0-9]+,[0-9]{1,2}(?![0-9,])")
 _CARELESS = re.compile(
     r"\+?(?P<number>[0-9]{1,3}(?:[,'][0-9]{3})+|[0-9][0-9_]{0,19}(?:\.[0-9]{1,9})?(?:[eE]\+?[0-9]{1,2})?)"
     r"\s*(?P<unit>[A-Za-z%/ ]*)"
@@ -217,6 +218,9 @@ def _meant(key: QuotaKey, text: str) -> str:
         return f": write {UNLIMITED}"
     if given == "-1":
         return f": if no limit is meant, write {UNLIMITED}"
+    point = given.replace(",", ".")
+    if _DECIMAL_COMMA.match(given) and _is_limit(key, point):
+        return f": write {point}"
     match = _CARELESS.fullmatch(given)
     if match is not None and (key.whole or "," not in given):  # a comma may be a decimal point
         number = f"{Decimal(_SEPARATORS.sub('', match['number'])):f}"

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
+from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.plans.guard import GuardFinding
@@ -36,6 +38,7 @@ from quota_ops.report.outline.sentences import (
 from quota_ops.report.outline.stages import stopped_stages
 from quota_ops.report.outline.ways import list_overriding_ways
 
+STOPPED = "Until then, runs of this cluster change nothing."
 UNTIL_THEN = (
     "Until then, runs change only what the other quotas files declare, and clear nothing. A file "
     "that cannot be read or a problem elsewhere, for example in cluster.yaml, stops them."
@@ -64,7 +67,8 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
     )
     lines.append(line(total, Tone.REFUSAL))
     if error.quotas and error.files_with_problems < error.files:
-        lines.append(line(UNTIL_THEN, Tone.CONTEXT))
+        stops = any(Path(problem.file).name == CLUSTER_YAML for problem in error.problems)
+        lines.append(line(STOPPED if stops else UNTIL_THEN, Tone.CONTEXT))
     return tuple(lines)
 
 
@@ -144,6 +148,7 @@ def plan_numbers(plan: Plan) -> str:
         row.kind is Kind.OVERRIDING and bool(row.held) for row in plan.differences
     )
     held_words = f" ({held_overriding:,} held)" if held_overriding else ""
+    override = plural(overriding, "overrides", "override")
     whole = sets + clears + plan.in_sync + plan.overridden + held + reported
     return (
         f"{sets + clears:,} to change of {whole:,}{both}, {plan.in_sync:,} in sync"
@@ -152,7 +157,7 @@ def plan_numbers(plan: Plan) -> str:
         + (f", {count['not judged']:,} not judged" if count["not judged"] else "")
         + (f", {reported:,} only reported" if reported else "")
         + (f", {gone:,} gone" if gone else "")
-        + (f", {overriding:,} unmanaged that override Git{held_words}" if overriding else "")
+        + (f", {overriding:,} unmanaged that {override} Git{held_words}" if overriding else "")
         + f", {count['unmanaged']:,} {'other ' if overriding else ''}unmanaged"
     )
 
