@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.finding import Finding, Location
+from quota_ops.model.plans.capacity import Capacity
 from quota_ops.model.plans.effect import ClassEffect, Effect, Limit
 from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Kind
 from quota_ops.model.quotas.rows import DesiredRow
 from quota_ops.model.runs.review import BaseFiles, ClusterReview, Review
+from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.report.markdown.approval_form import format_body
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.review.annotations import (
@@ -25,6 +28,7 @@ from quota_ops.report.review.annotations import (
 )
 from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
 from quota_ops.report.review.comment import GITHUB_LIMIT, MARKER, as_comment
+from quota_ops.report.review.policy_changes import compare_policies
 from tests.unit.report_sample import ALICE_RAISED, PLAN, PLANNED
 from tests.unit.review_sample import CODE_HOST, large_review, review_of
 from tests.unit.test_report_hostile import NAMES, tokens
@@ -167,3 +171,15 @@ def test_a_new_quota_that_cuts_is_among_the_riskiest() -> None:
     assert lines[riskiest + 4].startswith("| ⚠ | user `zz1` |")
     form = format_body(report, plan, datetime(2026, 11, 21, tzinfo=UTC), "report.html").splitlines()
     assert next(line for line in form if "user `" in line).startswith("| ⚠ | user `zz1` |")
+
+
+def test_settings_with_fields_are_compared_with_none() -> None:
+    """A branch that adds or removes `usage` or `capacity` lists each of its fields."""
+    old = Policy("demo", "id", "demo")
+    new = replace(old, usage=UsagePolicy("monitoring"), capacity=Capacity((("rate", 1.0),)))
+
+    for before, after in ((old, new), (new, old)):
+        changes = {row.name: (row.before, row.after) for row in compare_policies(before, after)}
+        values = ("", "monitoring") if before is old else ("monitoring", "")
+        assert changes["usage.prometheus"] == values
+        assert {name.partition(".")[0] for name in changes} == {"usage", "capacity"}

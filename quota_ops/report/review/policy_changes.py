@@ -27,9 +27,9 @@ def compare_policies(old: Policy | None, new: Policy | None) -> tuple[PolicyChan
         return ()
     before, after = _as_texts(old), _as_texts(new)
     return tuple(
-        PolicyChange(name, before[name], after[name])
-        for name in sorted(before)
-        if name != "cluster" and before[name] != after[name]
+        PolicyChange(name, before.get(name, ""), after.get(name, ""))
+        for name in sorted(before.keys() | after.keys())  # `usage` has fields only if it is set
+        if name != "cluster" and before.get(name, "") != after.get(name, "")
     )
 
 
