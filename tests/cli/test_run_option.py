@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.store.places.run_store import ENVIRONMENT
+from quota_ops.runs.chain import RESUMED
+from quota_ops.store.places.run_store import ENVIRONMENT, open_place
 from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.cli.test_screens import KEY
-from tests.lab import Lab, open_lab
+from tests.lab import Lab, error_of, open_lab
 from tests.places import on_disk
 from tests.writing import State
 
@@ -88,7 +90,10 @@ def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
 
 
 def test_a_copy_inside_the_run_store_is_no_run(lab: Lab) -> None:
-    """A run is its number, not its folder: a copy is neither applied, rolled back nor accepted."""
+    """A run is its number, not its folder: a copy is neither applied, rolled back nor accepted.
+
+    The Python API does not apply it either.
+    """
     run = lab.run("plan")
     digest = run.read_json(PLAN)["digest"]
     copy = Path(shutil.copytree(on_disk(run), on_disk(run).parent / "copy"))
@@ -110,6 +115,9 @@ def test_a_copy_inside_the_run_store_is_no_run(lab: Lab) -> None:
                 2,
                 [f"{where} is a copy of the folder of run demo/{run.place.name}"],
             ), command
+    for place in (copy, moved):
+        of_api = lab.resume(RunFolder(open_place(str(place))), approve=digest)
+        assert error_of(of_api, RESUMED).message.startswith(f"{place} is a copy of the folder of")
     assert lab.stored() == {}
     assert [folder.name for folder in copy.parent.iterdir() if folder.name != "copy"] == [
         run.place.name

@@ -231,6 +231,29 @@ def test_a_small_file_that_decodes_to_much(tmp_path: Path, monkeypatch: pytest.M
     assert error.value.message.startswith(start)
 
 
+def test_a_small_file_whose_names_share_a_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Parquet file that stores what differs from the name before is rejected by what it lists."""
+    place = tmp_path / "clients.parquet"
+    names = pa.table({"user": [f"{'a' * 6_000}{number:05}" for number in range(20_000)]})
+    pq.write_table(
+        names.append_column("client-id", names["user"]),
+        place,
+        use_dictionary=False,
+        compression="zstd",
+        write_statistics=False,
+        column_encoding=dict.fromkeys(("user", "client-id"), "DELTA_BYTE_ARRAY"),
+    )
+    monkeypatch.setattr(embedded_effects, "MOST_BYTES", 100_000_000)
+    assert place.stat().st_size < 200_000
+
+    with pytest.raises(InvalidInput) as error:
+        compare(EmbeddedEffects(), place, {}, {})
+
+    assert error.value.message.startswith(f"the inventory {place} decodes to 240,200,000 bytes")
+
+
 def test_a_small_file_with_long_names(tmp_path: Path) -> None:
     """A Parquet file of a few kB whose dictionary has one very long name is rejected soon."""
     names = pa.DictionaryArray.from_arrays(pa.array(bytes(1_500_000), pa.int8()), ["a" * 60_000])

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -55,6 +56,31 @@ def full_in_outcomes(scene: Scene) -> Seen:
 def full_in_ledger(scene: Scene) -> Seen:
     """The intents stay until a run reads them back."""
     return full(scene, "00000003.parquet")
+
+
+@fault("apply", "a second installation with a run store of its own, which knows no earlier run")
+def two_run_stores(scene: Scene) -> Seen:
+    """What it did not write is taken over by a person alone; the first store then agrees."""
+    lab = scene.lab
+    other = replace(lab, address=str(lab.root / "second"))
+    said = replace(scene, lab=other).reconcile(allow={})
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("describe", "drafts of marks that a power cut has left in the run store", quick=True)
+def drafts_left(scene: Scene) -> Seen:
+    """They are no runs: nothing waits for them, and nothing settles them."""
+    run = scene.lab.run("plan")
+    marks = on_disk(scene.lab.store.root) / "at_work" / "demo"
+    marks.mkdir(parents=True, exist_ok=True)
+    drafts = [marks / f"{on_disk(run).name}.0a1b.part", marks / "other.part"]
+    for draft in drafts:
+        draft.write_bytes(b"")
+    said = scene.reconcile()
+    assert scene.lab.cli("runs").returncode == 0
+    for draft in drafts:
+        draft.unlink(missing_ok=True)
+    return Seen(scene.holds(), said, scene.next_run())
 
 
 def lose_intents(scene: Scene) -> None:

@@ -110,8 +110,9 @@ def claim_run(folder: RunFolder) -> Iterator[RunFolder]:
     """Yield the folder with a claim of this process, which lasts as long as the block runs.
 
     Raises Claimed when another process has claimed the run and may still be at work; InvalidInput
-    when a claim cannot be read or written.
+    when a claim cannot be read or written, or when the folder is a copy of another run's.
     """
+    folder.refuse_copy()
     last = max(takewhile(lambda number: _place(folder, number).exists(), count(1)), default=0)
     is_unseen = last > 0 and _refuse_if_open(folder, last)
     holder = _Holder(socket.gethostname(), Process.current(), iso_utc())

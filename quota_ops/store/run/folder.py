@@ -29,7 +29,7 @@ from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places import parquet
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.run_store import RunStore, name_run, store_of
+from quota_ops.store.places.run_store import RunStore, name_run, safe_name, store_of
 from quota_ops.store.places.written_by import explain_newer, find_newer, stamp, without_version
 from quota_ops.store.run import order as run_numbers
 from quota_ops.store.run.artifacts import ArtifactFolder
@@ -133,6 +133,19 @@ class RunFolder(ArtifactFolder):
             number = run_numbers.take_number(self.store.sequence, content, above)
             about = replace(about, sequence=number)
         self.write(ABOUT, about)
+
+    def refuse_copy(self) -> None:
+        """Raise InvalidInput if it is a copy of another run's folder, in a run store."""
+        try:
+            about = self.about()
+        except InvalidInput:  # the code that needs the file reports the damage
+            return
+        own, of = (safe_name(about.cluster), about.run), self.place.parent
+        if of.parent.name == "runs" and own != (of.name, self.place.name):
+            raise InvalidInput(
+                f"{self.place} is a copy of the folder of run {'/'.join(own)}",
+                f"Pass that run. To read the copy, move it out of the run store: {self.place}",
+            )
 
     def about(self) -> About:
         """Return run.json."""

@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import counted
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.run_store import RunStore, open_place, safe_name
+from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import ABOUT, ALTER
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import AT_ONCE, runs_latest_first
@@ -28,23 +28,8 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
     matches, for the last run of a name that is that of two clusters, and for a copy of a run.
     """
     found = _find_run(store, wanted, last_write=last_write)
-    _refuse_copy(found)
+    found.refuse_copy()
     return found
-
-
-def _refuse_copy(folder: RunFolder) -> None:
-    """Raise InvalidInput if a folder of a run store is a copy of that of another run."""
-    try:
-        about = folder.about()
-    except InvalidInput:  # the code that needs the file reports the damage
-        return
-    own = (safe_name(about.cluster), about.run)
-    is_stored = folder.place.parent.parent.name == "runs"
-    if is_stored and own != (folder.place.parent.name, folder.place.name):
-        raise InvalidInput(
-            f"{folder.place} is a copy of the folder of run {'/'.join(own)}",
-            f"Pass that run. To read the copy, move it out of the run store: {folder.place}",
-        )
 
 
 def _find_run(store: RunStore, wanted: str, *, last_write: bool) -> RunFolder:
