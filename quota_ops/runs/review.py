@@ -94,7 +94,7 @@ def _review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clus
     is_base_known = base is None or not base.invalid
     if base and is_base_known:
         before, after = (
-            [(row.entity, row.key, row.owner) for row in declared.values()]
+            [(row.entity, row.key, row.owner, row.file, row.line) for row in declared.values()]
             for declared in (base.rows, rows)
         )
         found = replace(found, owner_changes=list_owner_changes(before, after))

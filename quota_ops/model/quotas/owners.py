@@ -114,11 +114,14 @@ class OwnerChange(NamedTuple):
     before: str | None
     after: str | None
     entities: tuple[str, ...]
+    source: str = ""
+    """The place in Git that declares the first of them: `search.yaml:8`; empty if not known."""
 
     @property
     def text(self) -> str:
-        """The change as a sentence: `user=alice gets another owner: payments -> search.`."""
-        first = ", ".join(self.entities[:_NAMED])
+        """The change: `user=alice (search.yaml:8) gets another owner: payments -> search.`."""
+        place = f" ({self.source})" if self.source else ""
+        first = ", ".join((self.entities[0] + place, *self.entities[1:_NAMED]))
         more = len(self.entities) - _NAMED
         who = f"{first} and {more:,} more" if more > 0 else first
         verb = plural(len(self.entities), "gets", "get")
@@ -127,15 +130,19 @@ class OwnerChange(NamedTuple):
 
 _NAMED = 3
 Owned = Iterable[Sequence[Any]]
-"""An entity, a key, and the owner of that quota: a text or None."""
+"""An entity, a key, and the owner of that quota: a text or None. Then its file and line."""
 
 
 def list_owner_changes(before: Owned, after: Owned) -> tuple[OwnerChange, ...]:
     """Return the changes of owner of the quotas that both sides have, by owners and entity."""
-    known = {(entity, key): owner for entity, key, owner in before}
-    changed: dict[tuple[str | None, str | None], set[str]] = {}
-    for entity, key, owner in after:
+    known = {(entity, key): owner for entity, key, owner, *_ in before}
+    changed: dict[tuple[str | None, str | None], dict[str, str]] = {}
+    for entity, key, owner, *place in after:
         if known.get((entity, key), owner) != owner:
-            changed.setdefault((known[entity, key], owner), set()).add(entity)
-    found = (OwnerChange(*owners, tuple(sorted(names))) for owners, names in changed.items())
+            places = changed.setdefault((known[entity, key], owner), {})
+            places.setdefault(entity, ":".join(str(part) for part in place if part))
+    found = (
+        OwnerChange(*owners, tuple(sorted(places)), places[min(places)])
+        for owners, places in changed.items()
+    )
     return tuple(sorted(found, key=lambda change: change.entities))

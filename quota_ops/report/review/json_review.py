@@ -29,8 +29,8 @@ def as_json(review: Review, exit_code: int) -> str:
     clusters        for each cluster with changed files: cluster, folder, verdict, is_removed,
                     compared_with (current: the cluster; merge base), error, unjudged (why there is
                     no verdict: what, detail, remedy; empty if every comparison was made), problems,
-                    unlisted_problems (how many more), owner_changes (before, after, entities),
-                    notes (sentences on what was assumed or skipped), guards (those that
+                    unlisted_problems (how many more), owner_changes (before, after, entities,
+                    source), notes (sentences on what was assumed or skipped), guards (those that
                     block: guard, message, ...), findings (that the merge base does not have),
                     settings (changed fields of cluster.yaml: name,
                     before, after as text), `plan` (the digest, null without a plan), and rows:

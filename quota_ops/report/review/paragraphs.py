@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from quota_ops.model.finding import Problem
-from quota_ops.model.plans.guard import format_override
+from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
+from quota_ops.model.plans.guard_rules import is_blocked_by
 from quota_ops.model.plans.plan import SHORT
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.entity import Entity
@@ -20,7 +21,13 @@ from quota_ops.report.outline.sentences import (
     standstill_words,
 )
 from quota_ops.report.review.policy_changes import list_policy_changes
-from quota_ops.report.review.rows import ReviewRows, count_rejected, list_overriding, split_rows
+from quota_ops.report.review.rows import (
+    ReviewRows,
+    count_rejected,
+    find_place,
+    list_overriding,
+    split_rows,
+)
 from quota_ops.report.review.verdict import UNJUDGED
 
 CUT = "… and {}; the report in the artifacts of this job lists all of them."
@@ -174,7 +181,8 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         blocking = f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')}"
         yield f"\n**{'Needs approval' if review.guards else 'Approved'}**: {blocking}.\n"
     for guard in plan.guards:
-        yield f"- ⚠️ {code(guard.guard)}: {code(guard.message)}"
+        way = f". {_FOREIGN_WAY}" if guard.guard == Guard.FOREIGN_OWNER else ""
+        yield f"- ⚠️ {code(guard.guard)}: {code(guard.message)}{_list_places(review, guard)}{way}"
     if review.guards:
         options = format_override(*review.blocking)
         command = code(f"quota-ops reconcile {review.cluster} {options}")
@@ -193,6 +201,28 @@ def _needs(review: ClusterReview) -> Iterator[str]:
             f"\nPlan {code(plan.digest[:SHORT])}. The plan after the merge has the same digest if "
             "nothing else changes."
         )
+
+
+_FOREIGN_WAY = (
+    "Ask the other owner to declare it, or list the entity under your owner in `owners` of "
+    "`cluster.yaml`."
+)
+
+
+def _list_places(review: ClusterReview, guard: GuardFinding) -> str:
+    """Return where the rows that a guard found are declared: up to three places."""
+    plan = review.report.plan if review.report else None
+    places = [
+        f"{place[0]}:{place[1]}"
+        for row in (split_rows(review).written if plan else ())
+        if plan and is_blocked_by(guard.guard, row.difference, plan.strict_policy, row.risk)
+        if (place := find_place(review, row)) and not place[2]
+    ]
+    more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
+    return f" ({', '.join(map(code, places[:_PLACES]))}{more})" if places else ""
+
+
+_PLACES = 3
 
 
 def _findings(review: ClusterReview, links: Links | None) -> Iterator[str]:

@@ -48,7 +48,7 @@ def read_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
     known = zip(*(to_values(ledger[name]) for name in (*_OWNED, "state", "value")), strict=True)
     managed = (row for *row, state, value in known if state == VERIFIED and value is not None)
     return list_owner_changes(
-        managed, zip(*(to_values(desired[name]) for name in _OWNED), strict=True)
+        managed, zip(*(to_values(desired[name]) for name in (*_OWNED, "file", "line")), strict=True)
     )
 
 
