@@ -122,7 +122,8 @@ def _run_job(folder: Path, options: tuple[str, ...]) -> None:
         check=False,
     )
     if ended.returncode != 0 or not (folder / DIFFERENCES.file).exists():
-        raise ClusterTrouble(f"the Spark job that makes the archive failed:\n{ended.stderr}")
+        output = f"{ended.stderr}{ended.stdout}"  # Python's traceback is in the second
+        raise ClusterTrouble(f"the Spark job that makes the archive failed:\n{output}")
 
 
 def main() -> int:

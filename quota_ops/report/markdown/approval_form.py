@@ -22,7 +22,7 @@ MOST_ROWS = 10
 """How many changes the form lists; the report has them all."""
 MOST_OWNERS = 12
 MOST_COMMITS = 6
-MOST_OVERRIDING = 5
+MOST_OVERRIDING = MOST_WARNINGS = 5
 _EFFECTS = frozenset({Topic.VALIDATION, Topic.CLIENTS, Topic.THROTTLING})
 
 
@@ -41,18 +41,21 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     rows = [row for row in report_rows(report) if row.difference.action in WRITES]
     commit = commit_part(report.provenance)
     changes = counted(len(rows), "change")
+    blocks = list(list_blocks(report, code))
+    warned = [block for block in blocks if block.topic is Topic.WARNING]
     link = f"[{changes} in the report](<{page}>)" if "://" in page else f"The report: {code(page)}"
     head = [
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
         f"\nPlan {code(plan.digest)} · {link}",
         "",
         *_format_reasons(plan),
+        *map(format_block, warned[:MOST_WARNINGS]),
         *_format_commits(report),
         *_format_overriding(report),
     ]
     if rows[MOST_ROWS:]:
         head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
-    effects = [block for block in list_blocks(report, code) if block.topic in _EFFECTS]
+    effects = [block for block in blocks if block.topic in _EFFECTS]
     tail = [*map(format_block, effects), "", *_format_choices(plan, until)]
     # Airflow shows no HTML, so also no <br>.
     table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ")
@@ -123,7 +126,7 @@ def _format_reasons(plan: Plan) -> Iterator[str]:
         if guard.allowed is not None:
             yield f"- {guard.guard}: {code(guard.message)}. Overridden: {code(guard.allowed)}"
     if words := repairs_words(plan, code):
-        yield f"- {words} All are among the changes above, and no change is written twice."
+        yield f"- {words} All are among the changes below, and no change is written twice."
     if plan.ledger is None:
         yield f"- {NO_LEDGER}"
 
