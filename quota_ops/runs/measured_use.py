@@ -8,13 +8,15 @@ from typing import NamedTuple
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.digest import ShareRow
 from quota_ops.model.usage.series import SeriesNames, Time
-from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.stages.use.past_limits import PastQuotas
 from quota_ops.stages.use.spans import KeyUse, Span, Use, find_limit
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_parts
 from quota_ops.usage.source import UsageSource
+
+MOST_MEASURED = 200
+"""For how many series of a broker and a key the time at the limit is measured."""
 
 
 @contextmanager
@@ -62,13 +64,20 @@ class MeasuredTime(NamedTuple):
     def _measure_at_limit(
         self, broker: str, key: str, uses: Iterable[Use]
     ) -> dict[tuple[str, Entity, SeriesNames], float]:
-        """Return for how many seconds each use that reached its limit did so."""
+        """Return for how many seconds those that reached their limit did so.
+
+        Of many, it is measured for those that are nearest to it, because their samples are read.
+        """
         from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
 
+        nearest = sorted(
+            (use for use in uses if use.has_reached),
+            key=lambda use: use.series.p95 / (use.limit or 1.0),
+            reverse=True,
+        )
         reached: dict[Time, dict[str, Use]] = defaultdict(dict)
-        for use in uses:
-            if use.limit and use.series.highest >= AT_LIMIT * use.limit:
-                reached[use.span.time][str(len(reached[use.span.time]))] = use
+        for number, use in enumerate(nearest[:MOST_MEASURED]):
+            reached[use.span.time][str(number)] = use
         interval = max(1, round(self.coverage.interval))
         found: dict[tuple[str, Entity, SeriesNames], float] = defaultdict(float)
         for time, some in reached.items():

@@ -5,7 +5,9 @@ part stands for the whole: it is never below that of the whole.
 """
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from math import isnan
 from statistics import median
@@ -48,7 +50,9 @@ def read_use(
     Raises UseUnknown if anything could not be read.
     """
     metric = source.names.rates.get(key)
-    found = [_query(server, source, (broker, metric), form, time) for form in _STATISTICS]
+    query = partial(_query, server, source, (broker, metric), time=time)
+    with ThreadPoolExecutor(len(_STATISTICS)) as pool:  # a server uses one core for each query
+        found = list(pool.map(query, _STATISTICS))
     return [
         SeriesUse(broker, names, *(values.get(names, 0.0) for values in found))
         for names in found[0]
@@ -77,7 +81,7 @@ def _query(
     selector = source.select(metric, [f"{source.broker}={quote_text(broker)}"])
     try:
         found = server.query(form.format(f"{selector}{format_range(*time)}"), time.end)
-        values = {read_names(source, each): float(each.value.value) for each in found if each.value}
+        values = {read_names(source, each): each.value.value for each in found if each.value}
         return {names: value for names, value in values.items() if not isnan(value)}
     except QueryTooLarge:
         middle = time.start + (time.end - time.start) / 2
@@ -101,7 +105,7 @@ def read_coverage(server: Prometheus, source: UsageSource, time: Time) -> Covera
     summed = f"min by ({source.broker}) (sum_over_time({up}{format_range(*time)}))"
     window = (time.end - time.start).total_seconds()
     seconds = {
-        series.metric.get(source.broker, ""): min(window, float(series.value.value) * interval)
+        series.metric.get(source.broker, ""): min(window, series.value.value * interval)
         for series in server.query(summed, time.end)
         if series.value
     }

@@ -25,7 +25,7 @@ def probe_usage(source: UsageSource, at: datetime) -> UseProbe:
     with open_prometheus(source.connection) as server:
 
         def read(expression: str) -> list[float]:
-            return [float(each.value.value) for each in server.query(expression, at) if each.value]
+            return [each.value.value for each in server.query(expression, at) if each.value]
 
         def count(expression: str) -> int:
             return int(sum(read(f"count({expression})")))
@@ -38,7 +38,7 @@ def probe_usage(source: UsageSource, at: datetime) -> UseProbe:
         merged = source.select(Metric(_MERGED[0]), [_MERGED[1]])
         return UseProbe(
             {
-                series.metric.get(source.broker, ""): series.value.value == "1"
+                series.metric.get(source.broker, ""): series.value.value == 1
                 for series in states
                 if series.value
             },

@@ -40,10 +40,10 @@ _TOO_MUCH = ("too many samples", "max number of", "maxsamplesperquery", "limit",
 
 
 class Sample(msgspec.Struct, frozen=True, array_like=True):
-    """A value of a series at a time, in seconds since 1970; the value is a text such as NaN."""
+    """A value of a series at a time, in seconds since 1970."""
 
     time: float
-    value: str
+    value: float
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -115,7 +115,9 @@ class Prometheus:
         if response.status_code in _TRY_AGAIN:
             raise self._reject(_Busy, response.status_code, body)
         try:
-            found = msgspec.json.decode(body, type=_Response)
+            # Values are texts, of which msgspec reads NaN and -Inf.
+            readable = body.replace(b',"+Inf"]', b',"Infinity"]')
+            found = msgspec.json.decode(readable, type=_Response, strict=False)
         except msgspec.MsgspecError:
             raise self._reject(UseUnknown, response.status_code, body) from None
         if found.status != "success" or found.data is None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from math import isfinite
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from quota_ops.model.usage.series import SeriesNames
 from quota_ops.model.usage.usage import Metric
@@ -22,7 +22,7 @@ from quota_ops.usage.labels import (
     match_any,
     quote_text,
 )
-from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, Series, open_prometheus
+from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, Sample, Series, open_prometheus
 from quota_ops.usage.source import SAMPLES, SCRAPES, Samples, UsageSource
 
 UP = Metric("up")
@@ -33,7 +33,7 @@ _SHORTEST = timedelta(minutes=5)
 _LONGEST = timedelta(days=1)
 _NAMES_AT_ONCE = 40
 """The names in one selector, which is a regular expression."""
-_TEXTS = ("broker", "key", "user_name", "client_id")
+_TIME = SAMPLES.field("time").type
 Selection = Collection[SeriesNames] | None
 """The names of the wanted series; None is all."""
 
@@ -119,7 +119,7 @@ class _SeriesOf:
         for selector in self.selectors:
             counting = f"count(last_over_time({selector}{format_range(start, end)}))"
             found = self.server.query(counting, end)
-            total += sum(int(float(series.value.value)) for series in found if series.value)
+            total += sum(int(series.value.value) for series in found if series.value)
         seconds = int(_SAMPLES_AT_ONCE / total * self.source.step)
         longest = min(_LONGEST, max(_SHORTEST, timedelta(seconds=seconds)))
         count_of_parts = max(1, -((start - end) // longest))
@@ -127,36 +127,34 @@ class _SeriesOf:
 
     def read(self, start: datetime, end: datetime) -> pa.Table:
         """Return the samples after `start` until `end`."""
-        first = _micros(start.timestamp())
-        columns: dict[str, list[object]] = {name: [] for name in SAMPLES.names}
-        for selector in self.selectors:
-            for series in self._query(selector, start, end):
-                names = read_names(self.source, series)
-                if self.selection is not None and names not in self.selection:
-                    continue
-                values = [(_micros(sample.time), float(sample.value)) for sample in series.values]
-                kept = [(at, value) for at, value in values if at > first and isfinite(value)]
-                columns["time"] += [at for at, _ in kept]
-                columns["value"] += [value for _, value in kept]
-                texts = dict(zip(_TEXTS, (self.broker, self.key, *names), strict=True))
-                for name, text in texts.items():
-                    columns[name] += [text] * len(kept)
-        times = pa.array(columns.pop("time"), pa.int64()).cast(SAMPLES.field("time").type)
-        return pa.table({"time": times, **columns}, schema=SAMPLES)
+        found = [
+            (names, series.values)
+            for selector in self.selectors
+            for series in self._query(selector, start, end)
+            for names in [read_names(self.source, series)]
+            if self.selection is None or names in self.selection
+        ]
+        numbers = pa.array(
+            [number for number, (_, some) in enumerate(found) for _ in some], "int32"
+        )
+        users, client_ids = (
+            pa.array([names[at] for names, _ in found], pa.string()).take(numbers) for at in (0, 1)
+        )
+        of_all = (pa.repeat(text, len(numbers)) for text in (self.broker, self.key))
+        values = pa.array([sample.value for _, some in found for sample in some], pa.float64())
+        times = _list_times(sample for _, some in found for sample in some)
+        table = pa.table([times, *of_all, users, client_ids, values], schema=SAMPLES)
+        return table.filter(pc.and_(pc.greater(times, _to_time(start)), pc.is_finite(values)))
 
     def read_scrapes(self, start: datetime, end: datetime) -> pa.Table:
         """Return the scrapes of the broker after `start` until `end`."""
-        first = _micros(start.timestamp())
         selector = self.source.select(UP, [f"{self.source.broker}={quote_text(self.broker)}"])
-        found = sorted(
-            (at, sample.value == "1")
-            for series in self._query(selector, start, end)
-            for sample in series.values
-            if (at := _micros(sample.time)) > first
-        )
-        times = pa.array([at for at, _ in found], pa.int64()).cast(SCRAPES.field("time").type)
-        brokers = [self.broker] * len(found)
-        return pa.table([times, brokers, [up for _, up in found]], schema=SCRAPES)
+        found = [each for series in self._query(selector, start, end) for each in series.values]
+        found.sort(key=lambda sample: sample.time)
+        brokers, times = pa.repeat(self.broker, len(found)), _list_times(found)
+        ups = pa.array([sample.value == 1 for sample in found], pa.bool_())
+        table = pa.table([times, brokers, ups], schema=SCRAPES)
+        return table.filter(pc.greater(times, _to_time(start)))
 
     def _query(self, selector: str, start: datetime, end: datetime) -> Iterator[Series]:
         """Yield the series of a time, by shorter queries if the server refuses a longer one."""
@@ -182,9 +180,15 @@ def format_range(start: datetime, end: datetime) -> str:
     return f"[{(end - start) // timedelta(milliseconds=1)}ms]"
 
 
-def _micros(seconds: float) -> int:
-    """Return the microseconds of a time in seconds, which has milliseconds."""
-    return round(seconds * 1000) * 1000
+def _list_times(samples: Iterable[Sample]) -> pa.Array:
+    """Return the times of samples, which have milliseconds."""
+    seconds = pa.array([sample.time for sample in samples], pa.float64())
+    millis = pc.round(pc.multiply(seconds, 1000.0)).cast(pa.int64())
+    return pc.multiply(millis, 1000).cast(_TIME)
+
+
+def _to_time(moment: datetime) -> pa.Scalar:
+    return pa.scalar(round(moment.timestamp() * 1000) * 1000, pa.int64()).cast(_TIME)
 
 
 def read_names(source: UsageSource, series: Series) -> SeriesNames:

@@ -47,7 +47,7 @@ def _suggest(quota: QuotaUse, seen: float, margin: float) -> tuple[float | None,
         return None, "nobody used it: remove it if nobody will"
     if quota.verdict is not Verdict.USED:
         return None, quota.reason or "no use was seen, which does not prove that there was none"
-    reached = [series for series in quota.clients if series.throttled or series.at_limit]
+    reached = [series for series in quota.clients if series.throttled or series.at_limit != 0]
     if reached:
         return None, _explain_reached(quota, len(reached))
     p95, highest = (max(getattr(series, name) for series in quota.clients) for name in _MEASURED)

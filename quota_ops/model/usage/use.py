@@ -42,8 +42,9 @@ class SeriesShare(NamedTuple):
     share: float | None
     limit: float | None
     """The limit that `share` compares with."""
-    at_limit: float
-    """For how many seconds the rate was at the limit, on the broker with the most."""
+    at_limit: float | None
+    """For how many seconds the rate was at the limit, on the broker with the most; None if it was,
+    and for how long was not measured."""
     throttled: bool
     """Whether it was throttled at all."""
 

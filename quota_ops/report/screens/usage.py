@@ -135,12 +135,13 @@ def _cells(quota: QuotaUse) -> Line:
         return (*own, empty, empty, empty, empty, owner, Span(note, Tone.CONTEXT))
     share = busiest.share
     bar = "" if share is None else f"{draw_bar(share)} {_percent(share)}"
-    tone = Tone.REFUSAL if busiest.at_limit else Tone.PLAIN
+    tone = Tone.PLAIN if busiest.at_limit == 0 else Tone.REFUSAL
+    at_limit = "reached" if busiest.at_limit is None else format_seconds(busiest.at_limit)
     return (
         *own,
         Span(format_rate(quota.key, busiest.p95)),
         Span(bar, tone),
-        Span(format_seconds(busiest.at_limit) if share is not None else "", tone),
+        Span(at_limit if share is not None else "", tone),
         Span(format_rate(quota.key, busiest.highest)),
         owner,
         Span(_note(quota, busiest), Tone.CONTEXT),
@@ -157,7 +158,7 @@ def _note(quota: QuotaUse, busiest: SeriesShare) -> str:
     notes = [" ".join(others)] if others else []
     if len(quota.clients) > 1:
         notes.append(f"the busiest of {counted(len(quota.clients), 'client')}")
-    if busiest.throttled and not busiest.at_limit:
+    if busiest.throttled and busiest.at_limit == 0:
         notes.append("throttled")
     if busiest.share is None and limits_a_client(quota.key, quota.limit):
         notes.append("the limit of that time is not known")

@@ -87,7 +87,7 @@ def _share(
     busiest = max((use.series for use in uses), key=lambda series: (series.p95, series.highest))
     shares = [(use.series.p95 / use.limit, use.limit) for use in uses if use.limit]
     share, limit = max(shares, default=(None, None))
-    quota = uses[0].quota
+    quota, has_reached = uses[0].quota, any(use.has_reached for use in uses)
     return SeriesShare(
         *busiest.names,
         busiest.broker,
@@ -96,7 +96,7 @@ def _share(
         max(use.series.highest for use in uses),
         share,
         limit,
-        at_limit.get((quota, busiest.names), 0.0) if quota else 0.0,
+        at_limit.get((quota, busiest.names), None if has_reached else 0.0) if quota else 0.0,
         busiest.names in found.throttled,
     )
 

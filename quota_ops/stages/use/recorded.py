@@ -79,7 +79,7 @@ class RecordedDays(NamedTuple):
             use.uses.append(Use(SeriesUse(row.broker, names, row.p50, row.p95, row.highest), span))
             if row.throttled:
                 use.throttled.add(names)
-            if span.quota is not None and row.at_limit:
+            if span.quota is not None:
                 place = row.broker, span.quota, names
                 use.at_limit[place] = use.at_limit.get(place, 0.0) + row.at_limit
         return uses

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import limits_a_client
 from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
+from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.series import find_quota
 from quota_ops.stages.use.past_limits import Limits
 
@@ -37,9 +38,17 @@ class Use(NamedTuple):
         """The limit of that quota."""
         return self.span.limit
 
+    @property
+    def has_reached(self) -> bool:
+        """Whether the highest use was at the limit."""
+        return bool(self.limit) and self.series.highest >= AT_LIMIT * (self.limit or 0.0)
+
 
 class KeyUse(NamedTuple):
-    """What was read of one key: `at_limit` has the seconds at the limit by broker and series."""
+    """What was read of one key: `at_limit` has the seconds at the limit by broker and series.
+
+    A series that reached its limit and is missing there was not measured.
+    """
 
     uses: list[Use]
     throttled: set[SeriesNames]
