@@ -15,7 +15,7 @@ GUARDS = {"would_throttle": 60}
 
 
 def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
-    """A plan shows it as a range, a guard blocks it, and blocks what is unknown; no rollback."""
+    """A plan shows it as a range, a guard blocks that or the unknown, and a page has a bar."""
     connection = tmp_path / "monitoring.properties"
     environment = {"QUOTA_OPS_CONNECTION_MONITORING": str(connection)}
     settings = {"usage": USAGE, "guards": GUARDS}
@@ -35,6 +35,7 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
     lab.desire({"user=etl": {KEY: 500_000}} | default, **settings)
     unknown = lab.call("plan", "demo", environment=environment)
     back = lab.call("rollback", "demo/last", environment=environment)
+    lab.call("reconcile", "demo", environment=environment)
 
     assert (raised.returncode, blocked.returncode, unknown.returncode) == (0, 1, 1)
     assert back.returncode == 0, back.stdout
@@ -51,6 +52,8 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
     nobody = f"user=<default> producer_byte_rate is above all recorded use. {rest}"
     assert nobody in of_default.stdout, of_default.stdout
     assert told in of_default.stdout
+    page = (lab.runs[-1].place / "report.html").read().decode()
+    assert re.search(r"<small>[^<]*p95 [█▉] (9|10) % of 1 MB/s", page), "the row of user=etl"
     guard = "would_throttle: user=etl producer_byte_rate would have throttled clients for up to "
     assert f"{guard}833 minutes in the last 7 days, more than 60 minutes" in blocked.stdout
     why = f"the Prometheus monitoring ({url}) cannot be reached"

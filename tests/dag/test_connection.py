@@ -1,6 +1,8 @@
 """Airflow connections become connections to clusters, and leak no secret."""
 
 import json
+from base64 import b64encode
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from quota_ops.model.errors import InvalidInput
 from tests.dag.repository import ALICE, HOME, Quotas, Repository
 from tests.dag.test_record_use import MONITORING, USAGE
 from tests.usage.busy_hour import BusyHour
-from tests.usage.recording import serve
+from tests.usage.recording import Answer, Question, serve
 
 LOGIN = {
     "conn_type": "kafka",
@@ -210,14 +212,27 @@ def test_no_secret_is_left(
     monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_SECURED", json.dumps(conn))
     repository.cluster("secured", cluster_id=secured_broker.config.cluster_id, payments=ALICE)
     repository.add_policy("secured", USAGE.format("monitoring"))
-    with serve(BusyHour(datetime.now(UTC).timestamp()).respond) as url:
+    # Brokers count use only while a quota is stored: otherwise no plan would query it.
+    Quotas(secured_broker).set({"user=bob producer_byte_rate": 1_000_000})
+    busy, sent = BusyHour(datetime.now(UTC).timestamp()), set()
+
+    def respond(asked: Question, headers: Mapping[str, str]) -> Answer:
+        sent.add(headers.get("Authorization"))
+        return busy.respond(asked, headers)
+
+    with serve(respond) as url:
         conn = MONITORING | {"port": int(url.rpartition(":")[2]), "password": "pr0m3th3us"}
         monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_MONITORING", json.dumps(conn))
         assert repository.run("reconcile_secured").state == "success"
     (throttling,) = repository.store.rglob("throttling.json")
     found = json.loads(throttling.read_text())
-    assert (found["trouble"], [cut["entity"] for cut in found["cuts"]]) == (None, ["user=alice"])
-    Quotas(secured_broker).set({"user=alice producer_byte_rate": None})
+    assert sent == {f"Basic {b64encode(b'reader:pr0m3th3us').decode()}"}
+    why = "no use of user=alice was recorded in the last 7 days"
+    assert found["trouble"] is None
+    assert [(cut["entity"], cut["why"]) for cut in found["cuts"]] == [("user=alice", why)]
+    Quotas(secured_broker).set(
+        {f"user={name} producer_byte_rate": None for name in ("alice", "bob")}
+    )
     written = [
         file for folder in (HOME, repository.store) for file in folder.rglob("*") if file.is_file()
     ]

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from quota_ops import cli
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
-from quota_ops.report.page.use import describe_use, list_use
+from quota_ops.report.page.use import describe_use, list_use, note_use
 from quota_ops.stages.report import recorded_use
 from quota_ops.stages.report.recorded_use import read_recorded_use
 from quota_ops.store.history.digests import find_digests
@@ -107,6 +107,7 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
         days=(quota.share, None, quota.share),
     )
     assert quota.p95 == pytest.approx(100_000, rel=0.025)
+    assert note_use(found) == {("user=etl", KEY): f"p95 █ {int(100 * quota.share)} % of 1 MB/s"}
     (line,) = list_use(found)
     assert (line.cells[2:], line.percent, line.mark) == (
         ("1 MB/s", line.cells[3], "0", "900 kB/s"),

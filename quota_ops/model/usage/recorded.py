@@ -32,7 +32,8 @@ class RecordedUse:
 
     `days` are those from the first recorded one to the last, in UTC, and `recorded` how many of
     them are; `seen` is the share of the recorded days in which each broker was seen. `quotas` is
-    how many quotas of the run anybody used.
+    how many quotas of the run anybody used. `others` are used quotas that rows of the run are of,
+    without days.
     """
 
     days: tuple[str, ...]
@@ -40,3 +41,4 @@ class RecordedUse:
     seen: float
     quotas: int
     nearest: tuple[RecordedQuota, ...]
+    others: tuple[RecordedQuota, ...] = ()

@@ -102,8 +102,8 @@ def headings(*, applied: bool) -> tuple[str, ...]:
     return ("kind", "entity", "key", current, "desired", "change", "since", "source", "result")
 
 
-def page_row(row: ReportRow, report: Report, links: PageLinks) -> PageRow:
-    """Return the cells of one row."""
+def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") -> PageRow:
+    """Return the cells of one row; `use` is what clients used of its quota, if that is known."""
     difference, past = row.difference, report.past
     known = past.quotas.get(difference.id) if past else None
     touches = cells.format_affected(row)
@@ -112,7 +112,9 @@ def page_row(row: ReportRow, report: Report, links: PageLinks) -> PageRow:
         sign=cells.sign(row),
         kind=cells.kind(row),
         entity=difference.entity,
-        note="; ".join(filter(None, (touches, difference.reason, cells.origin(row), effect(row)))),
+        note="; ".join(
+            filter(None, (touches, difference.reason, cells.origin(row), effect(row), use))
+        ),
         key=difference.key,
         current=cells.current(row),
         desired=cells.desired(row),

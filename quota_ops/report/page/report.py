@@ -40,7 +40,7 @@ from quota_ops.report.page.parts import MEANING, PageRow, bar, headings, page_ro
 from quota_ops.report.page.past import add_run, draw_charts, list_days
 from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_tables
 from quota_ops.report.page.template import rendered
-from quota_ops.report.page.use import HEADINGS, describe_use, list_use, weigh_use
+from quota_ops.report.page.use import HEADINGS, describe_use, list_use, note_use, weigh_use
 from quota_ops.report.screens.history import CHANGE_HEADINGS
 
 
@@ -70,9 +70,9 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
     """
     rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
     rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
-    links = PageLinks.of(report)
+    links, uses = PageLinks.of(report), note_use(report.use)
     for row in report_rows(report):
-        page = page_row(row, report, links)
+        page = page_row(row, report, links, uses.get(row.difference.id, ""))
         rows[row.section].append(page)
         if row.section is Section.REST:
             rest[row.status].append(page)

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.text import counted
 from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
 from quota_ops.report.page.chart import DailyNumber, draw_sparkline
-from quota_ops.report.screens.usage import format_rate, format_seconds
+from quota_ops.report.screens.usage import draw_bar, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -68,6 +69,16 @@ def list_use(use: RecordedUse, cluster: str = "") -> Iterator[UseLine]:
             min(1000, round(1000 * quota.share)),
             draw_sparkline(numbers, "changed"),
         )
+
+
+def note_use(use: RecordedUse | None) -> dict[Key, str]:
+    """Return a bar of the recorded use of each quota, for its row: `p95 ██▎ 23 % of 1 MB/s`."""
+    quotas = (*use.nearest, *use.others) if use else ()
+    return {
+        Key(quota.entity, quota.key): f"p95 {draw_bar(quota.share).rstrip()} "
+        f"{int(100 * quota.share)} % of {format_limit(quota.key, quota.limit)}"
+        for quota in quotas
+    }
 
 
 def list_fleet_use(uses: Mapping[str, RecordedUse]) -> list[UseLine]:

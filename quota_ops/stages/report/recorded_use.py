@@ -2,18 +2,20 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.report import Report
 from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import QuotaUse, SeriesShare
+from quota_ops.report.outline.row_status import report_rows
 from quota_ops.stages.use.listing import Listing
 from quota_ops.stages.use.past_limits import Look, PastQuotas
 from quota_ops.stages.use.recorded import DAY, open_recorded, time_of
@@ -28,7 +30,9 @@ DAYS = 30
 MOST_BYTES = 5_000_000
 """The most bytes of digests that a report reads, in a second: 30 days of 2,500 busy clients."""
 MOST_QUOTAS = 20
-"""How many quotas a page shows."""
+"""How many quotas a page shows in the table of use."""
+MOST_ROWS = 1_000
+"""How many more rows of a run get a bar of use: those that are nearest to their limit."""
 
 
 def add_recorded_use(
@@ -47,9 +51,9 @@ def add_recorded_use(
             (Entity.parse(row.entity), row.key): row.owner for row in folder.read_rows(DESIRED)
         }
     try:
-        found = read_recorded_use(
-            folder.store, report.cluster_id, stored, owners, datetime.now(UTC)
-        )
+        rows = {row.difference.id for row in report_rows(report)}
+        store, now = folder.store, datetime.now(UTC)
+        found = read_recorded_use(store, report.cluster_id, stored, owners, now, rows=rows)
     except QuotaOpsError as error:
         _log.warning("The recorded use cannot be read: %s", error.message)
         return report
@@ -65,8 +69,10 @@ def read_recorded_use(
     stored: Iterable[tuple[str, str, float]],
     owners: Mapping[tuple[Entity, str], str | None],
     now: datetime,
+    *,
+    rows: Collection[Key] = (),
 ) -> RecordedUse | None:
-    """Return the use beside stored limits; None if no day is recorded.
+    """Return the use beside stored limits, also of `rows`; None if no day is recorded.
 
     A client belongs to the quota that would limit it now. Raises InvalidInput for a damaged digest.
     """
@@ -95,7 +101,13 @@ def read_recorded_use(
     seconds = [number for brokers in seen.values() for number in brokers.values()]
     share = min(seconds, default=0.0) / (len(digests) * DAY.total_seconds())
     nearest = tuple(_describe(quota, busiest, days, daily) for *_, quota, busiest in shown)
-    return RecordedUse(days, len(digests), min(share, 1.0), len(used), nearest)
+    others = (
+        _describe(quota, busiest, (), {})
+        for *_, quota, busiest in used[MOST_QUOTAS:]
+        if Key(quota.entity.text, quota.key) in rows
+    )
+    some = tuple(islice(others, MOST_ROWS))
+    return RecordedUse(days, len(digests), min(share, 1.0), len(used), nearest, some)
 
 
 def _choose_newest(digests: Mapping[str, Place]) -> dict[str, Place]:
