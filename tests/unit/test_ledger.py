@@ -155,7 +155,9 @@ def test_a_damaged_ledger_is_no_empty_one(content: bytes, records: ClusterStore)
     for act in (ledger.read, add):
         with pytest.raises(InvalidInput) as refused:
             act(records)
-        assert refused.value.message.startswith(f"the ledger does not parse: {damaged} cannot be read as a ")
+        assert refused.value.message.startswith(
+            f"the ledger does not parse: {damaged} cannot be read as a "
+        )
         assert refused.value.remedy == (
             "Nothing was changed. "
             "Move the damaged file elsewhere to continue from the file before it."
