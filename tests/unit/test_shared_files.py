@@ -174,7 +174,7 @@ def test_quotas_in_a_folder_of_that_name_elsewhere(
         "large/a.yaml",
     ):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text("notes: {}\n" if "n.yaml" in name else "quotas: []\n")
+        Path(name).write_text("notes: {}\n" if "notes.yaml" in name else "quotas: []\n")
 
     def check(*arguments: str) -> tuple[int, str]:
         where = ("--desired-state", desired_state.name)
