@@ -14,8 +14,8 @@ KEY = "producer_byte_rate"
 OVERRIDE = "client-id=<default>,user=ANONYMOUS"
 ROW = f"overriding  {OVERRIDE}  {KEY}  1 kB/s   1 MiB/s"
 WORDS = (
-    "user ANONYMOUS, any other client: 1 kB/s in force, 1 MiB/s declared by user=ANONYMOUS "
-    "(team.yaml:4)"
+    "user ANONYMOUS, any other client: 1 kB/s in force, lower than 1 MiB/s declared by "
+    "user=ANONYMOUS (team.yaml:4)"
 )
 
 

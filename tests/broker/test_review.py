@@ -145,8 +145,8 @@ def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
     verdict = "⚠️ 1 change on `demo`; 1 unmanaged quota on the cluster comes first"
     assert comment.startswith(heading(lab, verdict))
     assert (
-        "\n- `user carol, any other client: 1 kB/s in force, 5 MiB/s declared by user=carol "
-        "(team.yaml:7)`\n"
+        "\n- `user carol, any other client: 1 kB/s in force, lower than 5 MiB/s declared by "
+        "user=carol (team.yaml:7)`\n"
     ) in comment
     assert f"\nAlready absent from the cluster: `user=bob {RATE}`.\n" in comment
 

@@ -14,7 +14,7 @@ CASES = [
         "client-id=console-consumer,user=<default>",
         (20.0, 1.0),
         (
-            "user bob, client console-consumer: 20 B/s in force, 1 B/s declared by "
+            "user bob, client console-consumer: 20 B/s in force, higher than 1 B/s declared by "
             "client-id=console-consumer,user=<default> (team.yaml:4)"
         ),
     ),
@@ -23,8 +23,8 @@ CASES = [
         "user=bob",
         (10.0, 10.0),
         (
-            "user bob, any other client: 10 B/s for each client id of a user in force, 10 B/s for "
-            "all client ids of a user together declared by user=bob (team.yaml:4)"
+            "user bob, any other client: 10 B/s for each client id of a user in force, and 10 B/s "
+            "for all client ids of a user together declared by user=bob (team.yaml:4)"
         ),
     ),
     (
@@ -32,7 +32,7 @@ CASES = [
         "client-id=indexer",
         (4.0, 5.0),
         (
-            "any other user, client indexer: 4 B/s in force, 5 B/s declared by "
+            "any other user, client indexer: 4 B/s in force, lower than 5 B/s declared by "
             "client-id=indexer (team.yaml:4)"
         ),
     ),
@@ -41,8 +41,8 @@ CASES = [
         "client-id=<default>,user=<default>",
         (1.0, 2.0),
         (
-            "any other user, any other client: 1 B/s in force, 2 B/s declared "
-            "by client-id=<default>,user=<default> (team.yaml:4)"
+            "any other user, any other client: 1 B/s in force, lower than 2 B/s "
+            "declared by client-id=<default>,user=<default> (team.yaml:4)"
         ),
     ),
 ]

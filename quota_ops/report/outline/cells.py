@@ -139,11 +139,14 @@ def overriding(row: ReportRow) -> str:
     whom = ", ".join(f"{noun} {name}".rstrip() for noun, name in list_entity_names(both))
     whom = whom.replace(_EVERYONE[USER], f"{_EVERYONE[USER]} without a limit of their own")
     limits = format_limit(key, first.value), format_limit(key, first.declared)
-    if limits[0] == limits[1] and own.types != declared.types:
-        limits = f"{limits[0]} {SHARED[own.types]}", f"{limits[1]} {SHARED[declared.types]}"
+    order = "lower than" if first.value < first.declared else "higher than"
+    if limits[0] == limits[1]:
+        order = "and"
+        if own.types != declared.types:
+            limits = f"{limits[0]} {SHARED[own.types]}", f"{limits[1]} {SHARED[declared.types]}"
     others = " and other quotas of Git" if row.overrides[1:] else ""
     return escape_text(
-        f"{whom}: {limits[0]} in force, {limits[1]} "
+        f"{whom}: {limits[0]} in force, {order} {limits[1]} "
         f"declared by {first.declared_entity} ({first.file}:{first.line}){others}"
     )
 
