@@ -1,16 +1,19 @@
 """alter: a one-off change, validated by the broker, sent, and recorded in a run folder.
 
 It does not change Git: a plan treats it as a change outside Git. The ledger remembers what it sends
-until that can no longer arrive; no row becomes managed by it.
+until that can no longer arrive; no row becomes managed by it. With a time, its entities are held
+until then, so that no run reverts it before; from then on, Git applies again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from shlex import quote
 from time import monotonic
 from typing import NamedTuple, Self
 
+from quota_ops.desired.read import Desired
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
@@ -18,14 +21,16 @@ from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard import GuardFinding, format_blocking
 from quota_ops.model.plans.guard_rules import judge_alteration
-from quota_ops.model.plans.policy import Policy
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.plans.ledger_edits import VERIFIED
+from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import FilterIndex
+from quota_ops.model.quotas.filter import EntityFilter, FilterIndex, FilterPart, Match
 from quota_ops.model.quotas.quota import format_limit, same
-from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Stored, group_by_batch
+from quota_ops.model.quotas.rows import Batches, BatchRow, Key, LedgerRow, Stored, group_by_batch
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
 from quota_ops.model.runs.run import Alter
@@ -41,14 +46,17 @@ from quota_ops.stages.plan.effects import write_effects
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.validate import validate_batches
 from quota_ops.stages.verify import verify_alteration
-from quota_ops.store.ledger import ledger
+from quota_ops.store.ledger import holds, ledger
 from quota_ops.store.places.parquet import from_rows, read_rows
+from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.attempt import Attempt, state_sent
 from quota_ops.store.run.files import ALTER, APPLIED, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import at_work
 from quota_ops.store.run.state import RunState
+
+_UNTIL_REMEDY = "Leave out --until, or declare the change in Git as an override with until."
 
 _FRESH = 1.0
 """Seconds after which a row is described again before it is sent."""
@@ -363,3 +371,40 @@ def send_batches(
         if isinstance(trouble, InvalidInput):
             raise state_sent(trouble, attempt.done, folder.place)
         return tuple(attempt.done)
+
+
+def refuse_unless_returns(
+    alterations: Iterable[Alteration], desired: Desired | None, known: Iterable[LedgerRow]
+) -> None:
+    """Raise InvalidInput for a change that no run would return by itself after its end."""
+    if desired is None:
+        raise InvalidInput("the files in Git are invalid, so no run returns it", _UNTIL_REMEDY)
+    if desired.policy.drift is not DriftPolicy.REPAIR:
+        drift = desired.policy.drift
+        raise InvalidInput(f"cluster.yaml sets drift: {drift}, so no run returns it", _UNTIL_REMEDY)
+    declared = {row.id: row for row in desired.rows}
+    verified = {row.id: row.value for row in known if row.state == VERIFIED}
+    for alteration in alterations:
+        for key, _ in alteration.changes:
+            row = declared.get(Key(alteration.entity.text, key))
+            what = f"{key} of {alteration.entity}"
+            if row is None:
+                raise InvalidInput(f"Git declares no {what}, so no run returns it", _UNTIL_REMEDY)
+            if not row.needs_brokers and not same(verified.get(row.id), row.value):
+                why = f"{what} was not verified as {row.file}:{row.line} declares it"
+                raise InvalidInput(f"{why}, so a guard would block its return", _UNTIL_REMEDY)
+
+
+def hold_entities(
+    folder: Place, entities: Sequence[Entity], until: datetime, attribution: Attribution
+) -> None:
+    """Hold exactly these entities until a time."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    for entity in entities:
+        parts = (
+            FilterPart(kind, Match.DEFAULT if name is None else Match.EXACT, name)
+            for kind, name in entity.parts
+        )
+        who = EntityFilter(tuple(parts))
+        by, reason, login = attribution
+        holds.add(folder, Hold(who, until, by, reason, now, login))

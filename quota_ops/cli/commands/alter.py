@@ -203,7 +203,7 @@ def _prepare_hold(
 ) -> "Callable[[], None]":
     """Return a function that holds the changed entities; it does nothing without --until."""
     from quota_ops.model.moment import parse_until
-    from quota_ops.runs.alter_until import hold_entities, refuse_unless_returns
+    from quota_ops.runs.alter import hold_entities, refuse_unless_returns
     from quota_ops.store.ledger import ledger
 
     if until is None:
