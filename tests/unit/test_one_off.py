@@ -33,10 +33,7 @@ def cases(name: str) -> Any:
 
 @pytest.mark.parametrize("case", cases("flags"))
 def test_flags_are_changes_or_an_error(case: Any) -> None:
-    """Numbers, units and `unlimited` are values; what brokers reject is left to them.
-
-    What they would accept although it is a mistake is rejected here.
-    """
+    """A value of a known key is read as in YAML; an unknown key is left to the broker."""
     assert read_flags(case) == case.get("error", case.get("changes"))
 
 

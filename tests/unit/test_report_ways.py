@@ -102,6 +102,7 @@ def test_the_command_that_reverts_a_row() -> None:
         unmanaged._replace(action=Action.REPORT),
         reported._replace(hands_off="protected"),
         reported._replace(before=1.0, after=100.0),
+        reported._replace(before=1.0, after=2.0**63),
     )
     report = report_of()
     assert report.plan
@@ -112,8 +113,9 @@ def test_the_command_that_reverts_a_row() -> None:
     alice = "quota-ops alter demo --names user=alice"
     assert sorted(found) == [
         "",
+        f"{alice} --add 'producer_byte_rate=10 MiB' --reason TEXT",
         f"{alice} --add producer_byte_rate=100 --allow raise --reason TEXT",
-        f"{alice} --add producer_byte_rate=10485760 --reason TEXT",
+        f"{alice} --add producer_byte_rate=unlimited --allow unlimited --reason TEXT",
         "quota-ops alter demo --names user=bob --delete producer_byte_rate --reason TEXT",
         "quota-ops reconcile demo",
     ]

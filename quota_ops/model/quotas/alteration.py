@@ -74,17 +74,16 @@ def _value(key: str, text: str) -> float:
 
 
 def parse_value(key: str, text: str) -> float:
-    """Parse the value to send: a number or, for a known key, a limit (`10 MiB`).
+    """Parse the value to send: of a known key, a limit as YAML has it (`10 MiB`, `unlimited`).
 
-    Raises ValueError for a value that brokers accept by mistake. Input that brokers reject (0, an
-    unknown key) is not checked here, so that the broker's own message is shown.
+    An unknown key may have any finite number, so that the broker's own message is shown. Raises
+    ValueError for all else.
     """
-    known = QUOTA_KEYS.get(key)
-    if _NUMBER.fullmatch(text.strip()):
-        return check_value(key, float(text))
-    if known is None:
+    if known := QUOTA_KEYS.get(key):
+        return parse_limit(known, text)
+    if not _NUMBER.fullmatch(text.strip()):
         raise ValueError(f"must be a number, not {text!r}")
-    return parse_limit(known, text)
+    return check_value(key, float(text))
 
 
 def check_value(key: str, value: float) -> float:
@@ -100,7 +99,7 @@ def check_value(key: str, value: float) -> float:
         return value
     if value != int(value):
         raise ValueError(f"must be a whole number of {known.unit}")
-    if MAX_EXACT < value < known.unlimited:
+    if value > MAX_EXACT and float(value) < known.unlimited:
         raise ValueError(
             f"must not be above {int(MAX_EXACT)}; to lift the limit, write {UNLIMITED}"
         )
@@ -148,4 +147,4 @@ def _change(row: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
 
 
 def _read_number(key: str, value: Any) -> float:
-    return parse_value(key, value) if isinstance(value, str) else check_value(key, float(value))
+    return parse_value(key, value) if isinstance(value, str) else float(check_value(key, value))

@@ -7,6 +7,7 @@ from itertools import islice
 from shlex import quote
 from typing import NamedTuple
 
+from quota_ops.desired.export.spelling import spell_limit
 from quota_ops.desired.yaml.cron import next_start
 from quota_ops.model.plans.approval import approval_source, needs_approval
 from quota_ops.model.plans.guard import GuardFinding, format_override
@@ -15,6 +16,7 @@ from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.specification import format_flags
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
@@ -91,7 +93,8 @@ def format_revert(row: ReportRow, report: Report) -> str:
         return f"quota-ops reconcile {cluster}{override}"
     if difference.after is None:
         return _format_removal(report, format_names(row), (difference.key,))
-    change = f"--add {quote(f'{difference.key}={difference.after:.17g}')}"
+    limit = spell_limit(QUOTA_KEYS[difference.key], difference.after)
+    change = f"--add {quote(f'{difference.key}={limit}')}"
     guards = judge_alteration(
         (difference._replace(action=Action.SET),), plan.policy, plan.applied, {}
     )
