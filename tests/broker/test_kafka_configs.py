@@ -114,7 +114,8 @@ def test_what_we_set_kafkas_command_prints(broker: RunningBroker, cluster: Clust
         for key, value in keys.items()
     ]
     Path("changes.jsonl").write_text("\n".join(map(json.dumps, changes)))
-    altered = CliRunner().invoke(main, ["alter", "demo", "--from", "changes.jsonl"])
+    override = ["--allow", "default_touched", "--reason", "a test"]
+    altered = CliRunner().invoke(main, ["alter", "demo", "--from", "changes.jsonl", *override])
     assert (altered.exit_code, altered.stderr) == (0, "")
     assert wait_for(cluster, BY_US) == BY_US
 

@@ -91,10 +91,10 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     stored = [("user=etl", KEY, 1_000_000.0), ("user=bob", KEY, 5.0)]
     owners = {(Entity.parse("user=etl"), KEY): "payments"}
 
-    found = read_recorded_use(store, CLUSTER_ID, stored, owners, NOW)
+    found = read_recorded_use(store, CLUSTER_ID, stored, lambda: owners, NOW)
     size = max(leaf.size for leaf in store.of_cluster(CLUSTER_ID).digests.walk())
     monkeypatch.setattr(recorded_use, "MOST_BYTES", size)
-    newest = read_recorded_use(store, CLUSTER_ID, stored, owners, NOW)
+    newest = read_recorded_use(store, CLUSTER_ID, stored, lambda: owners, NOW)
 
     assert found is not None
     (quota,) = found.nearest
@@ -119,5 +119,5 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     )
     assert newest is not None
     assert newest.days == ("2026-11-25",)
-    assert read_recorded_use(store, "another", stored, owners, NOW) is None
+    assert read_recorded_use(store, "another", stored, lambda: owners, NOW) is None
     assert len(find_digests(store, CLUSTER_ID, found.days)) == 2

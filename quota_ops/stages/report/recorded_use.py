@@ -2,9 +2,10 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import accumulate, islice
 
 from quota_ops.model.errors import QuotaOpsError
@@ -45,11 +46,7 @@ def add_recorded_use(
     """
     if report.plan is None or report.use is not None or report.cluster_id is None:
         return report
-    owners = {}
-    if folder.has(DESIRED.file):
-        owners = {
-            (Entity.parse(row.entity), row.key): row.owner for row in folder.read_rows(DESIRED)
-        }
+    owners = partial(_read_owners, folder)
     try:
         rows = {row.difference.id for row in report_rows(report)}
         store, now = folder.store, datetime.now(UTC)
@@ -63,18 +60,25 @@ def add_recorded_use(
     return replace(report, use=found)
 
 
+def _read_owners(folder: RunFolder) -> Mapping[tuple[Entity, str], str | None]:
+    """Return the owner of each declared row of a run."""
+    rows = folder.read_rows(DESIRED) if folder.has(DESIRED.file) else ()
+    return {(Entity.parse(row.entity), row.key): row.owner for row in rows}
+
+
 def read_recorded_use(
     store: RunStore,
     cluster_id: str,
     stored: Iterable[tuple[str, str, float]],
-    owners: Mapping[tuple[Entity, str], str | None],
+    read_owners: Callable[[], Mapping[tuple[Entity, str], str | None]],
     now: datetime,
     *,
     rows: Collection[Key] = (),
 ) -> RecordedUse | None:
     """Return the use beside stored limits, also of `rows`; None if no day is recorded.
 
-    A client belongs to the quota that would limit it now. Raises InvalidInput for a damaged digest.
+    A client belongs to the quota that would limit it now. `read_owners` is called only if a day is
+    recorded. Raises InvalidInput for a damaged digest.
     """
     digests = _choose_newest(find_digests(store, cluster_id, list_past_days(now, DAYS)))
     if not digests:
@@ -84,7 +88,7 @@ def read_recorded_use(
     limits: dict[str, dict[Entity, float]] = defaultdict(dict)
     for entity, key, value in stored:
         limits[key][Entity.parse(entity)] = value
-    past = PastQuotas([Look(time.start, limits)], owners, None, None, ())
+    past = PastQuotas([Look(time.start, limits)], read_owners(), None, None, ())
     with open_recorded(digests, past, by_day=True) as recorded:
         seen = recorded.read_seen()
         used = [
