@@ -90,8 +90,8 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
         "Nothing was changed. The file is not damaged: another version of quota-ops wrote it. Use "
         "that version, since without this file no run knows what it manages."
         if damage is another_table
-        else "Nothing was changed. Move the damaged file elsewhere to continue from the file before "
-        "it."
+        else "Nothing was changed. Move the damaged file elsewhere to continue from the "
+        "file before it."
     )
     assert lab.stored() == {**OURS, **OLD, **THEIRS}
     assert not folder.has(APPLIED)
