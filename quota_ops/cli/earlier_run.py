@@ -8,7 +8,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.runs.chain import RESUMED
 from quota_ops.store.places.run_store import find_run_store
 from quota_ops.store.retention import refuse_pruned
-from quota_ops.store.run.files import PLAN, REPORT
+from quota_ops.store.run.files import ALTER, PLAN, REPORT
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.names import find_run
 from quota_ops.store.run.state import RunState
@@ -45,6 +45,8 @@ def choose_resumed(name: str, folder: RunFolder, approval: ApprovalOptions) -> S
     """Choose the stages of a command on an earlier run; overridden guards are judged again."""
     if name in {"diff", "plan"}:
         refuse_written(folder, name)
+    if name == "verify" and folder.has(ALTER):
+        _refuse_unwritten(folder)
     stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
     if folder.has(REPORT) and name in {"apply", "verify"}:
         stages = (name, "report")  # `runs` reads it
@@ -53,6 +55,14 @@ def choose_resumed(name: str, folder: RunFolder, approval: ApprovalOptions) -> S
     if approval.approve is None:
         raise InvalidInput(f"{name} --run needs --approve DIGEST", _digest_words(folder))
     return ("plan", *stages) if approval.allow else stages
+
+
+def _refuse_unwritten(folder: RunFolder) -> None:
+    if not any(outcome.was_written for outcome in RunState(folder).outcomes):
+        raise InvalidInput(
+            f"{folder.place} wrote nothing that could be verified: no broker accepted its change",
+            f"How it ended: quota-ops show {quote(str(folder.place))}",
+        )
 
 
 def _digest_words(folder: RunFolder) -> str:

@@ -90,7 +90,9 @@ def why_lost(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | N
     newest = ledger_end.read(records)
     if described.old_ledger or newest is None or ledger_end.has_file(records, newest):
         return None
-    return f"{newest.name}, the newest file of the ledger, is no longer in {records.ledger}"
+    is_there = (records.ledger / newest.name).exists()
+    what = "was changed since a run wrote it, in" if is_there else "is no longer in"
+    return f"{newest.name}, the newest file of the ledger, {what} {records.ledger}"
 
 
 def record_claim(folder: RunFolder, records: ClusterStore) -> None:

@@ -168,6 +168,7 @@ def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
     """Validate-only prints no YAML to keep; `show` distinguishes validated changes from written."""
     asked = alter("--names", "user=alice", "--add", f"{P}=3 MiB", "--validate-only")
     only_asked = CliRunner().invoke(main, ["show", "last"]).stdout
+    read_back = CliRunner().invoke(main, ["verify", "--run", "last"])
     alter("--names", "user=alice", "--add", f"{P}=3 MiB")
     altered = CliRunner().invoke(main, ["show", "last"]).stdout
 
@@ -176,6 +177,10 @@ def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
         ": the broker would accept all of it, and was only validated."
     )
     assert re.search(r"Requested changes(.|\n)* would be accepted", only_asked)
+    assert read_back.exit_code == 2
+    assert (
+        " wrote nothing that could be verified: no broker accepted its change" in read_back.stderr
+    )
     assert re.search(r"\nAltered\n(.|\n)* accepted", altered)
     assert altered.startswith("Altered: 1 of 1 change on demo was written, by ")
     assert settled(cluster, {("user=alice", P, 3 * 2.0**20)}) == stored(cluster)

@@ -90,6 +90,7 @@ def test_a_copy_that_has_as_many_files_as_the_ledger(lab: Lab) -> None:
     assert isinstance(error, GuardsRefused)
     assert error.message == (
         "guards block this plan: old_ledger: user=released producer_byte_rate would be cleared "
-        f"based on another copy of the ledger: it lacks the {max(files)} that a run wrote last"
+        f"based on a changed ledger, or another copy of it: its {max(files)} is not the file that "
+        "a run wrote last"
     )
     assert lab.stored() == {**OURS, **RELEASED}

@@ -44,7 +44,10 @@ def test_an_approval_that_waited_does_not_undo_a_newer_commit(lab: Lab) -> None:
 
 
 def test_a_plan_may_wait_while_nothing_else_is_applied(lab: Lab) -> None:
-    """An approved plan is applied later, and again after its own end."""
+    """An approved plan is applied later, and again after its own end.
+
+    It is not applied if the newest file of the ledger was changed since.
+    """
     lab.desire(OLD)
     waiting = lab.resume(at_commit(lab, "c1"))
     run_stages(waiting, CHAINS["plan"])
@@ -54,6 +57,15 @@ def test_a_plan_may_wait_while_nothing_else_is_applied(lab: Lab) -> None:
     run_stages(lab.resume(waiting.folder, approve=approved), RESUMED)
 
     assert lab.stored() == lab.known() == OLD
+
+    newest = max(lab.records.ledger.list())
+    lab.records.ledger_end.replace(f"{newest} {'0' * 64}".encode())
+    error = error_of(lab.resume(waiting.folder, approve=approved), RESUMED)
+    assert isinstance(error, Refused)
+    assert error.message == (
+        f"{newest}, the newest file of the ledger, was changed since a run wrote it, in "
+        f"{lab.records.ledger}"
+    )
 
 
 @pytest.mark.parametrize("commit", ["c1", None])

@@ -82,6 +82,10 @@ def test_an_end_that_a_person_wrote(records: ClusterStore) -> None:
 
 OLDER = "an older copy of the ledger, whose newest file was 00000003.parquet"
 OTHER = "another copy of the ledger: it lacks the 00000003.parquet that a run wrote last"
+CHANGED = (
+    "a changed ledger, or another copy of it: its 00000003.parquet is not the file that a run "
+    "wrote last"
+)
 UNKNOWN = (
     "a ledger that may be an older copy: the run store has no record of its newest file "
     "(ledger_ends is lost or damaged)"
@@ -97,7 +101,8 @@ UNKNOWN = (
         (2, b"3", OLDER),
         (3, b"3", None),
         (4, b"3", None),
-        (3, b"other", OTHER),
+        (3, b"other", CHANGED),
+        (4, b"other", CHANGED),
         (4, b"other", OTHER),
     ],
 )
@@ -108,6 +113,8 @@ def test_why_a_ledger_may_be_an_older_copy(
     names = [f"{number:08}.parquet" for number in range(1, read + 1)]
     for number, name in enumerate(names, start=1):
         (records.ledger / name).create(b"%d" % number)
+    if doubt is OTHER:
+        (records.ledger / "00000003.parquet").delete()
     noted = end and LedgerEnd.of_file("00000003.parquet", end)
 
     assert ledger_end.explain_old_copy(records, ([None, *names])[-1], noted or None) == doubt

@@ -228,6 +228,21 @@ def test_a_plan_that_clears_by_a_ledger_whose_end_is_not_known(
     assert run("plan", "--allow", "old_ledger", *ALLOW).exit_code == 0
 
 
+def test_each_plan_shows_that_the_newest_file_of_the_ledger_was_changed(store: RunStore) -> None:
+    """A plan that clears nothing shows it too, because the kinds of its rows may be wrong."""
+    Path("snapshot.jsonl").write_text(ALICE.replace("alice", "bob"))
+    end = store.root / "ledger_ends" / CLUSTER_ID
+    on_disk(end).write_text(f"00000001.parquet {'0' * 64}")
+
+    result = run("plan")
+
+    assert result.exit_code == 1  # guard takeover
+    assert (
+        "\nThis run read a changed ledger, or another copy of it: its 00000001.parquet is not the "
+        "file that a run wrote last. The kinds and owners of rows may be wrong.\n"
+    ) in result.stdout
+
+
 @pytest.mark.parametrize(
     "place",
     [

@@ -173,6 +173,8 @@ class Report:
     """The held entities of a run without a plan; a plan has its own holds."""
     clock_lead: float = 0.0
     """How many seconds this machine's clock was ahead of the run store's; 0 if that was not so."""
+    old_ledger: str | None = None
+    """Why the ledger that the rows were compared with is, or may be, damaged or an older copy."""
     past: Past | None = None
     """What happened before this run; None if it was not read."""
     life: Life | None = None

@@ -242,6 +242,9 @@ def needless_words(needless: Sequence[tuple[int, str]]) -> Iterator[str]:
         yield f"Broker {broker} {why}: remove it from retired_brokers in cluster.yaml."
 
 
+_OLD_LEDGER = "This run read {}. The kinds and owners of rows may be wrong."
+
+
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     """Return why quotas may not apply or may be outdated; see `callback_words` for `quoted`."""
     callback = callback_words(report.facts, quoted)
@@ -255,6 +258,7 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
         *([late] if (late := late_words(report.facts)) else []),
         *([clock] if (clock := clock_words(report.clock_lead)) else []),
         *metadata_words(report.metadata),
+        *([_OLD_LEDGER.format(report.old_ledger)] if report.old_ledger else []),
         *(quoted(change.text) for change in report.owner_changes),
         *([foreign] if (foreign := _foreign_words(report)) else []),
         *([unread] if (unread := _unread_words(report)) else []),

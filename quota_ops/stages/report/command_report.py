@@ -66,6 +66,8 @@ def _altered(folder: RunFolder, by: str) -> tuple[str, str]:
         return ("Altered" if keys else _UNALTERED[bool(unknown)], f"{words}{may}{by}")
     validated = state.read_outcomes(VALIDATED)
     refused = sum(outcome.status is not Status.ACCEPTED for outcome in validated)
+    if not folder.has(VALIDATED):
+        return ("Not altered", f"nothing was written on {cluster}{by}: no broker validated it")
     why = _ACCEPTED if state.apply.status is StageStatus.REFUSED else _ONLY_VALIDATED
     if refused:
         why = _REFUSED.format(refused, counted(len(validated), "entity"))

@@ -119,6 +119,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         throttling=parts.find(THROTTLING),
         held=() if plan else parts.read(HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
         clock_lead=described.clock_lead if described else 0.0,
+        old_ledger=described.old_ledger if described else None,
         past=parts.find(PAST),
         life=parts.life,
         owner_changes=parts.read(LEDGER.file, partial(read_owner_changes, folder), stage="plan")

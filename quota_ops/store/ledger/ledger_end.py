@@ -63,9 +63,14 @@ def explain_old_copy(
         return None if read_file is None else f"a ledger that may be an older copy: {unknown}"
     if (read_file or "") < end.name:
         return f"an older copy of the ledger, whose newest file was {end.name}"
-    if not has_file(records, end):
-        return f"another copy of the ledger: it lacks the {end.name} that a run wrote last"
-    return None
+    if has_file(records, end):
+        return None
+    if (records.ledger / end.name).exists():
+        return (
+            f"a changed ledger, or another copy of it: its {end.name} is not the file that a run "
+            "wrote last"
+        )
+    return f"another copy of the ledger: it lacks the {end.name} that a run wrote last"
 
 
 def has_file(records: ClusterStore, end: LedgerEnd) -> bool:
