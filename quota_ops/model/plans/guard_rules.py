@@ -139,9 +139,11 @@ def _removals(
         words = f"{counted(removed, 'removal')}, more than {most.value:,}{most.source}"
         yield make_finding(Guard.REMOVALS, words, clears, share)
     elif removed >= SHARE_COUNTS_FROM and share > least.value:
-        words = (
-            f"{removed:,} of {counted(earlier.owned, 'managed row')} would be removed, more than "
-        )
+        managed = counted(earlier.owned, "managed row")
+        words = f"{removed:,} of {managed} would be removed, more than "
+        if other := sum(row.kind in _NOT_OWNED for row in clears):
+            words = f"{removed:,} rows ({other:,} not managed) would be removed beside {managed}, "
+            words += "more than "
         yield make_finding(Guard.REMOVALS, f"{words}{least.value:g} %{least.source}", clears, share)
 
 
