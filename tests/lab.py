@@ -131,7 +131,8 @@ class Lab:
         if word == ledger_edits.VERIFIED:
             found = (row for row in found if row.value is not None)
         elif word == ledger_edits.INTENDED:
-            found = ledger_edits.find_current(rows).values()
+            current = ledger_edits.find_current(rows).values()
+            found = (row for row in current if row.state == word)
         state: dict[str, dict[str, float | None]] = {}
         for row in found:
             state.setdefault(row.entity, {})[row.key] = row.value

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from quota_ops.model.clusters.cluster_facts import Metadata
+from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.commit import Changes, Commit, CommitSource, Provenance, rollback_of
 from quota_ops.model.finding import InvalidFile
 from quota_ops.model.plans.guard import Guard, GuardFinding
@@ -30,7 +32,7 @@ def test_what_the_plan_was_made_from(commit: str, told: str) -> None:
 
 
 def test_what_decides_comes_before_the_changes() -> None:
-    """Guards, an invalid file, and who asks for the changes, with the commits of a first run."""
+    """Guards, an invalid file, an absent broker, and who asks, with the commits of a first run."""
     plan = replace(PLAN, guards=(GuardFinding(Guard.CUT, "user=alice would fall"),))
     commit = Commit("a1b2c3d4e5f6", "Anna <anna@example>", "Less for alice")
     report = replace(
@@ -39,14 +41,16 @@ def test_what_decides_comes_before_the_changes() -> None:
         provenance=Provenance("a1b2c3d4e5f6", CommitSource.COMPARED),
         changes=Changes(None, (commit,), 1),
         invalid=(InvalidFile("search.yaml", "search", 3, "It is empty.", 1),),
+        metadata=Metadata(absent=(Absent(3, "b:3", "is fenced"),)),
     )
     head = format_body(report, plan, UNTIL, PAGE).partition("\n| ")[0]
 
     guard = head.index("- ⚠ **cut**: `user=alice would fall`.")
     invalid = head.index("⚠ `search.yaml (owner search) is invalid: line 3: It is empty.`")
+    absent = head.index("⚠ Broker 3 at b:3 is fenced: no client is sent to it")
     first = head.index("No commit has been applied to this cluster before. 1 commit of its files:")
     author = head.index("- `a1b2c3d` `Less for alice` by `Anna <anna@example>`")
-    assert guard < invalid < first < author
+    assert guard < invalid < absent < first < author
 
 
 def test_many_changes_stay_readable() -> None:
