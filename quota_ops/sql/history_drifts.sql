@@ -2,18 +2,33 @@
 -- or to the run that repairs it. An overriding quota is one: clients do not get what Git declares.
 --
 -- In:  ends
--- Out: drifts. A look is an end of a run that compared the cluster with Git.
-WITH looks AS (
+-- Out: drifts. A look is an end of a run that compared the cluster with Git. One that wrote nothing
+-- was not later than the looks of later runs, whatever the clocks showed: it has the time of the
+-- first of them. One that wrote may have waited for its approval while later runs looked.
+WITH timed AS (
   SELECT
-    cluster, run, ended,
-    ROW_NUMBER() OVER (PARTITION BY cluster ORDER BY ended, sequence, run) AS look
+    cluster, run, ended, sequence,
+    CASE WHEN mode = 'look' AND sequence IS NOT NULL
+      THEN MIN(CASE WHEN sequence IS NOT NULL THEN ended END) OVER (
+        PARTITION BY cluster, cluster_id ORDER BY sequence, ended
+        ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+      )
+      ELSE ended
+    END AS looked
   FROM ends
   WHERE entity IS NULL AND mode IN ('look', 'apply') AND declared IS NOT NULL
 ),
 
+looks AS (
+  SELECT
+    *,
+    ROW_NUMBER() OVER (PARTITION BY cluster ORDER BY looked, sequence, ended, run) AS look
+  FROM timed
+),
+
 seen AS (
   SELECT
-    ends.cluster, entity, key, owner, kind, look, ends.ended AS since, ends.ended AS last_seen,
+    ends.cluster, entity, key, owner, kind, look, looked AS since, looked AS last_seen,
     desired, actual, ends.run,
     CASE WHEN state IN ('changed', 'found', 'forgotten') THEN 1 ELSE 0 END AS is_repaired,
     CASE WHEN outcome = 'accepted' THEN ends.run END AS repaired_by
@@ -59,7 +74,7 @@ ended AS (
   SELECT
     summed.cluster, entity, key, owner, kind, since, last_seen, times_seen, desired, actual,
     summed.run,
-    CASE WHEN is_repaired = 1 THEN last_seen ELSE looks.ended END AS repaired,
+    CASE WHEN is_repaired = 1 THEN last_seen ELSE looks.looked END AS repaired,
     CASE WHEN is_repaired = 1 THEN repaired_by END AS repaired_by
   FROM summed
   LEFT JOIN looks ON looks.cluster = summed.cluster AND looks.look = summed.look + 1
