@@ -142,8 +142,8 @@ def _removals(
         managed = counted(earlier.owned, "managed row")
         words = f"{removed:,} of {managed} would be removed, more than "
         if other := sum(row.kind in _NOT_OWNED for row in clears):
-            words = f"{removed:,} rows ({other:,} not managed) would be removed beside {managed}, "
-            words += "more than "
+            rows = f"{counted(removed, 'row')} ({other:,} not managed)"
+            words = f"{rows} would be removed beside {managed}, more than "
         yield make_finding(Guard.REMOVALS, f"{words}{least.value:g} %{least.source}", clears, share)
 
 
