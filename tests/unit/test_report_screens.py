@@ -82,7 +82,7 @@ def test_refusals_stand_under_their_rows() -> None:
         == "applied: 2 accepted, 1 refused, 1 unknown"
     )
     assert [line.strip() for line in plain(apply_screen(TROUBLED, most=9)).splitlines()[3::2]] == [
-        "unknown: no response [payments.yaml:12]",
+        "unknown: no response recorded [payments.yaml:12]",
         "refused: Quotas of etl are frozen. (POLICY_VIOLATION) [etl.yaml]",
         "broker 3 stores 10 MiB/s [payments.yaml:8]",
     ]

@@ -260,7 +260,7 @@ _STATUS = {
     Status.ALREADY: "already as planned",
     Status.REFUSED: "refused",
     Status.STALE: "left alone, changed since the plan",
-    Status.UNKNOWN: "unknown: no response",
+    Status.UNKNOWN: "unknown: no response recorded",
     Status.HELD: "left alone",
     Status.WAITING: "waits for a decision",
     Status.NOT_SENT: "not sent",
