@@ -66,7 +66,8 @@ def test_comment_on_a_troubled_run() -> None:
     assert [line for line in lines if line.startswith(("| ⚠", "⚠"))] == [
         (
             "| ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s**<br>"
-            "`unknown: no response recorded [payments.yaml:12]` | `payments`<br>`payments.yaml:12` |"
+            "`unknown: no response recorded [payments.yaml:12]` | "
+            "`payments`<br>`payments.yaml:12` |"
         ),
         (
             "| ⚠ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none**<br>"
