@@ -49,6 +49,8 @@ class EmbeddedEngine:
             overrides = parquet.from_rows(OVERRIDES, [])
             if db.execute(text.MAY_OVERRIDE).fetchone():
                 with timed(_log, logging.DEBUG, "overrides.sql in DuckDB"):
+                    others = db.execute(text.OTHER_ADDRESSES).fetchall()
+                    db.register("spellings", text.respell(entity for (entity,) in others))
                     for view in text.OVERRIDE_VIEWS:
                         db.execute(f"CREATE TABLE {view} AS {text.override_text(view)}")
                     overrides = db.table("overrides").to_arrow_table()

@@ -8,7 +8,9 @@
 -- The levels divide all clients into classes (quota_ops/precedence/resolution.py). A class is taken
 -- if a declared row decides it among the declared and the protected rows, and an unmanaged row of
 -- another value, or that other clients share, decides it among these and all rows that stay. A
--- protected row takes it from the row that would decide without this one. Only classes that an
+-- protected row takes it from the row that would decide without this one. Another spelling of a
+-- declared address takes it whatever its value, because clearing one leaves the address without a
+-- limit. Only classes that an
 -- unmanaged or a protected row can decide are examined. Which row decides at the levels 4 to 8 does
 -- not depend on which user it is, so users and client ids are never multiplied.
 -- `taken` has the row that would decide without the unmanaged row, for each class that this decides.
@@ -23,7 +25,7 @@ WITH taken AS (
       WHEN 5 THEN COALESCE(kept_6, kept_8)
       WHEN 6 THEN CASE WHEN has_5 = 0 THEN kept_8 END
       WHEN 7 THEN CASE WHEN has_4 + has_5 + has_6 = 0 THEN kept_8 END
-      WHEN 9 THEN kept_10
+      WHEN 9 THEN COALESCE(kept_9, kept_10)
     END AS declared_entity
   FROM unmanaged
   UNION -- clients without a client id
@@ -54,5 +56,5 @@ INNER JOIN levels AS d
     AND d.side = 'declared'
 INNER JOIN levels AS u
   ON t.cluster = u.cluster AND t.key = u.key AND t.entity = u.entity AND u.side <> 'declared'
-WHERE u.value IS DISTINCT FROM d.value OR u.shared <> d.shared
+WHERE u.value IS DISTINCT FROM d.value OR u.shared <> d.shared OR d.level = 9
 ORDER BY t.cluster, t.entity, t.key, t.declared_entity

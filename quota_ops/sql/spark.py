@@ -124,6 +124,9 @@ class SparkEngine:
         """Write OVERRIDES, and return what was written."""
         spark, order = self._spark, ("cluster", "entity", "key", "declared_entity")
         *views, last = text.OVERRIDE_VIEWS
+        others = spark.sql(text.OTHER_ADDRESSES).collect()
+        spellings = spark.createDataFrame(text.respell(row.entity for row in others))
+        spellings.createOrReplaceTempView("spellings")
         with change_settings(spark, _OF_OVERRIDES):
             for view in views:  # written, because Spark would plan each again in every later one
                 place = hadoop_uri(to / f"_{view}")

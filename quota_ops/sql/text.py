@@ -1,12 +1,16 @@
 """The SQL that both engines run, with the limits of a batch."""
 
+from collections.abc import Iterable
 from importlib.resources import files
 
+import pyarrow as pa
+
 from quota_ops.model.quotas.difference import HISTORY_KINDS
-from quota_ops.model.quotas.entity import MAX_NAME_BYTES
+from quota_ops.model.quotas.entity import IP, MAX_NAME_BYTES, Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.usage.digest import BASE
+from quota_ops.precedence.addresses import normalize_address
 
 MAX_KEYS = 5_000
 """Changed keys in one request: half of the number that a broker rejects (QuorumController)."""
@@ -38,6 +42,22 @@ MAY_OVERRIDE = """\
 SELECT 1 AS found FROM differences WHERE kind = 'unmanaged' AND action = 'report'
 AND COALESCE(hands_off, 'protected') IN ('protected', 'newly protected') LIMIT 1"""
 """A row if there is an unmanaged quota that may override others; otherwise none does."""
+
+
+OTHER_ADDRESSES = """\
+SELECT DISTINCT entity FROM differences WHERE entity LIKE 'ip=%' AND entity <> 'ip=<default>'
+AND after IS NULL AND before IS NOT NULL AND action IN ('report', 'held')"""
+"""The addresses, as entities, that the cluster stores and Git does not declare."""
+
+
+def respell(entities: Iterable[str]) -> pa.Table:
+    """Return the table `spellings`: addresses that Git spells otherwise, and how, as entities."""
+    rows = []
+    for entity in entities:
+        name = Entity.parse(entity).as_dict()[IP]
+        if name and (shortest := normalize_address(name)) and shortest != name:
+            rows.append({"entity": entity, "respelled": Entity.of({IP: shortest}).text})
+    return pa.Table.from_pylist(rows, pa.schema({"entity": pa.string(), "respelled": pa.string()}))
 
 
 OVERRIDE_VIEWS = ("entities", "levels", "unmanaged", "client_ids", "sampled", "overrides")

@@ -187,3 +187,38 @@ def test_protected_and_removed_quotas(lab: Lab) -> None:
     lab.desire({"user=carol": {KEY: 1048576.0}})
     removed = lab.call("plan", "demo").stdout
     assert "to 500 B/s (user=<default>), which Git does not declare" in removed
+
+
+def test_a_declared_address_in_another_spelling(lab: Lab) -> None:
+    """It is overriding until the printed commands have cleared both, and set the declared one."""
+    key, stray = "connection_creation_rate", "ip=::ffff:10.0.0.1"
+    lab.desire({"ip=10.0.0.1": {key: 5.0}})
+    lab.call("reconcile", "demo")
+    words = (
+        "ip=10.0.0.1 (team.yaml:5), the same address in another spelling: each broker applies "
+        "the one that was changed last, and after only one is cleared, none until the other is "
+        "cleared and set again"
+    )
+    change = ("alter", "demo", "--names", stray, "--add", f"{key}=5000")
+    altered = lab.call(*change, "--reason", "INC-7")
+    assert words.replace(", the same", " is the same") in altered.stdout, altered.stdout
+
+    for command in ("plan", "report", "verify", "reconcile"):
+        shown = lab.call(command, "demo")
+        assert (command, shown.returncode) == (command, 7)
+        assert words in shown.stdout, shown.stdout
+        if command == "verify":
+            assert shown.stdout.splitlines()[-1] == (
+                "1 of 1 quota verified on every broker: stored, but 1 may not be in force for all "
+                "clients."
+            )
+    (way,) = [row for row in shown.stdout.splitlines() if row.startswith("To remove it:")]
+    results = [
+        lab.call(*step.split()[1:])
+        for step in way.partition(":")[2].replace("TEXT", "INC-7").split("&&")
+    ]
+
+    assert [(done.returncode, done.stderr) for done in results] == [(0, "")] * 3, results
+    assert words.replace(", the same", " is the same") in results[0].stdout
+    assert lab.call("verify", "demo").stdout.endswith(": stored and in force.\n")
+    assert lab.call("report", "demo").returncode == 0

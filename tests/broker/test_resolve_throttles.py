@@ -127,19 +127,21 @@ def test_addresses(quick: RunningBroker, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("_many_addresses")
 def test_spellings_of_one_address(quick: RunningBroker, cluster: Cluster) -> None:
-    """The spelling changed last applies, and clearing one leaves the address to the default.
+    """The spelling changed last applies; clearing one leaves the default, until one is set anew.
 
     That is why a resolution warns of spellings and names, and how to remove them.
     """
-    stored = {"127.0.0.2": 5, "127.0.0.3": 5, "localhost": 5, "<default>": 20}
+    stored = {"127.0.0.2": 5, "127.0.0.3": 5, "127.0.0.4": 5, "localhost": 5, "<default>": 20}
     state = {f"ip={name}": {CONNECTIONS: float(rate)} for name, rate in stored.items()}
     store(cluster, state)
-    store(cluster, state | {"ip=127.2": {CONNECTIONS: 10.0}, "ip=127.3": {CONNECTIONS: 10.0}})
-    write(cluster, {"ip=127.3": {CONNECTIONS: None}})
+    store(cluster, state | {f"ip=127.{last}": {CONNECTIONS: 10.0} for last in (2, 3, 4)})
+    write(cluster, {"ip=127.3": {CONNECTIONS: None}, "ip=127.4": {CONNECTIONS: None}})
+    write(cluster, {"ip=127.0.0.4": {CONNECTIONS: None}})
+    write(cluster, {"ip=127.0.0.4": {CONNECTIONS: 5.0}})
 
-    measured = rates(quick, ["127.0.0.2", "127.0.0.3", "127.0.0.1"])
+    measured = rates(quick, ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.1"])
 
-    assert measured == pytest.approx([10, 20, 5], rel=AT_ONCE)
+    assert measured == pytest.approx([10, 20, 5, 5], rel=AT_ONCE)
 
 
 def rates(quick: RunningBroker, addresses: list[str]) -> list[float]:

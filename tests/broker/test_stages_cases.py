@@ -193,6 +193,9 @@ def test_the_broker_stores_the_others_differently() -> None:
     assert left_out == {
         "a key that quota-ops does not know is never touched": "it rejects unknown keys",
         "a late write of a protected entity is reported": "check refuses to declare one",
+        "two declared addresses, each stored in another spelling too, whatever its value": (
+            "a broker test of its own has the addresses"
+        ),
     }
 
 

@@ -11,10 +11,11 @@ from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.hold import Hold, find_hold
 from quota_ops.model.plans.ledger_edits import VERIFIED, find_current, has_arrived
 from quota_ops.model.plans.policy import DriftPolicy
-from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.filter import any_accepts
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
+from quota_ops.precedence.addresses import normalize_address
 
 _UNLESS = ", unless a guard blocks it or it needs approval"
 _SET_BACK = {
@@ -72,14 +73,24 @@ class OneOff:
 
     def find_overridden(self, row: BatchRow, effect: Effect | None) -> DesiredRow | None:
         """Return a declared row of which a changed row, unless Git declares it, takes clients."""
-        if row.id in self._rows or row.after is None or effect is None:
+        if row.id in self._rows or row.after is None:
             return None
+        if (other := self.find_respelled(row)) or effect is None:
+            return other
         taken = (
             self._rows.get(Key(limits.before.entity, row.key))
             for limits in effect.classes
             if limits.before is not None and limits.before.entity != row.entity
         )
         return next((known for known in taken if known is not None), None)
+
+    def find_respelled(self, row: BatchRow) -> DesiredRow | None:
+        """Return the declared row of the same address, if this is another spelling of it."""
+        name = Entity.parse(row.entity).as_dict().get(IP)
+        shortest = normalize_address(name) if name else None
+        if shortest in {None, name}:
+            return None
+        return self._rows.get(Key(Entity.of({IP: shortest}).text, row.key))
 
     def _compare_with_declared(
         self, row: BatchRow, declared: DesiredRow, verified: float | None, *, is_managed: bool

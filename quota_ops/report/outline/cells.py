@@ -11,8 +11,9 @@ from quota_ops.model.quotas.quota import UNLIMITED, format_limit
 from quota_ops.model.runs.outcome import AS_INTENDED, DONE, Outcome, Status
 from quota_ops.model.runs.verification import BOOTSTRAP, RowVerdict, Verdict
 from quota_ops.model.text import format_percent, plural
+from quota_ops.precedence.addresses import SAME_ADDRESS
 from quota_ops.report.outline.formats import escape_text, moment, short_commit
-from quota_ops.report.outline.row_status import ReportRow, Section
+from quota_ops.report.outline.row_status import ReportRow, Section, find_respelled
 
 KIND_MEANING = {
     Kind.IN_SYNC: "Git and the cluster agree; the run records it in the ledger",
@@ -133,12 +134,15 @@ def overriding(row: ReportRow) -> str:
     if not row.overrides:
         return ""
     first, key = row.overrides[0], row.difference.key
+    limits = format_limit(key, first.value), format_limit(key, first.declared)
+    place = f"{first.declared_entity} ({first.file}:{first.line})"
+    if find_respelled(row.overrides):
+        return escape_text(f"{limits[0]}, or {limits[1]} of {place}, {SAME_ADDRESS}")
     own, declared = Entity.parse(row.difference.entity), Entity.parse(first.declared_entity)
     named = {kind: name for kind, name in own.parts if name is not None}
     both = Entity.of({**own.as_dict(), **declared.as_dict(), **named})
     whom = ", ".join(f"{noun} {name}".rstrip() for noun, name in list_entity_names(both))
     whom = whom.replace(_EVERYONE[USER], f"{_EVERYONE[USER]} without a limit of their own")
-    limits = format_limit(key, first.value), format_limit(key, first.declared)
     order = "lower than" if first.value < first.declared else "higher than"
     if limits[0] == limits[1]:
         order = "and"
@@ -146,8 +150,7 @@ def overriding(row: ReportRow) -> str:
             limits = f"{limits[0]} {SHARED[own.types]}", f"{limits[1]} {SHARED[declared.types]}"
     others = " and other quotas of Git" if row.overrides[1:] else ""
     return escape_text(
-        f"{whom}: {limits[0]} in force, {order} {limits[1]} "
-        f"declared by {first.declared_entity} ({first.file}:{first.line}){others}"
+        f"{whom}: {limits[0]} in force, {order} {limits[1]} declared by {place}{others}"
     )
 
 

@@ -19,6 +19,7 @@ from quota_ops.model.quotas.difference import (
     Difference,
     Kind,
 )
+from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.rows import DesiredRow, Key, OverrideRow
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
 from quota_ops.model.runs.report import Origin, Report, StageStatus
@@ -194,6 +195,11 @@ def _group_overrides(report: Report) -> dict[Key, tuple[OverrideRow, ...]]:
 
 def _find_id(row: OverrideRow) -> Key:
     return row.id
+
+
+def find_respelled(rows: Iterable[OverrideRow]) -> OverrideRow | None:
+    """Return the pair of two spellings of one address: nothing else overrides a single address."""
+    return next((row for row in rows if Entity.parse(row.declared_entity).as_dict().get(IP)), None)
 
 
 def _list_overriding(report: Report) -> list[ReportRow]:

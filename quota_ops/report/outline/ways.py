@@ -1,6 +1,6 @@
 """The ways out of drift and of overriding quotas: what reverts, accepts or holds them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from quota_ops.desired.export.spelling import spell_limit
 from quota_ops.desired.yaml.cron import next_start
 from quota_ops.model.plans.approval import approval_source, needs_approval
-from quota_ops.model.plans.guard import GuardFinding, format_override
+from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
 from quota_ops.model.plans.guard_rules import judge_alteration
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
@@ -20,7 +20,12 @@ from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.specification import format_flags
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
+from quota_ops.report.outline.row_status import (
+    ReportRow,
+    RowStatus,
+    find_respelled,
+    report_rows,
+)
 from quota_ops.report.outline.sentences import is_accepted
 
 _EITHER = "To keep it, accept it into Git, or list its entity under protect in cluster.yaml"
@@ -64,6 +69,8 @@ def format_accept_options(row: ReportRow) -> str:
 
     Empty if nothing brings the value into Git.
     """
+    if find_respelled(row.overrides):
+        return ""
     is_kept = row.difference.after is not None or row.status is RowStatus.OVERRIDING
     key = f" --key {quote(row.difference.key)}" if is_kept else ""
     return key + _format_file(row)
@@ -84,7 +91,7 @@ def format_revert(row: ReportRow, report: Report) -> str:
         return ""
     cluster = quote(report.cluster)
     if row.status is RowStatus.OVERRIDING:
-        return _format_removal(report, format_names(row), (difference.key,))
+        return _format_end(report, [row])
     if difference.action is not Action.REPORT:
         is_blocked = bool(plan.guards) and not (plan.repairs and difference.restores)
         override = f" {format_override(*_name(plan.guards))}" if is_blocked else ""
@@ -107,6 +114,22 @@ def _format_removal(report: Report, names: str, keys: Iterable[str]) -> str:
     return f"quota-ops alter {quote(report.cluster)} {names} {change}"
 
 
+def _format_end(report: Report, rows: Sequence[ReportRow]) -> str:
+    """Return the command that removes the overriding rows of an entity.
+
+    For another spelling of a declared address, it clears and sets the declared one too: brokers
+    then apply no limit, and a value that is stored already is not written again.
+    """
+    removal = _format_removal(report, format_names(rows[0]), (row.difference.key for row in rows))
+    if not (declared := find_respelled(rows[0].overrides)):
+        return removal
+    names = format_flags(Entity.parse(declared.declared_entity))
+    value = quote(f"{declared.key}={declared.declared:.17g}")
+    set_again = f"quota-ops alter {quote(report.cluster)} {names} --add {value} --reason TEXT"
+    clears = (removal, _format_removal(report, names, (declared.key,)))
+    return " && ".join((*(f"{clear} --allow {Guard.UNLIMITED}" for clear in clears), set_again))
+
+
 def list_overriding_ways(report: Report) -> Iterator[str]:
     """Yield what a person can do about the overriding quotas, with the commands for each entity."""
     by_entity: dict[str, list[ReportRow]] = {}
@@ -116,12 +139,14 @@ def list_overriding_ways(report: Report) -> Iterator[str]:
     if not by_entity:
         return
     ways = list_ways(report)
-    yield f"No run changes an overriding quota. {_EITHER}."
+    is_kept = any(not find_respelled(rows[0].overrides) for rows in by_entity.values())
+    yield "No run changes an overriding quota." + (f" {_EITHER}." if is_kept else "")
     for names, rows in islice(by_entity.items(), MOST_ENTITIES):
         keys = [row.difference.key for row in rows]
         only = "".join(f" --key {quote(key)}" for key in keys)
-        yield f"To remove it:         {_format_removal(report, names, keys)}"
-        yield f"To keep it:           {ways.accept}{names}{only}{_format_file(rows[0])}"
+        yield f"To remove it:         {_format_end(report, rows)}"
+        if not find_respelled(rows[0].overrides):
+            yield f"To keep it:           {ways.accept}{names}{only}{_format_file(rows[0])}"
         yield f"To decide it later:   {ways.hold}{names}{ways.hold_end}"
     if (more := len(by_entity) - MOST_ENTITIES) > 0:
         yield f"… and the same for {counted(more, 'other entity')}."
@@ -146,7 +171,8 @@ def explain_revert(row: ReportRow, report: Report) -> str:
 def _explain_left_alone(row: ReportRow, plan: Plan) -> str:
     """Return why no run reverts a row; empty if one does."""
     if row.status is RowStatus.OVERRIDING:
-        return f"No run changes it. {_EITHER}. Otherwise:"
+        keep = "" if find_respelled(row.overrides) else f" {_EITHER}. Otherwise:"
+        return f"No run changes it.{keep}"
     if plan.standstill:
         return f"No run writes now: the cluster is {plan.standstill}."
     if row.difference.hands_off:

@@ -27,6 +27,7 @@ from quota_ops.report.outline.row_status import (
     RowStatus,
     Section,
     find_overridden,
+    find_respelled,
     list_unread_rows,
     report_rows,
 )
@@ -255,6 +256,8 @@ def _in_force_words(report: Report) -> str:
         return ": stored"
     if overridden := len(find_overridden(report)):
         others = plural(overridden, "is not", "are not")
+        if all(find_respelled((row,)) for row in report.overrides):
+            others = "may not be"
         return f": stored, but {overridden:,} {others} in force for all clients"
     if not report.protected:
         return ": stored and in force"
