@@ -80,6 +80,10 @@ _COMPLAINTS = {
     ),
     "found unexpected ':'": (_COLON, "Add a space after it, or quote the text."),
     "unexpected end of stream": ("The quote that starts here is never closed.", "Close the quote."),
+    "expected '-' indicator": (
+        "This line is in a list, but begins no item.",
+        'Indent it as far as the other fields of the item above, or begin an item with "- ".',
+    ),
     "expected ',' or": ("A comma or a closing bracket is missing.", "Check the brackets."),
     "duplicate anchor": ("An anchor with this name is defined above.", "Do not use anchors."),
 }
