@@ -158,7 +158,7 @@ def test_another_owner_is_a_change(lab: Lab) -> None:
     team = lab.folder / "team.yaml"
     team.write_text(team.read_text("utf-8").replace("team", "search"), "utf-8")
     commit_all(lab.folder.parent)
-    words = "user=alice, user=bob get another owner: team -> search."
+    words = "user=alice (team.yaml:4), user=bob get another owner: team -> search."
 
     code, comment = review(lab, "--out", str(lab.root / "out"))
     found = json.loads((lab.root / "out" / "review.json").read_text())["clusters"][0]
@@ -184,7 +184,12 @@ def test_another_owner_is_a_change(lab: Lab) -> None:
     assert f"\nforeign_owner: {words[:-1]}\n" in plan.stdout
     assert f"\n⚠️ `{words}`\n" in comment
     assert found["owner_changes"] == [
-        {"before": "team", "after": "search", "entities": ["user=alice", "user=bob"]}
+        {
+            "before": "team",
+            "after": "search",
+            "entities": ["user=alice", "user=bob"],
+            "source": "team.yaml:4",
+        }
     ]
     assert (words in plan.stdout, words in applied.stdout, words in later.stdout) == (
         True,
@@ -368,7 +373,7 @@ def test_a_repair_of_main_is_not_judged(lab: Lab) -> None:
     cut = (
         f"user=alice {RATE} would fall by more than 50 % (as last applied or merged; now it is 100)"
     )
-    assert f"\n- ⚠️ `cut`: `{cut}`\n" in comment
+    assert f"\n- ⚠️ `cut`: `{cut}` (`demo/team.yaml:4`)\n" in comment
     assert "\n- `guards.cut_share`: `50.0` → **`100.0`**\n" in comment, comment
     assert ("✅" in comment, "same digest" in comment) == (False, False)
 
