@@ -344,8 +344,7 @@ def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterato
     """Yield a sentence for the limits of each unit, starting with the unit of the first row."""
     by_threshold: dict[str, list[Difference]] = {}
     for row in small:
-        if name := QUOTA_KEYS[row.key].small_guard:
-            by_threshold.setdefault(name, []).append(row)
+        by_threshold.setdefault(str(QUOTA_KEYS[row.key].small_guard), []).append(row)
     for name, rows in by_threshold.items():
         least = thresholds.of(name)
         below = f"below {format_limit(rows[0].key, least.value)}{least.source}"
