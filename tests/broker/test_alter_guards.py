@@ -98,7 +98,7 @@ def test_validate_only_names_the_guard_that_would_block() -> None:
 @pytest.mark.usefixtures("cluster")
 def test_what_the_broker_refuses_has_an_end() -> None:
     """An alter without --validate-only that the broker rejects is recorded as refused."""
-    refused = alter("--names", "user=alice", "--add", f"{P}=0")
+    refused = alter("--names", "user=alice", "--add", "future_key=1")
 
     (end,) = (json.loads(path.read_text()) for path in Path().glob("**/end-0001.json"))
     assert refused.exit_code == 1
