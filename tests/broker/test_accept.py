@@ -82,7 +82,7 @@ def test_all_does_not_lose_a_change_in_git(lab: Lab) -> None:
     stopped = lab.call("accept", "demo", "--all")
     name = lab.runs[-1].place.name
     why = f"run {name} has not compared Git with the cluster\n  Compare again: "
-    remedy = "quota-ops report demo. Or pass an earlier run with --run.\n"
+    remedy = "quota-ops report demo. Or name an earlier run with --run.\n"
     assert (stopped.returncode, stopped.stderr) == (2, why + remedy)
 
 

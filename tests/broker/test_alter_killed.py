@@ -26,7 +26,7 @@ ALTERED: dict[str, float | None] = {
 """Five changes, in two requests: two limits move, one is cleared, and two are new."""
 FILES_AND_REQUESTS = 20
 """What the alter writes and sends at the least."""
-UNDO = ("--allow", "unlimited", "--reason", "a test")
+UNDO = ("--allow", "unlimited", "--allow", "cut", "--reason", "a test")
 
 
 def alter_of_five(lab: Lab) -> tuple[str, ...]:
