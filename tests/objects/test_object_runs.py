@@ -46,11 +46,7 @@ def test_a_quota_lives_in_a_bucket(lab: Lab, address: str) -> None:
     assert "user=alice" in run("show", "last")
     assert all(RunFolder(one).has(PAGE) for one in runs)
     assert run("prune", "--keep", "1d").startswith(f"Nothing to remove from {address}")
-    assert {path.name for path in lab.root.iterdir()} == {
-        ".cache",
-        "desired_state",
-        "demo.properties",
-    }
+    assert {path.name for path in lab.root.iterdir()} == {"desired_state", "demo.properties"}
 
 
 NAMES = ("--names", "user=alice")
