@@ -125,7 +125,9 @@ class SparkEngine:
         spark, order = self._spark, ("cluster", "entity", "key", "declared_entity")
         *views, last = text.OVERRIDE_VIEWS
         others = spark.sql(text.OTHER_ADDRESSES).collect()
-        spellings = spark.createDataFrame(text.respell(row.entity for row in others))
+        respelled = text.respell(row.entity for row in others)
+        # With its types, because Spark Connect finds none in a table without rows.
+        spellings = spark.createDataFrame(respelled, "entity string, respelled string")
         spellings.createOrReplaceTempView("spellings")
         with change_settings(spark, _OF_OVERRIDES):
             for view in views:  # written, because Spark would plan each again in every later one
