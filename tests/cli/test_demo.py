@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.airflow.api import AirflowApi
+from quota_ops.lab.demo.run import find_pages
 from tests.docs.transcript import mask_machine, shown_output
 from tests.looking import seen_in_time
 
@@ -114,6 +115,14 @@ def test_a_killed_demo_leaves_no_process(tmp_path: Path) -> None:
         assert "SparkConnectServer" in programs
         demo.kill()
     assert none_is_left(tmp_path)
+
+
+def test_the_pages_of_a_kept_demo_are_listed(tmp_path: Path) -> None:
+    """Each report page in the run store of the demo is found."""
+    page = tmp_path / "store" / "runs" / "demo" / "run" / "report.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    assert find_pages(tmp_path) == [page]
 
 
 def test_a_folder_to_keep_is_a_new_one(tmp_path: Path) -> None:

@@ -45,11 +45,16 @@ def run_demo(keep: Path | None = None) -> None:
     narration.show_times()
     if keep:
         narration.show_text("Report pages:", Tone.STRONG)
-        for page in sorted((keep / "store").rglob(PAGE)):
+        for page in find_pages(keep):
             narration.show_text(str(page))
     following = (*_activation(), *(NEXT[1:] if keep else NEXT))
     rows = ((Span(what, Tone.STRONG), Span(why)) for what, why in following)
     narration.show_table(("next", ""), rows)
+
+
+def find_pages(kept: Path) -> list[Path]:
+    """Return the report pages of the runs in a folder that the demo kept, in order."""
+    return sorted((kept / "store").rglob(str(PAGE)))
 
 
 def _activation() -> Iterator[tuple[str, str]]:
