@@ -236,7 +236,7 @@ def test_an_origin_of_another_type(run: Run, tmp_path: Path, damage: dict[str, A
         json.dumps({"origins": [{"origin": {"words": "w"}, "rows": []} | damage]})
     )
 
-    assert f"{on_disk(folder) / ORIGINS} has another form than " in str(
+    assert f"{on_disk(folder) / ORIGINS} does not have the format of " in str(
         outcome(lambda: read_origins(folder))
     )
     write_reports(folder)

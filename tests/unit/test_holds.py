@@ -59,7 +59,7 @@ def test_a_file_in_the_place_of_all_holds(tmp_path: Path) -> None:
         holds.read(open_place(tmp_path / "holds"))
 
 
-OTHER = "has another form than quota-ops 0.1.0 writes: "
+OTHER = "does not have the format of quota-ops 0.1.0: "
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_run_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
         ("17.2.0", "policy.json was written by quota-ops 17.2.0, which is newer"),
         (
             "0.0.1",
-            "policy.json has another form than quota-ops 0.1.0 writes: Object contains",
+            "policy.json does not have the format of quota-ops 0.1.0: Object contains",
         ),
     ):
         folder.write_json("run.json", {"written_by": version})

@@ -129,7 +129,7 @@ def test_damaged_effects_are_named(tmp_path: Path, damage: dict[str, Any]) -> No
     values["classes"] = [values["classes"][0] | damage]
     (tmp_path / EFFECTS).write_text(json.dumps({"effects": [values]}))
 
-    with pytest.raises(InvalidInput, match=f"{EFFECTS} has another form"):
+    with pytest.raises(InvalidInput, match=f"{EFFECTS} does not have the format of quota-ops"):
         read_effects(RunFolder(open_place(tmp_path)))
 
 

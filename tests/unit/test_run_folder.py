@@ -85,8 +85,8 @@ def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
         (b"{", "is not valid JSON: "),
         (b"\xff\xfe\xfd", "is not valid JSON: "),
         (b"[]", "is not a JSON object"),
-        (b"{}", "has another form than quota-ops 0.1.0 writes: Object missing required field `"),
-        (b'{"cluster": 1, "drift": "maybe"}', "has another form than quota-ops 0.1.0 writes: "),
+        (b"{}", "does not have the format of quota-ops 0.1.0: Object missing required field `"),
+        (b'{"cluster": 1, "drift": "maybe"}', "does not have the format of quota-ops 0.1.0: "),
     ],
 )
 def test_what_is_damaged_is_named(content: bytes, said: str, folder: RunFolder) -> None:

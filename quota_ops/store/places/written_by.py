@@ -52,7 +52,7 @@ def explain_newer(file: object, newer: str, why: str) -> NewerFile:
 def explain_form(file: object, why: str) -> OtherForm:
     """Return the error for a file that decodes, but not to what this version writes."""
     return OtherForm(
-        f"{file} has another form than quota-ops {own_version()} writes: {why}", OTHER_FORM
+        f"{file} does not have the format of quota-ops {own_version()}: {why}", OTHER_FORM
     )
 
 

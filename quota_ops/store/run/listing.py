@@ -106,7 +106,7 @@ class _ListedRun(RunState):
         try:
             return super().read(name, read)
         except InvalidInput as error:
-            how = "has another form" if isinstance(error, OtherForm) else "is damaged"
+            how = "has another format" if isinstance(error, OtherForm) else "is damaged"
             self.troubles.append(f"{name} {how}")
             return None
 
