@@ -1,5 +1,5 @@
 -- Each client and key of an inventory whose limit a change cuts, raises, adds or removes, or
--- other clients share.
+-- other clients share; with another condition, each client and key.
 --
 -- In:  classified, class_effects, used  the rows of client_classes.sql, class_effects.sql and
 --                                       client_usage.sql
@@ -23,4 +23,4 @@ LEFT JOIN used AS u
     AND CASE WHEN e.by_user THEN c.user_name ELSE '' END = u.shared_user
     AND CASE WHEN e.by_client_id THEN c.client_id ELSE '' END = u.shared_id
     AND e.after IS NOT NULL
-WHERE e.verdict <> 'same'
+WHERE {wanted}

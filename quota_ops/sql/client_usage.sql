@@ -1,9 +1,10 @@
--- What the clients of an inventory use together of each limit that they share after a change.
+-- What the clients of an inventory use together of each limit of wanted keys that they share after
+-- a change.
 --
 -- In:  classified, class_effects  the rows of client_classes.sql and class_effects.sql
 -- Out: key, shared_user, shared_id, used: an empty name means any name
-WITH changed_keys AS (
-  SELECT DISTINCT key FROM class_effects WHERE verdict <> 'same'
+WITH wanted_keys AS (
+  SELECT DISTINCT key FROM class_effects WHERE {wanted}
 ),
 
 observed AS (
@@ -11,7 +12,7 @@ observed AS (
     c.class_user, c.class_id, c.user_name, c.client_id, k.key,
     CASE k.key {rates} END AS rate
   FROM classified AS c
-  CROSS JOIN changed_keys AS k
+  CROSS JOIN wanted_keys AS k
 )
 
 SELECT /*+ BROADCAST(e) */

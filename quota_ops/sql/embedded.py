@@ -3,20 +3,17 @@
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history.history import DRIFTS, OWNING
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.difference import HISTORY_KINDS
 from quota_ops.model.quotas.tables import OVERRIDES, Table
 from quota_ops.model.runs.outcome import ATTEMPTED
-from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.job import RESULTS, SIDES, ComparedRun
 from quota_ops.store.places import parquet
@@ -58,31 +55,6 @@ class EmbeddedEngine:
                 db.register("overrides", overrides)
             with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
                 return overrides, db.sql(text.batches_text()).to_arrow_table()
-
-    def resolve(self, clients: Path | str, limits: pa.Table, destination: Path | str) -> None:
-        """Write RESOLVED as .csv or .parquet, from a .csv, .jsonl or .parquet file of CLIENTS."""
-        from quota_ops.sql.resolve import QUOTA_KEYS, find_suffix  # noqa: PLC0415 - no diff needs it
-
-        with open_database() as db:
-            try:
-                user, client_id = (f'CAST("{name}" AS VARCHAR)' for name in CLIENTS.names)
-                _read(db, clients).project(
-                    f"{user} AS user_name, {client_id} AS client_id"
-                ).create_view("clients")
-                db.register("quota_keys", QUOTA_KEYS)
-                db.register("limits", limits)
-                is_csv = find_suffix(destination) == ".csv"
-                found = db.sql(text.resolve_text(spreadsheet=is_csv))
-                names = zip(found.columns, RESOLVED.names, strict=True)
-                resolved = found.project(", ".join(f'{old} AS "{new}"' for old, new in names))
-                with timed(_log, logging.DEBUG, "resolve.sql in DuckDB"):
-                    if is_csv:
-                        resolved.write_csv(str(destination), header=True)
-                    else:
-                        resolved.write_parquet(str(destination))
-            except duckdb.Error as error:
-                why = " ".join(str(error).split("\n")[:3])
-                raise InvalidInput(f"{clients} cannot be resolved: {why}") from error
 
 
 def fold_history(
@@ -183,15 +155,3 @@ def read_csv(
         quotechar='"',
         escapechar='"',
     )
-
-
-def _read(db: duckdb.DuckDBPyConnection, clients: Path | str) -> duckdb.DuckDBPyRelation:
-    from quota_ops.sql.resolve import column_names, find_suffix  # noqa: PLC0415 - no diff needs it
-
-    place, suffix = str(clients), find_suffix(clients)
-    if suffix == ".csv":
-        return read_csv(db, place, column_names(clients))
-    if suffix == ".jsonl":
-        columns = dict.fromkeys(CLIENTS.names, "VARCHAR")
-        return db.read_json(place, format="newline_delimited", columns=columns)
-    return db.read_parquet(place)

@@ -42,7 +42,13 @@ MOST_SECONDS = 300.0
 
 
 class EmbeddedEffects:
-    """Compares the limits of the clients of an inventory on DuckDB."""
+    """Compares the limits of the clients of an inventory on DuckDB.
+
+    `wanted` may also be `text.EVERY`: then the limits that stay have rows too.
+    """
+
+    def __init__(self, wanted: str = text.CHANGED) -> None:
+        self._wanted = wanted
 
     def compare_limits(
         self, inventory: Inventory, before: pa.Table, after: pa.Table, to: Place
@@ -57,8 +63,9 @@ class EmbeddedEffects:
                 db.execute(f"CREATE VIEW classified AS {text.client_classes_text()}")
                 db.execute(f"CREATE TABLE classes AS {text.classes_text()}")
                 db.execute(f"CREATE TABLE class_effects AS {text.class_effects_text()}")
-                db.execute(f"CREATE TABLE used AS {text.client_usage_text()}")
-                found = db.sql(text.client_effects_text()).order("user_name, client_id, key")
+                db.execute(f"CREATE TABLE used AS {text.client_usage_text(self._wanted)}")
+                effects = text.client_effects_text(self._wanted)
+                found = db.sql(effects).order("user_name, client_id, key")
                 names = zip(found.columns, CLIENT_EFFECTS.names, strict=True)
                 spelled = found.project(", ".join(f'{old} AS "{new}"' for old, new in names))
                 spelled.write_parquet(str(part))

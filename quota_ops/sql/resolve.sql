@@ -3,7 +3,8 @@
 -- In:  clients     user_name, client_id; empty or null when the client sends none
 --      quota_keys  key
 --      limits      key, rank, user_name, client_id, entity, value: every stored limit with the rank of its level
--- Out: one row per client and key, as RESOLVED in quota_ops/precedence/tables.py
+-- Out: one row per client and key: the limit that applies, null if unlimited, and whose it is. Clients
+--      with the same `shared_by` columns share the limit; an empty one means any name
 --
 -- The first level with a limit applies. No limit for client ids applies to a client without a client
 -- id. If such a limit is at the first level, it still decides whether the broker counts by user, by

@@ -15,14 +15,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from quota_ops.model.errors import InvalidInput, MissingTool
+from quota_ops.model.errors import MissingTool
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
-from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import SIDES, ComparedRun, EngineFailed
-from quota_ops.sql.resolve import QUOTA_KEYS, Address, find_suffix
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
 from quota_ops.sql.spark_connect import ADDRESS, connect, explain_failure
 from quota_ops.sql.spark_s3 import list_settings
@@ -164,45 +162,13 @@ class SparkEngine:
         write = rows.sortWithinPartitions("folder", *order).write.partitionBy("folder")
         write.option("maxRecordsPerFile", 0).parquet(hadoop_uri(to / table.name))
 
-    def resolve(self, clients: Address, limits: pa.Table, destination: Address) -> None:
-        """Write RESOLVED to a folder of parts, from a .csv, .jsonl or .parquet file of CLIENTS."""
-        self._spark.createDataFrame(QUOTA_KEYS).createOrReplaceTempView("quota_keys")
-        known = self._spark.createDataFrame(limits, spark_schema(LIMITS))
-        known.createOrReplaceTempView("limits")
-        self._read(clients).toDF("user_name", "client_id").createOrReplaceTempView("clients")
-        is_csv = find_suffix(destination) == ".csv"
-        found = self._spark.sql(text.resolve_text(spreadsheet=is_csv)).toDF(*RESOLVED.names)
-        write = found.write.mode("overwrite")
-        try:
-            with timed(_log, logging.DEBUG, "resolve.sql in Spark"):
-                if is_csv:
-                    write.csv(hadoop_uri(destination), header=True, escape='"')
-                else:
-                    write.parquet(hadoop_uri(destination))
-        except (PySparkException, Py4JJavaError) as error:
-            raise InvalidInput(
-                f"Spark cannot resolve {clients}, or cannot write {destination}.",
-                "The first error in the Spark log shows why.",
-            ) from error
-
-    def _read(self, clients: Address) -> DataFrame:
-        read, place = self._spark.read.option("mode", "FAILFAST"), hadoop_uri(clients)
-        suffix = find_suffix(clients)
-        if suffix == ".csv":
-            rows = read.csv(place, header=True, quote='"', escape='"', multiLine=True)
-        elif suffix == ".jsonl":
-            rows = read.json(place, schema=", ".join(f"`{name}` STRING" for name in CLIENTS.names))
-        else:
-            rows = read.parquet(place)
-        return rows.select(*(rows[f"`{name}`"].cast("string") for name in CLIENTS.names))
-
 
 def spark_schema(table: Table[Any]) -> str:
     """Return a table's columns as Spark's DDL; Spark reads a column that a file lacks as null."""
     return ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
 
 
-def hadoop_uri(place: Place | Address) -> str:
+def hadoop_uri(place: Place) -> str:
     """Return the address by which Hadoop's file systems, and so Spark, know a place."""
     return re.sub("^s3://", "s3a://", str(place))
 

@@ -18,6 +18,8 @@ MAX_BYTES = 1_048_576
 """Bytes of records in one request: an eighth of KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
 MOST_RATE = "1e300"
 """The largest rate that an inventory may have observed; it is finite."""
+CHANGED, EVERY = "verdict <> 'same'", "TRUE"
+"""Conditions of the effects: those that change a limit, or all of them."""
 _RATES = " ".join(f"WHEN '{key}' THEN c.{key}" for key in CLIENT_KEYS)
 
 
@@ -84,16 +86,6 @@ def changes_text() -> str:
     return _read("history_changes.sql")
 
 
-def resolve_text(*, spreadsheet: bool = False) -> str:
-    """Return resolve.sql: from clients, quota_keys and limits to the columns of RESOLVED.
-
-    A spreadsheet would run a cell such as `=cmd()`. With `spreadsheet`, a name that begins like a
-    formula gets an apostrophe in front.
-    """
-    rows = _read("resolve.sql")
-    return _read("spreadsheet.sql").format(resolved=rows) if spreadsheet else rows
-
-
 def inventory_text() -> str:
     """Return inventory.sql: from lines to the columns of INVENTORY."""
     rates = (f"TRY_CAST({key} AS DOUBLE) AS {key}" for key in CLIENT_KEYS)
@@ -121,17 +113,17 @@ def classes_text() -> str:
 
 def class_effects_text() -> str:
     """Return class_effects.sql, with resolve.sql for each side, to the effects of each class."""
-    return _read("class_effects.sql").format(resolved=resolve_text())
+    return _read("class_effects.sql").format(resolved=_read("resolve.sql"))
 
 
-def client_usage_text() -> str:
+def client_usage_text(wanted: str = CHANGED) -> str:
     """Return client_usage.sql: from classified and class_effects to the use of shared limits."""
-    return _read("client_usage.sql").format(rates=_RATES)
+    return _read("client_usage.sql").format(rates=_RATES, wanted=wanted)
 
 
-def client_effects_text() -> str:
-    """Return client_effects.sql: to the columns of CLIENT_EFFECTS."""
-    return _read("client_effects.sql").format(rates=_RATES)
+def client_effects_text(wanted: str = CHANGED) -> str:
+    """Return client_effects.sql: to the columns of CLIENT_EFFECTS, where `wanted` is true."""
+    return _read("client_effects.sql").format(rates=_RATES, wanted=wanted)
 
 
 def owner_effects_text() -> str:

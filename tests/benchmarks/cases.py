@@ -22,7 +22,7 @@ from tests.benchmarks.fleet import fleet
 from tests.benchmarks.growth import growth
 from tests.benchmarks.histories import histories
 from tests.benchmarks.many_clusters import many_clusters
-from tests.benchmarks.measure import Spread, pair
+from tests.benchmarks.measure import Spread
 from tests.benchmarks.pages import pages
 from tests.unit.review_sample import large_review
 
@@ -71,23 +71,11 @@ def spark(bench: Bench) -> Iterator[Row]:
 
 
 def resolve(bench: Bench) -> Iterator[Row]:
-    """Measure the resolution of one client and of a million, from a snapshot."""
+    """Measure the resolution of one client, from a snapshot."""
     snapshot = inputs.write_snapshot(bench.home / "snapshot.jsonl", SMALL)
     resolve = partial(bench.quota_ops, "resolve", "--actual", str(snapshot))
     one = partial(resolve, "--user", "user-000007", "--client-id", "app-7")
     yield row_of_seconds("resolve of one client, 10,000 entities", one, bench.runs, 0.5)
-    quarter, whole = (
-        partial(
-            resolve,
-            *("--clients", str(inputs.write_clients(bench.home / f"{clients}.csv", clients))),
-            *("--output", str(bench.home / "resolved.parquet")),
-        )
-        for clients in (250_000, 1_000_000)
-    )
-    measured = pair(whole, quarter, bench.runs)
-    wall, ratio = measured.spread("wall"), measured.ratio("wall")
-    yield Row("resolve of 1,000,000 clients", wall.text(" s"), "under 60 s", wall.median < 60)
-    yield Row("the same to 250,000", ratio.text(" times"), "5 times", ratio.median <= 5)
 
 
 def one_off(bench: Bench) -> Iterator[Row]:

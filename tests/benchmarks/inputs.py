@@ -60,12 +60,3 @@ def write_snapshot(place: Path, entities: int) -> Path:
             )
     place.write_text("\n".join(lines) + "\n")
     return place
-
-
-def write_clients(place: Path, clients: int) -> Path:
-    """Write so many clients, half of their users without a limit of their own."""
-    lines = (f"user-{number % 10_000:06d},app-{number % 77}\n" for number in range(clients))
-    with place.open("w") as out:
-        out.write("user,client-id\n")
-        out.writelines(lines)
-    return place

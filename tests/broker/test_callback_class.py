@@ -82,5 +82,6 @@ def test_what_resolve_found_may_not_hold(lab: Lab) -> None:
         "controller_mutation_rate": WORDS,
         "connection_creation_rate": None,
     }
-    assert lab.call("resolve", "demo", "--clients", str(clients)).stderr == f"{WORDS}\n"
+    shown = lab.call("effects", "demo", "--all", "--inventory", str(clients))
+    assert shown.stderr == f"{WORDS}\n"
     assert "callback" not in lab.call("resolve", "demo", "--ip", "10.0.0.1").stdout

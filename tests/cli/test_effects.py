@@ -62,6 +62,27 @@ def test_a_table_for_people(folder: Path) -> None:
     assert lines[-1] == CUT
 
 
+def test_every_limit(folder: Path) -> None:
+    """--all also lists the limits that stay, and a limit that is left out has a warning."""
+    snapshot = folder.parents[1] / "snapshot.jsonl"
+    foreign = {"entity": {"client-id-prefix": "ap"}, "key": "producer_byte_rate", "value": 1}
+    snapshot.write_text(f"{SNAPSHOT.rstrip()}\n{json.dumps(foreign)}\n", "utf-8")
+
+    code, shown, warning = call(folder, "effects", "--all", "--format", "csv")
+
+    rows = [line.split(",") for line in shown.splitlines()]
+    assert code == 0
+    assert [row[:6] + row[8:9] for row in rows if row[0] in {"user", "alice"}] == [
+        ["user", "client-id", "owner", "key", "verdict", "before", "after"],
+        ["alice", "app", "pay", "consumer_byte_rate", "same", "", ""],
+        ["alice", "app", "pay", "controller_mutation_rate", "same", "", ""],
+        ["alice", "app", "pay", "producer_byte_rate", "cut", "2097152.0", "1048576.0"],
+        ["alice", "app", "pay", "request_percentage", "same", "", ""],
+    ]
+    assert {row[0] for row in rows[1:]} == {"alice", "bob"}
+    assert warning.startswith("The table leaves out the limits of client-id-prefix=ap, because")
+
+
 def test_rows_for_programs(folder: Path) -> None:
     """JSON has the numbers and every row; no run is kept, but with --out, which shows it again."""
     code, shown, _ = call(folder, "effects", "--format", "json", "--detailed-exitcode")

@@ -1,11 +1,9 @@
-"""resolve on the command line: on a broker, on a snapshot, on a file of clients."""
+"""resolve on the command line: on a broker and on a snapshot."""
 
-import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
@@ -172,9 +170,6 @@ def test_a_type_that_apache_kafka_does_not_have(lab: Lab) -> None:
         "    No entity type of Apache Kafka limits it.",
         f"    {stored} does not have: brokers that have it may apply it to this client.",
     ]
-    (lab.root / "one.csv").write_text("user,client-id\ndora,app\n", "utf-8")
-    many = lab.call("resolve", *asked[:2], "--clients", "one.csv")
-    assert many.stderr.startswith("The table leaves out the limits of client-id-prefix=ap, because")
 
 
 def test_a_prefix_that_brokers_do_not_know(lab: Lab) -> None:
@@ -185,33 +180,10 @@ def test_a_prefix_that_brokers_do_not_know(lab: Lab) -> None:
     assert "Brokers compare only the name: use --user alice.\n" in said
 
 
-def test_many_clients(lab: Lab) -> None:
-    """--clients resolves a file: to the screen, as JSON lines, and into a table."""
-    (lab.root / "clients.csv").write_text("user,client-id\nalice,app\n", "utf-8")
-    asked = ("demo", "--clients", "clients.csv")
-
-    assert resolve(lab, *asked) == (
-        "user   client id  key                       limit          set by\n"
-        "alice  app        consumer_byte_rate        unlimited      none\n"
-        "alice  app        controller_mutation_rate  5 mutations/s  user=alice (user)\n"
-        "alice  app        producer_byte_rate        15 MiB/s       user=alice (user)\n"
-        "alice  app        request_percentage        50 %           user=<default> (user-default)\n"
-    )
-    lines = [json.loads(line) for line in resolve(lab, *asked, "--format", "json").splitlines()]
-    resolve(lab, *asked, "--output", "resolved.parquet")
-    assert lines == sorted(
-        pq.read_table(lab.root / "resolved.parquet").to_pylist(), key=lambda row: row["key"]
-    )
-    resolve(lab, *asked, "--output", "resolved.csv")
-    with (lab.root / "resolved.csv").open(encoding="utf-8", newline="") as rows:
-        levels = sorted(row["level"] for row in csv.DictReader(rows))
-    assert levels == ["", "user", "user", "user-default"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "resolve needs to know whose limit: --user, --client-id, --ip or --clients."),
+        ((), "resolve needs to know whose limit: --user, --client-id or --ip."),
         (("--user", "a"), "no cluster is specified"),
         (("demo", "--user", ""), "--user is empty."),
         (("demo", "--ip", "localhost"), "--ip localhost is not an IP address."),
@@ -227,7 +199,6 @@ def test_many_clients(lab: Lab) -> None:
             ("demo", "--ip", "::1", "--key", "request_percentage"),
             "request_percentage does not apply to IP addresses.",
         ),
-        (("demo", "--user", "a", "--clients", "snapshot.jsonl"), "--clients reads names"),
         (("--actual", "broken.jsonl", "--user", "a"), "broken.jsonl:2: this is not a row of"),
         (("--actual", "twice.jsonl", "--user", "a"), "twice.jsonl:2: user=a has k twice."),
     ],

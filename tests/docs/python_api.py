@@ -13,7 +13,6 @@ MODULES = (
     "spark_jobs.compare_effective_limits",
     "spark_jobs.diff_quotas",
     "spark_jobs.digest_usage",
-    "spark_jobs.resolve_quotas",
 )
 """The modules whose `__all__` is the public interface."""
 

@@ -16,7 +16,7 @@ Stored = Mapping[Key, float]
 def find_expected(
     clients: Iterable[Any], before: Stored, after: Stored
 ) -> Iterator[ClientEffectRow]:
-    """Yield the effects by the resolver of one client, applied to both sides."""
+    """Yield every limit by the resolver of one client, applied to both sides."""
     sides = [
         Limits(
             StoredQuota(Entity.parse(entity), key, value) for (entity, key), value in one.items()
@@ -38,24 +38,23 @@ def find_expected(
     for (row, key), (first, last) in found.items():
         old, new = (_limit(key, side.applied) for side in (first, last))
         verdict = ClassEffect(_decided(first.applied), _decided(last.applied)).change(key)
-        if verdict is not LimitChange.SAME:
-            use = None if new is None else used.get((key, *last.shared_by.values()))
-            left = None if new is None or use is None else new - use
-            yield ClientEffectRow(
-                last.names[USER],
-                last.names[CLIENT_ID],
-                row.owner,
-                key,
-                verdict,
-                old,
-                *_decides(first.applied),
-                new,
-                *_decides(last.applied),
-                getattr(row, key),
-                use,
-                left,
-                left is not None and left < 0,
-            )
+        use = None if new is None else used.get((key, *last.shared_by.values()))
+        left = None if new is None or use is None else new - use
+        yield ClientEffectRow(
+            last.names[USER],
+            last.names[CLIENT_ID],
+            row.owner,
+            key,
+            verdict,
+            old,
+            *_decides(first.applied),
+            new,
+            *_decides(last.applied),
+            getattr(row, key),
+            use,
+            left,
+            left is not None and left < 0,
+        )
 
 
 def _limit(key: str, rung: Rung | None) -> float | None:

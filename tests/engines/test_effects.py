@@ -23,15 +23,24 @@ from quota_ops.model.plans.effect import LimitChange
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.rows import Key
+from quota_ops.sql import text
 from quota_ops.sql.effects import EffectsEngine
 from quota_ops.sql.embedded_effects import EmbeddedEffects
 from tests.engines.comparing import by_client, compare
 from tests.engines.effects_oracle import Stored, count_expected, find_expected
-from tests.engines.test_resolve_clients import NAMES, PRODUCER, entities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NAMES = ("a", "b", 'c, "d"', "é\n<default>")
+PRODUCER = CLIENT_KEYS[0]
+SHAPES = ((USER,), (CLIENT_ID,), (USER, CLIENT_ID))
+
+entities = st.sampled_from(SHAPES).flatmap(
+    lambda types: st.fixed_dictionaries(
+        {kind: st.one_of(st.none(), st.sampled_from(NAMES)) for kind in types}
+    ).map(Entity.of)
+)
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=case["case"])
     for case in yaml.safe_load(
@@ -126,18 +135,29 @@ def write_inventory(place: Path, clients: Sequence[Any]) -> None:
 @settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(inventories, limits, limits, st.sampled_from([".csv", ".jsonl", ".parquet"]))
+@given(
+    inventories,
+    limits,
+    limits,
+    st.tuples(
+        st.sampled_from([".csv", ".jsonl", ".parquet"]),
+        st.sampled_from([text.CHANGED, text.EVERY]),
+    ),
+)
 def test_any_clients_and_limits(
-    tmp_path: Path, clients: list[Any], before: Stored, after: Stored, suffix: str
+    tmp_path: Path, clients: list[Any], before: Stored, after: Stored, form: tuple[str, str]
 ) -> None:
     """For any clients and limits, the SQL gives what the resolver gives for both sides."""
+    suffix, wanted = form
     place = tmp_path / f"clients{suffix}"
     write_inventory(place, clients)
 
-    rows, effects = compare(EmbeddedEffects(), place, before, after)
+    rows, effects = compare(EmbeddedEffects(wanted), place, before, after)
 
-    assert rows == sorted(find_expected(clients, before, after), key=by_client)
-    assert Counter(effects.owners) == Counter(count_expected(clients, rows))
+    expected = list(find_expected(clients, before, after))
+    changed = [row for row in expected if row.verdict != LimitChange.SAME]
+    assert rows == sorted(changed if wanted == text.CHANGED else expected, key=by_client)
+    assert Counter(effects.owners) == Counter(count_expected(clients, changed))
 
 
 def test_every_level_on_both_engines(comparing: EffectsEngine, tmp_path: Path) -> None:
@@ -173,6 +193,8 @@ def test_every_level_on_both_engines(comparing: EffectsEngine, tmp_path: Path) -
 
     rows, effects = compare(comparing, folder, before, after)
 
-    assert rows == sorted(find_expected(clients, before, after), key=by_client)
+    expected = find_expected(clients, before, after)
+    changed = (row for row in expected if row.verdict != LimitChange.SAME)
+    assert rows == sorted(changed, key=by_client)
     assert {row.verdict for row in rows} > {LimitChange.CUT, LimitChange.RAISED}
     assert Counter(effects.owners) == Counter(count_expected(clients, rows))

@@ -1,30 +1,22 @@
 """The jobs on a real Spark Connect server, and a server that is missing or dies."""
 
-import json
 import os
 import signal
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from quota_ops.lab.spark_server import SparkServer, find_spark_server, start_spark_server
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quotas.entity import USER, Entity
-from quota_ops.model.quotas.rows import StoredQuota
-from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import EngineFailed, diff_runs
 from quota_ops.sql.spark import SparkEngine
 from quota_ops.sql.spark_connect import ADDRESS, ServerUnreachable, connect
-from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import CLIENT_COUNTS
 from quota_ops.store.run.folder import RunFolder
-from tests.engines.client_files import write_jsonl
 from tests.engines.runs import put
 from tests.engines.test_effects_of_runs import CUT, put_run
-from tests.engines.test_resolve_clients import PRODUCER, expected
 from tests.engines.test_spark_submit import put_fleet, said
 
 pytestmark = pytest.mark.matrix
@@ -39,11 +31,7 @@ def _remote(spark_server: SparkServer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_jobs(tmp_path: Path) -> None:
     """Each job of spark_jobs leaves on a server what DuckDB leaves, and the server goes on."""
-    from spark_jobs import (  # noqa: PLC0415 - pyspark
-        compare_effective_limits,
-        diff_quotas,
-        resolve_quotas,
-    )
+    from spark_jobs import compare_effective_limits, diff_quotas  # noqa: PLC0415 - pyspark
 
     before = put_fleet(tmp_path / "embedded")
     diff_runs(EmbeddedEngine(), list(map(open_place, before)))
@@ -57,15 +45,6 @@ def test_the_jobs(tmp_path: Path) -> None:
     run = put_run(tmp_path / "effects")
     compare_effective_limits.main([str(run.place)])
     assert run.read(CLIENT_COUNTS).owners == (CUT,)
-
-    row = {"entity": {USER: "a"}, "key": PRODUCER, "value": 5.0}
-    (tmp_path / "snapshot.jsonl").write_text(json.dumps(row), "utf-8")
-    write_jsonl(tmp_path / "clients.jsonl", [("a", "b")])
-    names = ("snapshot.jsonl", "clients.jsonl", "limits.parquet")
-    resolve_quotas.main(*(str(tmp_path / name) for name in names))
-    rows = parquet.conform(RESOLVED, pq.read_table(tmp_path / "limits.parquet"))
-    stored = [StoredQuota(Entity.of({USER: "a"}), PRODUCER, 5.0)]
-    assert sorted(parquet.to_rows(rows)) == expected(stored, [("a", "b")])
 
 
 def test_a_server_that_rejects_or_is_missing(spark_server: SparkServer) -> None:

@@ -1,6 +1,5 @@
-"""Spark with a run store in a bucket: both jobs, by spark-submit."""
+"""Spark with a run store in a bucket, by spark-submit."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,11 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from quota_ops.model.quotas.entity import USER, Entity
-from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.model.quotas.tables import Table
 from quota_ops.model.runs.report import StageStatus
-from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import RESULTS, diff_runs
 from quota_ops.sql.spark_s3 import fetch_connector, list_settings
@@ -22,8 +18,7 @@ from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import find_pruned
 from quota_ops.store.run.folder import RunFolder
-from tests.engines.submitting import JOB, standalone_cluster, submit, workers_used
-from tests.engines.test_resolve_clients import PRODUCER, expected
+from tests.engines.submitting import standalone_cluster, submit, workers_used
 from tests.engines.test_spark_submit import put_fleet
 
 pytestmark = pytest.mark.matrix
@@ -48,7 +43,7 @@ def _start(kind: str, folder: Path) -> Iterator[str]:
 
 
 def test_spark_and_a_bucket(master: str, address: str, tmp_path: Path) -> None:
-    """Both jobs give the results of the embedded engine; drivers and workers share the bucket only.
+    """The job gives the results of the embedded engine; drivers and workers share the bucket only.
 
     A damaged run in the same job costs itself, and no attempt leaves anything behind.
     """
@@ -74,30 +69,6 @@ def test_spark_and_a_bucket(master: str, address: str, tmp_path: Path) -> None:
         assert RunFolder(there).stage_result("diff").status is StageStatus.DONE
         assert [entry.name for entry in there.entries() if entry.is_folder] == []
         assert [leaf.path for leaf in there.walk() if not find_pruned(leaf.path)] == []
-
-    _check_resolve(master, store, settings)
-
-
-def _check_resolve(master: str, store: Place, settings: dict[str, str]) -> None:
-    row = {"entity": {USER: "a"}, "key": PRODUCER, "value": 5.0}
-    (store / "snapshot.jsonl").replace(json.dumps(row).encode())
-    (store / "clients.csv").replace(b"user,client-id\na,b\n")
-    names = ("snapshot.jsonl", "clients.csv", "limits.parquet")
-    addresses = [(store / name).uri for name in names]
-
-    job = submit(master, *addresses, job=JOB.with_name("resolve_quotas.py"), settings=settings)
-    _, complaint = job.communicate()
-
-    assert job.returncode == 0, complaint
-    parts = [one for one in (store / "limits.parquet").list() if one.startswith("part-")]
-    rows = [
-        row
-        for part in parts
-        for row in parquet.to_rows(_read(store / "limits.parquet" / part, RESOLVED))
-    ]
-    assert sorted(rows) == expected(
-        [StoredQuota(Entity.of({USER: "a"}), PRODUCER, 5.0)], [("a", "b")]
-    )
 
 
 def _copy(folder: Path, to: Place) -> Place:

@@ -72,7 +72,7 @@ def test_no_file_time_is_read() -> None:
     modules = [path for path in MODULES if "tests" not in path.parts]
     # One compares clocks by a file just written, one two files named on the command line, and one
     # notices that a cluster.yaml has changed since this process read it.
-    expected = {"local.py", "resolve.py", "clusters.py"}
+    expected = {"local.py", "clusters.py"}
 
     assert {path.name for path in modules if times.search(path.read_text())} == expected
 
@@ -84,7 +84,6 @@ _FILE_CALLS = re.compile(
 _FILES_OF_USERS = {
     "quota_ops/sql/embedded_effects.py": "copies of an inventory, which DuckDB reads and writes",
     "quota_ops/sql/embedded_usage.py": "links to recorded days, which DuckDB reads",
-    "quota_ops/sql/resolve.py": "a file of clients, and where the answers go",
     "quota_ops/sql/spark_archive.py": "the jars of Spark, and the archive of their classes",
     "quota_ops/sql/spark_s3.py": "the jars of Hadoop's connector for S3",
 }

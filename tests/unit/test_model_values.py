@@ -39,7 +39,7 @@ from quota_ops.model.runs.progress import SILENT
 from quota_ops.model.runs.report import STAGES
 from quota_ops.model.runs.rollback import Undone
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
-from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED
+from quota_ops.precedence.tables import LIMITS
 from tests.unit.report_sample import PLANNED
 
 ROW = Difference(
@@ -149,10 +149,7 @@ holds: cluster entity held
 differences: cluster entity key kind action before:double? after:double? verified:double? owner?
  reason? file? line:int? commit? run? since? hands_off? held? memory? derivation?
  until? returns_to:double? is_return:boolean? brokers:int? batch:int?
-clients: user? client-id?
 limits: key rank:int user_name? client_id? entity value:double
-resolved: user? client-id? key value:double? level? rank:int? entity? shared_by_user
- shared_by_client_id
 """
 
 
@@ -161,7 +158,7 @@ def test_columns_of_stored_tables() -> None:
     tables = (DESIRED, ACTUAL, LEDGER, CLUSTERS, HOLDS, DIFFERENCES)
     lines = [
         f"{table.name}: {' '.join(map(_format_column, table.columns))}"
-        for table in (*tables, CLIENTS, LIMITS, RESOLVED)
+        for table in (*tables, LIMITS)
     ]
 
     assert lines == TABLES.strip().replace("\n ", " ").split("\n")

@@ -1,4 +1,4 @@
-"""The command `effects`: show whom a plan concerns, among the clients of an inventory."""
+"""The command `effects`: show what a plan does to the limits of the clients of an inventory."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quota_ops.store.run.folder import RunFolder
 
 MOST = 200
-"""Rows that a screen lists, those that lose first; JSON has them all."""
+"""Rows that a screen lists, those that lose first; the other formats have them all."""
 
 
 @stage_command(
@@ -34,21 +34,28 @@ MOST = 200
             help="The clients: a .csv, .jsonl or .parquet file, or a folder of them.  "
             "[default: that of cluster.yaml]",
         ),
+        click.option(
+            "--all",
+            "every_limit",
+            is_flag=True,
+            help="Also list the limits that stay: every client with every key.",
+        ),
     ),
     run=options.on_run("Show the effects of its plan"),
     examples="""\
   quota-ops effects demo
   quota-ops effects demo --inventory clients.csv
   quota-ops effects --run RUN --format json
-  quota-ops effects demo --actual snapshot.jsonl    without the cluster""",
+  quota-ops effects demo --actual snapshot.jsonl    without the cluster
+  quota-ops effects demo --all --format csv         the limits of every client""",
 )
-def effects(**typed: Any) -> None:
+def effects(*, every_limit: bool, **typed: Any) -> None:
     """Show which clients a plan would limit, cut or raise.
 
     The clients are those of an inventory. A line is one client and one quota key whose limit
-    changes: the limit before and after, the quota that decides, and with observed rates what the
-    clients that share the limit use. Writes nothing to the cluster, and to the run store neither;
-    --out keeps the run.
+    changes, or with --all any limit: the limit before and after, the quota that decides, and with
+    observed rates what the clients that share the limit use. Writes nothing to the cluster, and to
+    the run store neither; --out keeps the run.
     """
     from quota_ops.cli.stage_run import DIFFERENCES_EXIST, StageOptions, run_to_plan
     from quota_ops.sql.inventory import find_inventory
@@ -62,28 +69,43 @@ def effects(**typed: Any) -> None:
         if not is_kept:
             chosen = replace(chosen, out=str(Path(scratch) / "run"))
         folder = run_to_plan("effects", chosen)
-        found, rows = _find(folder, inventory, Path(scratch))
+        found, rows = _find(folder, inventory, Path(scratch), every_limit=every_limit)
         if not is_kept:
             found = replace(found, attempt=None, computed_from=None)
-        _show(folder, found, rows, chosen.output, is_kept=is_kept)
+        _show(folder, found, rows, chosen.output, is_kept=is_kept, every_limit=every_limit)
+        _show_warnings(folder)
     if chosen.detailed_exitcode and found.total.keys:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
 
 
 def _find(
-    folder: "RunFolder", inventory: "Inventory | None", scratch: Path
+    folder: "RunFolder", inventory: "Inventory | None", scratch: Path, *, every_limit: bool
 ) -> "tuple[InventoryEffects, Iterator[ClientEffectRow]]":
     """Return the effects that the run has, or else compute them; the rows are read on demand."""
     from quota_ops.sql import client_effects as stored
+    from quota_ops.sql import text
     from quota_ops.sql.embedded_effects import EmbeddedEffects
     from quota_ops.store.places.run_store import open_place
     from quota_ops.store.run.files import CLIENT_COUNTS
 
-    if inventory is None and (kept := folder.find(CLIENT_COUNTS)):
+    if inventory is None and not every_limit and (kept := folder.find(CLIENT_COUNTS)):
         return kept, stored.read_effect_rows(folder, kept)
     to = open_place(scratch) / "client_effects"
-    found = stored.find_client_effects(EmbeddedEffects(), folder, to, inventory)
+    engine = EmbeddedEffects(text.EVERY if every_limit else text.CHANGED)
+    found = stored.find_client_effects(engine, folder, to, inventory)
     return found, stored.read_rows_below(to)
+
+
+def _show_warnings(folder: "RunFolder") -> None:
+    """Show on stderr why other limits may apply to the clients, if that is known."""
+    from quota_ops.model.quotas.tables import ACTUAL
+    from quota_ops.report.outline.client_effects import foreign_words
+    from quota_ops.report.outline.sentences import callback_words
+    from quota_ops.store.run.files import FACTS
+
+    stored = ((row.entity, row.key) for row in folder.read_rows(ACTUAL))
+    for warning in filter(None, (callback_words(folder.find(FACTS)), foreign_words(stored))):
+        click.echo(warning, err=True)
 
 
 def _show(
@@ -93,6 +115,7 @@ def _show(
     output: str,
     *,
     is_kept: bool,
+    every_limit: bool,
 ) -> None:
     from quota_ops.cli.console import show_result
     from quota_ops.model.plans.client_effects import CLIENT_EFFECTS, InventoryEffects
@@ -118,7 +141,9 @@ def _show(
 
     show_result(
         output,
-        text=lambda: client_effects_screen(heading, nsmallest(MOST, rows, key=rank_by_loss), found),
+        text=lambda: client_effects_screen(
+            heading, nsmallest(MOST, rows, key=rank_by_loss), found, every_limit=every_limit
+        ),
         json=as_json,
         rows=lambda: clients,
     )

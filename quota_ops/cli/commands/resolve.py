@@ -17,9 +17,8 @@ from quota_ops.model.quotas.quota import CLIENT_KEYS, IP_KEYS
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.model.clusters.cluster_facts import Metadata
-    from quota_ops.model.quotas.rows import Key, StoredQuota
+    from quota_ops.model.quotas.rows import Key
     from quota_ops.precedence.resolution import Limits, Resolution
-    from quota_ops.sql.resolve import Resolver
 
 
 @click.command(
@@ -30,7 +29,9 @@ Examples:
   quota-ops resolve demo --names user=alice,client-id=app --format json
   quota-ops resolve demo --ip 10.20.0.7
   quota-ops resolve --actual snapshot.jsonl --user alice
-  quota-ops resolve demo --clients clients.csv --output limits.parquet"""
+
+\b
+For the limits of each client of an inventory: quota-ops effects --all."""
 )
 @click.argument("cluster", required=False)
 @refuse_idle(
@@ -50,17 +51,7 @@ Examples:
     beside=("--actual",),
 )
 @refuse_idle("--run-store", "Leave it out: only text uses it.", beside=("--format json",))
-@refuse_idle(
-    "--run-store", "Leave it out: the table lists limits per broker.", beside=("--clients",)
-)
-@refuse_idle("--key", "Leave it out: the table has every key.", beside=("--clients",))
-@refuse_idle("--explain", "Leave it out: the table has the levels.", beside=("--clients",))
 @refuse_idle("--explain", "Leave it out: JSON has the levels.", beside=("--format json",))
-@refuse_idle("--output", "Add --clients, or leave it out.", without=("--clients",))
-@refuse_idle("--engine", "Add --clients, or leave it out.", without=("--clients",))
-@refuse_idle(
-    "--format", "Leave it out: the name of the file sets the format.", beside=("--output",)
-)
 @click.option(
     "--user",
     help="The principal's name, without `User:`.  "
@@ -76,23 +67,10 @@ Examples:
     help=f"Only this quota key: {', '.join([*CLIENT_KEYS, *IP_KEYS])}.",
 )
 @click.option("--explain", is_flag=True, help="Show every level that was searched, in order.")
-@click.option(
-    "--clients",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Resolve every client of a .csv, .jsonl or .parquet file with columns user, client-id.",
-)
-@click.option(
-    "--output",
-    "destination",
-    type=click.Path(path_type=Path),
-    help="With --clients: write the table to this .parquet or .csv file (for spreadsheets). "
-    "Replaces an existing file.",
-)
 @options.actual
 @options.desired_state
 @options.connection
 @options.run_store
-@options.engine
 @options.output_format
 def resolve(
     *,
@@ -101,7 +79,6 @@ def resolve(
     connection_file: Path | None,
     run_store: str | None,
     actual: Path | None,
-    clients: Path | None,
     **typed: Any,
 ) -> None:
     """Show which limit applies to a client, and why.
@@ -114,14 +91,11 @@ def resolve(
     from quota_ops.precedence.resolution import Limits
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.report.outline.sentences import callback_words, metadata_words
-    from quota_ops.report.screens.resolve import as_json, foreign_words, resolution_screen
+    from quota_ops.report.screens.resolve import as_json, resolution_screen
     from quota_ops.store.places.snapshot import Snapshot
 
     names = _read_names(typed)
-    if clients is None:
-        keys = _choose_keys(names, typed["key"])
-    elif names:
-        raise InvalidInput("--clients reads names from the file.", "Leave out --user and others.")
+    keys = _choose_keys(names, typed["key"])
     with open_source(cluster, actual, desired_state, connection_file) as (source, _):
         if isinstance(source, Snapshot):
             source.require_all()
@@ -129,19 +103,12 @@ def resolve(
         stored, brokers = source.describe(), len(source.brokers)
         callback = callback_words(facts())
         absent, sources = None, {}
-        if not isinstance(source, Snapshot) and clients is None and typed["output"] == "text":
+        limits = Limits(stored)
+        resolutions = [_resolve(limits, key, names) for key in keys]
+        if not isinstance(source, Snapshot) and typed["output"] == "text":
             absent = _find_absent(source, str(cluster), desired_state, run_store)
             brokers += len(absent.missed)
-            limits = Limits(stored)
-            resolutions = [_resolve(limits, key, names) for key in keys]
             sources = _describe_sources(source, resolutions, str(cluster), desired_state, run_store)
-    if clients is not None:
-        _resolve_file(stored, clients, typed)
-        for warning in filter(None, (callback, foreign_words(stored))):
-            click.echo(warning, err=True)
-        return
-    limits = Limits(stored)
-    resolutions = [_resolve(limits, key, names) for key in keys]
     place = (cluster or str(actual)) if typed["explain"] else None
     show_result(
         typed["output"],
@@ -229,7 +196,7 @@ def _choose_keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
     by_client, by_address = not names.keys().isdisjoint((USER, CLIENT_ID)), IP in names
     if not names:
         raise InvalidInput(
-            "resolve needs to know whose limit: --user, --client-id, --ip or --clients.",
+            "resolve needs to know whose limit: --user, --client-id or --ip.",
             "See quota-ops resolve --help.",
         )
     if key in CLIENT_KEYS and not by_client:
@@ -244,41 +211,3 @@ def _resolve(limits: "Limits", key: str, names: dict[str, str]) -> "Resolution":
     if key in IP_KEYS:
         return limits.resolve_address(key, ip=names[IP])
     return limits.resolve(key, user=names.get(USER), client_id=names.get(CLIENT_ID))
-
-
-def _resolve_file(stored: "Sequence[StoredQuota]", clients: Path, typed: dict[str, Any]) -> None:
-    """Resolve the clients in a file, into the file of --output or, without it, to the screen."""
-    from quota_ops.sql.resolve import check_destination
-
-    destination: Path | None = typed["destination"]
-    if destination is not None:
-        check_destination(destination, clients)
-    if typed["engine"] == "spark":
-        from quota_ops.sql.spark import SparkEngine, local_session
-
-        with local_session([]) as spark:
-            _resolve_clients(SparkEngine(spark), stored, clients, typed)
-        return
-    from quota_ops.sql.embedded import EmbeddedEngine
-
-    _resolve_clients(EmbeddedEngine(), stored, clients, typed)
-
-
-def _resolve_clients(
-    engine: "Resolver", stored: "Sequence[StoredQuota]", clients: Path, typed: dict[str, Any]
-) -> None:
-    from quota_ops.precedence.tables import RESOLVED
-    from quota_ops.report.screens.resolve import clients_screen
-    from quota_ops.sql.resolve import find_resolved_rows, resolve_clients
-
-    destination: Path | None = typed["destination"]
-    if destination is not None:
-        resolve_clients(engine, stored, clients, destination)
-        click.echo(f"{destination}: the limits of each client in {clients}")
-        return
-    rows = find_resolved_rows(engine, stored, clients)
-    show_result(
-        "jsonl" if typed["output"] == "json" else typed["output"],
-        text=lambda: clients_screen(rows),
-        rows=lambda: (dict(zip(RESOLVED.names, row, strict=True)) for row in rows),
-    )

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryEffects, OwnerEffects
 from quota_ops.model.plans.effect import LimitChange
-from quota_ops.model.quotas.quota import UNLIMITED, format_limit
+from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
+from quota_ops.model.quotas.quota import CLIENT_KEYS, UNLIMITED, format_limit
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 
 _VERDICTS = ("newly limited", "cut", "shared differently", "raised", "no longer limited")
-_RANK = {name: rank for rank, name in enumerate(_VERDICTS)}
+_RANK = {name: rank for rank, name in enumerate((*_VERDICTS, LimitChange.SAME))}
 _TONES = {LimitChange.NEWLY_LIMITED: Tone.REFUSAL, LimitChange.CUT: Tone.REFUSAL}
 
 
@@ -57,11 +58,35 @@ def rank_by_loss(row: ClientEffectRow) -> tuple[bool, int, str, str, str]:
     return not row.throttled, _RANK[row.verdict], row.user, row.client_id, row.key
 
 
+def foreign_words(stored: Iterable[tuple[str, str]]) -> str:
+    """Return a warning about stored limits, by entity and key, that the effects omit, or "".
+
+    Their entity types are unknown to Apache Kafka, so a broker that knows them may apply them.
+    """
+    entities = {entity for entity, key in stored if key in CLIENT_KEYS}
+    foreign = [text for text in entities if set(Entity.parse(text).types) - {*ENTITY_TYPES}]
+    if not foreign:
+        return ""
+    more = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
+    return (
+        f"The table leaves out the limits of {min(foreign)}{more}, because Apache Kafka does not "
+        "have that type of entity. A broker that has it may apply them to clients of the table."
+    )
+
+
 def client_effects_screen(
-    heading: str, rows: Sequence[ClientEffectRow], effects: InventoryEffects
+    heading: str,
+    rows: Sequence[ClientEffectRow],
+    effects: InventoryEffects,
+    *,
+    every_limit: bool = False,
 ) -> Screen:
-    """Return the changed limits of clients, the numbers by owner, and the sentence."""
-    left_out = effects.total.keys - len(rows)
+    """Return the changed limits of clients, the numbers by owner, and the sentence.
+
+    `rows` are the first of them. With `every_limit`, those that stay have rows too.
+    """
+    total = effects.total
+    left_out = (total.clients * len(CLIENT_KEYS) if every_limit else total.keys) - len(rows)
     return (
         line(heading, Tone.STRONG),
         *((line(), Table(_HEADINGS, tuple(map(_effect_row, rows)))) if rows else ()),
@@ -70,7 +95,7 @@ def client_effects_screen(
             if left_out
             else []
         ),
-        *((line(), _owner_table(effects)) if rows else ()),
+        *((line(), _owner_table(effects)) if total.keys else ()),
         line(),
         line(inventory_words(effects), inventory_tone(effects)),
     )

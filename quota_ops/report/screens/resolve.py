@@ -60,18 +60,6 @@ def resolution_screen(
     return tuple(blocks)
 
 
-def clients_screen(rows: Sequence[Sequence[Any]]) -> Screen:
-    """Return a row for each client and key of the table RESOLVED."""
-    return (Table(("user", "client id", "key", "limit", "set by"), tuple(map(_client_row, rows))),)
-
-
-def _client_row(row: Sequence[Any]) -> Row:
-    user, client_id, key, value, level, _, entity, *_shared = row
-    limit = UNLIMITED if value is None else format_limit(key, value)
-    cells = (user, client_id, key, limit, f"{entity} ({level})" if entity else "none")
-    return Row(tuple(map(Span, cells)))
-
-
 def _list_sources(resolution: Resolution, sources: Mapping[Key, str]) -> Iterator[str]:
     """Yield where the limit that applies comes from, if that is known."""
     if resolution.applied and (
@@ -275,21 +263,3 @@ def _rung_json(rung: Rung | None) -> dict[str, Any]:
         "rank": rung.level.rank,
         "entity": rung.entity.as_dict(),
     }
-
-
-def foreign_words(stored: Sequence[StoredQuota]) -> str:
-    """Return a warning about stored limits that a table of many clients omits, or "".
-
-    Their entity types are unknown to Apache Kafka, so a broker that knows them may apply them.
-    """
-    client_limits = (quota for quota in stored if quota.key in CLIENT_KEYS)
-    foreign = {
-        limit.entity.text for limit in client_limits if set(limit.entity.types) - {*ENTITY_TYPES}
-    }
-    if not foreign:
-        return ""
-    more = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
-    return (
-        f"The table leaves out the limits of {min(foreign)}{more}, because Apache Kafka does not "
-        "have that type of entity. A broker that has it may apply them to clients of the table."
-    )
