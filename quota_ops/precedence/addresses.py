@@ -3,6 +3,8 @@
 import re
 from ipaddress import IPv6Address, ip_address
 
+from quota_ops.model.quotas.entity import IP, Entity
+
 _DECIMALS = re.compile(r"[0-9]{1,99}(?:\.[0-9]{1,99}){0,3}")
 _BYTE = 256
 SAME_ADDRESS = (
@@ -28,6 +30,16 @@ def normalize_address(name: str) -> str | None:
     if not isinstance(read, IPv6Address):  # an IPv4 address in brackets
         return None
     return str(read.ipv4_mapped or IPv6Address(int(read)))
+
+
+def find_shortest(entity: str) -> str:
+    """Return the entity of an address in its shortest spelling, the one that Git may have.
+
+    Any other entity is returned as it is.
+    """
+    name = Entity.parse(entity).as_dict().get(IP)
+    shortest = normalize_address(name) if name else None
+    return Entity.of({IP: shortest}).text if shortest else entity
 
 
 def read_address(typed: str) -> str | None:

@@ -36,6 +36,7 @@ from quota_ops.model.runs.outcome import DONE, Outcome, Status
 from quota_ops.model.runs.run import Alter
 from quota_ops.model.stored import from_json
 from quota_ops.model.text import counted
+from quota_ops.precedence.addresses import find_shortest
 from quota_ops.precedence.effects import find_write_effects
 from quota_ops.runs.approvals import record_overrides
 from quota_ops.runs.dead_runs import settle_dead_runs
@@ -247,6 +248,7 @@ def record_and_validate(
         alterations = undo.select(stored) if undo else alterations
         verified, applied = Known.read(records)
         writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
+        _refuse_lost_addresses(writes, stored)
         batches = _number_batches(writes)
         effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
         write_effects(folder, effects)
@@ -266,6 +268,20 @@ def record_and_validate(
         outcomes = validate_batches(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
         return batches, outcomes
+
+
+def _refuse_lost_addresses(writes: Iterable[Difference], stored: Stored) -> None:
+    """Raise Refused if a cleared spelling of an address leaves its shortest one without effect."""
+    clears = {row.id for row in writes if row.target is None and row.before is not None}
+    for entity, key in clears:
+        shortest = find_shortest(entity)
+        if (other := Key(shortest, key)) in stored and shortest != entity and other not in clears:
+            raise Refused(
+                f"{entity} is another spelling of {shortest}: once it is cleared, brokers do not "
+                f"apply {shortest} {key} either, although they store it",
+                f"Nothing was sent. Clear {shortest} {key} first, then {entity}, and then set "
+                f"{shortest} {key} again.",
+            )
 
 
 class Known(NamedTuple):

@@ -1,5 +1,7 @@
 -- The differences, with the number of the request that writes each row. An unmanaged row that takes
--- clients from declared ones is overriding, unless it is protected.
+-- clients from declared ones is overriding, unless it is protected. A row that would be cleared is
+-- overriding only as another spelling of a declared address. It is reported instead: after the clear,
+-- brokers would not apply the declared limit either.
 --
 -- In:  differences (batch is null), overrides
 -- Out: differences. All rows of an entity that are written are in the same batch, because a broker
@@ -11,9 +13,19 @@
 -- A batch is therefore closed at {max_keys} keys or {max_bytes} bytes, whichever comes first; the
 -- entity that crosses the limit is still in it. Bytes of a record: the text of the entity, the key
 -- and 64 more.
-WITH writes AS (
+WITH decided AS (
+  SELECT
+    {columns},
+    CASE WHEN o.entity IS NULL THEN d.kind ELSE 'overriding' END AS kind,
+    CASE WHEN o.entity IS NOT NULL AND d.action = 'clear' THEN 'report' ELSE d.action END AS action
+  FROM differences AS d
+  LEFT JOIN (SELECT DISTINCT cluster, entity, key FROM overrides WHERE NOT accepted) AS o
+    ON d.cluster = o.cluster AND d.entity = o.entity AND d.key = o.key
+),
+
+writes AS (
   SELECT cluster, entity, key, CASE WHEN action = 'set' THEN 0 ELSE 1 END AS clears
-  FROM differences
+  FROM decided
   WHERE action IN ('set', 'clear')
 ),
 
@@ -49,13 +61,8 @@ numbered AS (
   FROM sums
 )
 
-SELECT
-  {columns},
-  CASE WHEN o.entity IS NULL THEN d.kind ELSE 'overriding' END AS kind,
-  CAST(n.batch AS INT) AS batch
-FROM differences AS d
+SELECT d.*, CAST(n.batch AS INT) AS batch
+FROM decided AS d
 LEFT JOIN numbered AS n
   ON d.cluster = n.cluster AND d.entity = n.entity AND d.action IN ('set', 'clear')
-LEFT JOIN (SELECT DISTINCT cluster, entity, key FROM overrides WHERE NOT accepted) AS o
-  ON d.cluster = o.cluster AND d.entity = o.entity AND d.key = o.key
 ORDER BY d.cluster, d.entity, d.key

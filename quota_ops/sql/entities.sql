@@ -1,21 +1,32 @@
 -- The declared rows and the others that stay on the cluster, with the parts of their entities.
 --
--- In:  desired, differences
+-- In:  desired, differences, spellings
 -- Out: entities: only for keys that an unmanaged or a protected row has, without rows that a plan
---      clears and without most rows of users that no such row has. `side` is declared, protected,
+--      clears (except other spellings of declared addresses, which no plan clears: see batches.sql)
+--      and without most rows of users that no such row has. `side` is declared, protected,
 --      unmanaged (also if the policy protects it and was not applied yet), or other (held or only
 --      reported). user_name, client_id and address are parts such as user=alice, which
 --      are all null if the entity has a type that Kafka does not have.
-WITH others AS (
+WITH respelled AS (
+  SELECT d.cluster, s.entity, d.key
+  FROM spellings AS s
+  INNER JOIN desired AS d ON s.respelled = d.entity
+),
+
+others AS (
   SELECT
-    cluster, entity, key, before AS value, held,
+    d.cluster, d.entity, d.key, d.before AS value, d.held,
     CASE
-      WHEN hands_off = 'protected' THEN 'protected'
-      WHEN kind = 'unmanaged' AND COALESCE(hands_off, 'newly protected') = 'newly protected' THEN 'unmanaged'
+      WHEN d.hands_off = 'protected' THEN 'protected'
+      WHEN d.action = 'clear' THEN 'unmanaged'
+      WHEN d.kind = 'unmanaged' AND COALESCE(d.hands_off, 'newly protected') = 'newly protected' THEN 'unmanaged'
       ELSE 'other'
     END AS side
-  FROM differences
-  WHERE after IS NULL AND before IS NOT NULL AND action IN ('report', 'held')
+  FROM differences AS d
+  LEFT JOIN respelled AS r ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
+  WHERE
+    d.after IS NULL AND d.before IS NOT NULL
+    AND (d.action IN ('report', 'held') OR (d.action = 'clear' AND r.entity IS NOT NULL))
 ),
 
 examined AS (

@@ -6,11 +6,11 @@ from importlib.resources import files
 import pyarrow as pa
 
 from quota_ops.model.quotas.difference import HISTORY_KINDS
-from quota_ops.model.quotas.entity import IP, MAX_NAME_BYTES, Entity
+from quota_ops.model.quotas.entity import MAX_NAME_BYTES
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.usage.digest import BASE
-from quota_ops.precedence.addresses import normalize_address
+from quota_ops.precedence.addresses import find_shortest
 
 MAX_KEYS = 5_000
 """Changed keys in one request: half of the number that a broker rejects (QuorumController)."""
@@ -33,7 +33,8 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
 
     A batch is closed at `max_keys` or `max_bytes`.
     """
-    columns = ", ".join(f"d.{name}" for name in DIFFERENCES.names if name not in {"kind", "batch"})
+    decided = {"kind", "action", "batch"}
+    columns = ", ".join(f"d.{name}" for name in DIFFERENCES.names if name not in decided)
     whole = max_keys * max_bytes
     return _read("batches.sql").format(
         columns=columns, max_keys=max_keys, max_bytes=max_bytes, whole=whole
@@ -41,24 +42,25 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
 
 
 MAY_OVERRIDE = """\
-SELECT 1 AS found FROM differences WHERE kind = 'unmanaged' AND action = 'report'
-AND COALESCE(hands_off, 'protected') IN ('protected', 'newly protected') LIMIT 1"""
-"""A row if there is an unmanaged quota that may override others; otherwise none does."""
+SELECT 1 AS found FROM differences WHERE (kind = 'unmanaged' AND action = 'report'
+AND COALESCE(hands_off, 'protected') IN ('protected', 'newly protected'))
+OR (action = 'clear' AND entity LIKE 'ip=%') LIMIT 1"""
+"""A row if there is a quota that may override others; otherwise none does."""
 
 
 OTHER_ADDRESSES = """\
 SELECT DISTINCT entity FROM differences WHERE entity LIKE 'ip=%' AND entity <> 'ip=<default>'
-AND after IS NULL AND before IS NOT NULL AND action IN ('report', 'held')"""
+AND after IS NULL AND before IS NOT NULL AND action IN ('report', 'held', 'clear')"""
 """The addresses, as entities, that the cluster stores and Git does not declare."""
 
 
 def respell(entities: Iterable[str]) -> pa.Table:
     """Return the table `spellings`: addresses that Git spells otherwise, and how, as entities."""
-    rows = []
-    for entity in entities:
-        name = Entity.parse(entity).as_dict()[IP]
-        if name and (shortest := normalize_address(name)) and shortest != name:
-            rows.append({"entity": entity, "respelled": Entity.of({IP: shortest}).text})
+    rows = [
+        {"entity": entity, "respelled": shortest}
+        for entity in entities
+        if (shortest := find_shortest(entity)) != entity
+    ]
     return pa.Table.from_pylist(rows, pa.schema({"entity": pa.string(), "respelled": pa.string()}))
 
 

@@ -135,8 +135,8 @@ def test_spellings_of_one_address(quick: RunningBroker, cluster: Cluster) -> Non
     state = {f"ip={name}": {CONNECTIONS: float(rate)} for name, rate in stored.items()}
     store(cluster, state)
     store(cluster, state | {f"ip=127.{last}": {CONNECTIONS: 10.0} for last in (2, 3, 4)})
-    write(cluster, {"ip=127.3": {CONNECTIONS: None}, "ip=127.4": {CONNECTIONS: None}})
-    write(cluster, {"ip=127.0.0.4": {CONNECTIONS: None}})
+    write(cluster, {"ip=127.3": {CONNECTIONS: None}, "ip=127.0.0.4": {CONNECTIONS: None}})
+    write(cluster, {"ip=127.4": {CONNECTIONS: None}})
     write(cluster, {"ip=127.0.0.4": {CONNECTIONS: 5.0}})
 
     measured = rates(quick, ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.1"])

@@ -11,11 +11,11 @@ from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.hold import Hold, find_hold
 from quota_ops.model.plans.ledger_edits import VERIFIED, find_current, has_arrived
 from quota_ops.model.plans.policy import DriftPolicy
-from quota_ops.model.quotas.entity import IP, Entity
+from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import any_accepts
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
-from quota_ops.precedence.addresses import normalize_address
+from quota_ops.precedence.addresses import find_shortest
 
 _UNLESS = ", unless a guard blocks it or it needs approval"
 _SET_BACK = {
@@ -86,11 +86,8 @@ class OneOff:
 
     def find_respelled(self, row: BatchRow) -> DesiredRow | None:
         """Return the declared row of the same address, if this is another spelling of it."""
-        name = Entity.parse(row.entity).as_dict().get(IP)
-        shortest = normalize_address(name) if name else None
-        if shortest in {None, name}:
-            return None
-        return self._rows.get(Key(Entity.of({IP: shortest}).text, row.key))
+        shortest = find_shortest(row.entity)
+        return None if shortest == row.entity else self._rows.get(Key(shortest, row.key))
 
     def _compare_with_declared(
         self, row: BatchRow, declared: DesiredRow, verified: float | None, *, is_managed: bool

@@ -117,8 +117,8 @@ def _format_removal(report: Report, names: str, keys: Iterable[str]) -> str:
 def _format_end(report: Report, rows: Sequence[ReportRow]) -> str:
     """Return the command that removes the overriding rows of an entity.
 
-    For another spelling of a declared address, it clears and sets the declared one too: brokers
-    then apply no limit, and a value that is stored already is not written again.
+    For another spelling of a declared address, it clears and sets the declared one too, which
+    brokers would not apply otherwise: a value that is stored already is not written again.
     """
     removal = _format_removal(report, format_names(rows[0]), (row.difference.key for row in rows))
     if not (declared := find_respelled(rows[0].overrides)):
@@ -126,7 +126,7 @@ def _format_end(report: Report, rows: Sequence[ReportRow]) -> str:
     names = format_flags(Entity.parse(declared.declared_entity))
     value = quote(f"{declared.key}={declared.declared:.17g}")
     set_again = f"quota-ops alter {quote(report.cluster)} {names} --add {value} --reason TEXT"
-    clears = (removal, _format_removal(report, names, (declared.key,)))
+    clears = (_format_removal(report, names, (declared.key,)), removal)
     return " && ".join((*(f"{clear} --allow {Guard.UNLIMITED}" for clear in clears), set_again))
 
 
