@@ -196,10 +196,11 @@ class Approve(ApprovalOperator):
         from quota_ops.report.markdown import approval_form
         from quota_ops.report.page.report import as_html
         from quota_ops.runs.approvals import read_plan
+        from quota_ops.stages.report.past import add_past
         from quota_ops.stages.report.run_report import read_report
         from quota_ops.store.run.files import PAGE
 
-        plan, report = read_plan(run.folder), read_report(run.folder)
+        plan, report = read_plan(run.folder), add_past(run.folder, read_report(run.folder))
         until, page = datetime.now(UTC) + self.timeout, run.folder.place / PAGE
         run.folder.write_text(PAGE, as_html(report, waits_until=until))
         link = find_page_link(page, run.store)

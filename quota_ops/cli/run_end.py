@@ -82,13 +82,11 @@ def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
     plan = report.plan
     if (time := folder.about().as_of) is not None:
         return (line(f"as of {time}: this plan cannot be applied"),)
-    if command not in {"plan", "validate", "rollback"} or plan is None or not plan.writes:
+    if command not in {"plan", "validate", "rollback"} or plan is None or folder.only_read:
         return ()
-    if folder.only_read:
-        return ()
-    if (plan.refused and not needs_approval(plan)) or not (
-        report.validated and is_accepted(report)
-    ):
+    # A guard may also block a plan that only changes the policy.
+    can_write = bool(report.validated) and is_accepted(report) if plan.writes else plan.refused
+    if not can_write or (plan.refused and not needs_approval(plan)):
         return ()
     return (line(f"next: {approve_command(str(folder.place), plan)}"),)
 

@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +11,7 @@ from tempfile import TemporaryDirectory
 from quota_ops.lab.kafka.broker import is_port_open
 from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
 from quota_ops.lab.ports import choose_port
-from quota_ops.model.errors import ClusterTrouble
+from quota_ops.lab.starting import wait_for_start
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark_archive import (
     SMALL_JVM,
@@ -26,8 +25,6 @@ _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _SETTINGS = "server.conf"
 _STATE = "server.json"
 _LOG = "spark.log"
-_START_SECONDS = 120.0
-_TAIL_LINES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,24 +65,18 @@ class SparkServer(StoppedAtEnd):
     def warm_up(self) -> None:
         """Wait until it responds, and compare a small run, so that the next diff is fast.
 
-        Raises MissingTool without the packages of Spark Connect; ClusterTrouble, with the end of
-        the log, when it does not start within two minutes.
+        Raises MissingTool without the packages of Spark Connect, and the errors of
+        `wait_for_start`.
         """
         from quota_ops.sql.spark import SparkEngine  # noqa: PLC0415 - pyspark
         from quota_ops.sql.spark_connect import connect  # noqa: PLC0415 - pyspark
 
-        self._wait_until_it_listens()
+        wait_for_start(
+            "Spark", self.process, self.log, lambda: [] if is_port_open(self.port) else ["Connect"]
+        )
         with TemporaryDirectory(dir=self.home) as scratch, connect(self.address, {}) as session:
             write_training_run(Path(scratch, "run"))
             diff_runs(SparkEngine(session), [open_place(Path(scratch, "run"))])
-
-    def _wait_until_it_listens(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while not is_port_open(self.port):
-            if not self.running or time.monotonic() > deadline:
-                tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
-                raise ClusterTrouble(f"Spark did not start; the end of {self.log}:\n{tail}")
-            time.sleep(0.1)
 
     def stop(self) -> None:
         """Stop it, and return when it has ended."""

@@ -202,6 +202,10 @@ def test_another_owner_is_a_change(lab: Lab) -> None:
     commit_all(lab.folder.parent)
     moved = lab.call("plan", "demo")
     assert (moved.returncode, "policy_changed: " in moved.stdout) == (1, True), moved.stdout
+    assert re.search(
+        r"\nnext: quota-ops reconcile --run \S+ --approve \w{64} --reason TEXT$",
+        moved.stdout.rstrip(),
+    )
 
 
 def test_what_the_cluster_has_already_is_no_change(lab: Lab) -> None:

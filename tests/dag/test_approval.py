@@ -1,5 +1,6 @@
 """Each decision about a waiting plan: how the run ends, what is written and recorded."""
 
+import re
 from dataclasses import replace
 from getpass import getuser
 from typing import Any
@@ -192,8 +193,9 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     """With `approval: always` every plan that writes waits, even if no guard blocks it.
 
     Airflow accepts a decision only from one of the approvers, where the DAG file names them. The
-    form shows who changed the files since the last applied commit, and their reason. If the
-    cluster changes and returns to its earlier state, the same digest needs a new approval.
+    form shows who changed the files since the last applied commit, and their reason, and what is
+    known of a change outside Git. If the cluster changes and returns to its earlier state, the same
+    digest needs a new approval.
     """
     demo.add_policy("demo", "approval: always\nrepository: https://github.example/acme/quotas")
     root = demo.root / "desired_state"
@@ -216,7 +218,17 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     assert demo.run(RECONCILE).state == "success", "nothing to write"
 
     quotas.set({"user=alice producer_byte_rate": None})
-    again = demo.run(RECONCILE, approve("checked again", by="olga"))
+
+    def look_at_drift(waiting: Any) -> None:
+        outside = (
+            r"`changed outside Git after [^.]+ UTC\. New: no earlier run found it\. No alter in"
+        )
+        body = question(waiting)[1]
+        assert re.search(outside, body)
+        assert "**Approve** overwrites 1 change made outside Git." in body
+        approve("checked again", by="olga")(waiting)
+
+    again = demo.run(RECONCILE, look_at_drift)
     assert (again.state, again.tasks) == ("success", DONE)
     assert quotas.stored() == ALICE_HAS_1000
 

@@ -9,11 +9,23 @@ from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.commit import Changes, Commit, CommitSource, Provenance, rollback_of
 from quota_ops.model.finding import InvalidFile
+from quota_ops.model.plans.effect import ClassEffect, Effect, Limit
 from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.report.markdown.approval_form import format_body
-from tests.unit.report_sample import CLUSTER_ID, PLAN, TROUBLED, difference, many_changes
+from tests.unit.report_sample import (
+    ALICE_RAISED,
+    CLUSTER_ID,
+    ETL_REMOVED,
+    MIB,
+    PLAN,
+    PLANNED,
+    TROUBLED,
+    difference,
+    many_changes,
+)
+from tests.unit.test_report_past import ALTERED, report_of
 
 UNTIL = datetime(2026, 11, 21, tzinfo=UTC)
 PAGE = "https://airflow.example/quota-ops/runs/demo/one/report.html"
@@ -45,12 +57,13 @@ def test_what_decides_comes_before_the_changes() -> None:
     )
     head = format_body(report, plan, UNTIL, PAGE).partition("\n| ")[0]
 
-    guard = head.index("- ⚠ **cut**: `user=alice would fall`.")
+    accepted = head.index("The broker")
+    guard = head.index("- ⚠ **cut**: `user=alice would fall`\n")
     invalid = head.index("⚠ `search.yaml (owner search) is invalid: line 3: It is empty.`")
     absent = head.index("⚠ Broker 3 at b:3 is fenced: no client is sent to it")
     first = head.index("No commit has been applied to this cluster before. 1 commit of its files:")
     author = head.index("- `a1b2c3d` `Less for alice` by `Anna <anna@example>`")
-    assert guard < invalid < absent < first < author
+    assert accepted < guard < invalid < absent < first < author
 
 
 def test_many_changes_stay_readable() -> None:
@@ -66,12 +79,56 @@ def test_many_changes_stay_readable() -> None:
     lines = format_body(replace(report, plan=plan), plan, UNTIL, PAGE).splitlines()
 
     assert f"[600 changes in the report](<{PAGE}>)" in lines[2]
-    assert lines[6] == "| owner | changes | pending | takeover |"
-    assert lines[8] == "| `payments` | 28 | 10 | 18 |"
-    assert lines[9] == "| `team-0\\|` | 28 | 9 | 19 |"
-    assert lines[20] == "| 10 more owners | 270 | | |"
+    assert lines[8] == "| owner | changes | pending | takeover |"
+    assert lines[10] == "| `payments` | 28 | 10 | 18 |"
+    assert lines[11] == "| `team-0\\|` | 28 | 9 | 19 |"
+    assert lines[22] == "| 10 more owners | 270 | | |"
     assert sum(line.startswith("| ↑") for line in lines) == 10
     assert len(lines) < 45
+
+
+def test_a_change_outside_git_shows_who_made_it() -> None:
+    """A drifted row has who set the value, when and why; the form has the way to keep it."""
+    report = replace(report_of(ALTERED), dag_id="reconcile_demo")
+    assert report.plan is not None
+    alice, bob, _, approve, _, rejects = _read_rows(format_body(report, report.plan, UNTIL, PAGE))
+
+    assert (
+        "`changed outside Git 2026-11-21 09:00 UTC. New: no earlier run found it. Changed by anna "
+        "with alter on 2026-11-21 09:00 UTC: INC-31 (run r7).`"
+    ) in alice
+    assert "`changed outside Git. New: no earlier run found it. " in bob
+    assert "No alter in the history did it, and Kafka does not record who did.`" in bob
+    assert approve == (
+        "**Approve** overwrites 2 changes made outside Git. To keep one, reject, and accept it "
+        "into Git: `quota-ops accept demo --names user=alice --key producer_byte_rate "
+        "--run 2026-11-21T10-15-00Z`"
+    )
+    assert rejects.startswith("**Approve** writes exactly these changes")
+
+
+def test_each_guard_is_in_the_first_rows() -> None:
+    """A row of each guard comes before all others, and an effect of two rows is shown once."""
+    taken = tuple(ETL_REMOVED._replace(entity=f"user={at}", kind=Kind.TAKEOVER) for at in range(11))
+    conflict = ALICE_RAISED._replace(kind=Kind.CONFLICT)
+    guards = (GuardFinding(Guard.TAKEOVER, "11 rows"), GuardFinding(Guard.CONFLICT, "1 row"))
+    plan = replace(PLAN, differences=(*taken, conflict), guards=guards)
+    before, after = (Limit(value, "user=alice", ("user",)) for value in (10 * MIB, 15 * MIB))
+    effect = Effect((ClassEffect(before, after, "user=alice"),))
+    effects = {taken[0].id: effect, taken[1].id: effect}
+    form = format_body(replace(PLANNED, plan=plan, effects=effects), plan, UNTIL, PAGE)
+
+    first, second, third = _read_rows(form)[:3]
+    raised = "`raised: user alice, from 10 MiB/s (user=alice) to 15 MiB/s (user=alice)`"
+    assert f"`blocked by takeover` · {raised}" in first
+    assert "`blocked by conflict`" in second
+    assert "`blocked by takeover` · `other effects as in a row above`" in third
+    assert form.count(raised) == 1
+
+
+def _read_rows(form: str) -> list[str]:
+    """Return the lines from the first row of the table."""
+    return form.partition("\n|-|-|-|-|-|\n")[2].splitlines()
 
 
 def test_limits_that_the_plan_does_not_bring_into_force() -> None:

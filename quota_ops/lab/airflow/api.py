@@ -2,6 +2,7 @@
 
 import json
 import time
+import uuid
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -10,28 +11,32 @@ from typing import Any
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 
 _ENDED = {"success", "failed"}
+_PATIENCE = 300.0
+"""For how many seconds requests that a busy Airflow does not respond to in time are repeated."""
 
 
 def list_healthy_parts(port: int) -> set[str]:
-    """Return the names of Airflow's healthy parts; an empty set while it is still starting."""
+    """Return the healthy parts of Airflow, by their commands; none while it is still starting."""
     try:
         health = _send_request(port, "GET", "/api/v2/monitor/health")
     except (OSError, HTTPException, ClusterTrouble):
         return set()
-    return {part for part, found in health.items() if found["status"] == "healthy"}
+    healthy = {part for part, found in health.items() if found["status"] == "healthy"}
+    return {"api-server", *(part.replace("_", "-") for part in healthy)}
 
 
 class AirflowApi:
     """An authenticated client of the API on a port of 127.0.0.1.
 
     Its methods raise InvalidInput with Airflow's message when Airflow rejects a request, and
-    ClusterTrouble when a request fails or a wait times out.
+    ClusterTrouble when a request fails or a wait times out. A busy Airflow that does not respond in
+    time is asked again for five minutes.
     """
 
     def __init__(self, port: int, user: str, password: str) -> None:
         self._port = port
         login = {"username": user, "password": password}
-        self._token = str(_send_request(port, "POST", "/auth/token", login)["access_token"])
+        self._token = str(_repeat_request(port, "POST", "/auth/token", login)["access_token"])
 
     def wait_for_dag(self, dag_id: str, seconds: float = 60.0) -> None:
         """Wait until Airflow has loaded a DAG, and unpause it."""
@@ -45,8 +50,13 @@ class AirflowApi:
 
     def trigger(self, dag_id: str, **params: Any) -> str:
         """Start a run of a DAG and return its run id."""
-        body = {"logical_date": None, "conf": params}
-        return str(self._call("POST", f"/dags/{dag_id}/dagRuns", body)["dag_run_id"])
+        run_id = f"manual__{uuid.uuid4()}"  # so that a repeated request starts no second run
+        body = {"logical_date": None, "conf": params, "dag_run_id": run_id}
+        try:
+            self._call("POST", f"/dags/{dag_id}/dagRuns", body)
+        except InvalidInput:
+            self.read_state(dag_id, run_id)  # raises too, unless an earlier request was late
+        return run_id
 
     def read_state(self, dag_id: str, run_id: str) -> str:
         """Return a run's state: queued, running, success or failed."""
@@ -95,7 +105,26 @@ class AirflowApi:
         )
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        return _send_request(self._port, method, f"/api/v2{path}", body, self._token)
+        return _repeat_request(self._port, method, f"/api/v2{path}", body, self._token)
+
+
+def _repeat_request(
+    port: int,
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    token: str | None = None,
+) -> Any:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return _send_request(port, method, path, body, token)
+        except ConnectionRefusedError as error:
+            raise ClusterTrouble(f"Airflow ended: nothing listens on port {port}") from error
+        except (OSError, HTTPException) as error:
+            if time.monotonic() > deadline:
+                raise ClusterTrouble(f"Airflow does not respond to {path}: {error}") from error
+            time.sleep(1.0)
 
 
 def _send_request(

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,16 +12,15 @@ from typing import Any
 from quota_ops.lab.airflow.api import AirflowApi, list_healthy_parts
 from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
 from quota_ops.lab.ports import choose_port
-from quota_ops.model.errors import ClusterTrouble, MissingTool
+from quota_ops.lab.starting import wait_for_start
+from quota_ops.model.errors import MissingTool
 
 _PARTS = ("api-server", "dag-processor", "scheduler")
-"""In the order of their start."""
+"""In the order of their start; the API server reports the health of all."""
 _LOG = "airflow.log"
 _STATE = "airflow.json"
 _USER = "admin"
 _PASSWORDS = "simple_auth_manager_passwords.json.generated"
-_START_SECONDS = 180.0
-_TAIL_LINES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +75,8 @@ def start_airflow(
     `bundle` locates its DAGs, for example `local_bundle(folder)`. `environment` has further
     variables for its parts and tasks. No DAG of quota-ops needs the triggerer, but without one its
     badge in the browser is red. An existing home is reused, with its port if that is free. Airflow
-    ends with this process, unless `detached`. Raises MissingTool when Airflow is not installed;
-    ClusterTrouble, with the end of the log, when it does not start within three minutes.
+    ends with this process, unless `detached`. Raises MissingTool when Airflow is not installed, and
+    the errors of `wait_for_start`.
     """
     if find_spec("airflow") is None:
         raise MissingTool(
@@ -101,7 +99,12 @@ def start_airflow(
     (home / _STATE).write_text(json.dumps({"pid": process.pid, "port": port}))
     running = RunningAirflow(home=home, port=port, process=process)
     try:
-        _wait_until_healthy(running, triggerer=triggerer)
+        wait_for_start(
+            "Airflow",
+            process,
+            running.log,
+            lambda: {"metadatabase", *parts} - list_healthy_parts(port),
+        )
     except BaseException:
         running.stop()
         raise
@@ -161,18 +164,6 @@ def _build_environment(home: Path, port: int, bundle: Mapping[str, Any]) -> dict
         "AIRFLOW_HOME": str(home),
         **{f"AIRFLOW__{name}": value for name, value in settings.items()},
     }
-
-
-def _wait_until_healthy(airflow: RunningAirflow, *, triggerer: bool) -> None:
-    required = {"metadatabase", "scheduler", "dag_processor"} | (
-        {"triggerer"} if triggerer else set()
-    )
-    deadline = time.monotonic() + _START_SECONDS
-    while not required <= list_healthy_parts(airflow.port):
-        if not airflow.running or time.monotonic() > deadline:
-            tail = "\n".join(airflow.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
-            raise ClusterTrouble(f"Airflow did not start; the end of {airflow.log}:\n{tail}")
-        time.sleep(0.2)
 
 
 def _build_mark(home: Path) -> str:

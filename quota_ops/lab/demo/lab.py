@@ -15,7 +15,8 @@ from quota_ops.lab.demo.by_hand import ByHand, set_by_hand
 from quota_ops.lab.demo.dag_run import TASKS, run_dag
 from quota_ops.lab.demo.home import Home
 from quota_ops.lab.demo.narration import Narration
-from quota_ops.model.errors import Refused
+from quota_ops.lab.starting import read_end
+from quota_ops.model.errors import ClusterTrouble, Refused
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.formats import duration
 from quota_ops.report.outline.layout import Tone, line
@@ -30,7 +31,7 @@ class StoryFailed(Refused):
     def __init__(self, message: str) -> None:
         super().__init__(
             f"the demo failed: {message}",
-            "Run quota-ops demo --keep FOLDER to keep its runs and logs.",
+            "If the machine was busy, run it again. With --keep FOLDER, runs and logs are kept.",
         )
 
 
@@ -86,7 +87,11 @@ class Lab:
     def run_dag(self, dag_id: str, **params: Any) -> None:
         """Run a DAG to its end and show its tasks. Raises StoryFailed when the run fails."""
         with self.narration.show_wait(f"Running the DAG {dag_id}") as update:
-            run = run_dag(self.airflow.result().api, dag_id, params, update)
+            airflow = self.airflow.result()
+            try:
+                run = run_dag(airflow.api, dag_id, params, update)
+            except ClusterTrouble as trouble:
+                raise StoryFailed(f"{trouble.message}\n{read_end(airflow.log)}") from trouble
         self.narration.show_table(TASKS, run.cells())
         if run.verified is not None:
             took = f"Verified {duration(run.verified)} after the trigger, with a warm Spark."

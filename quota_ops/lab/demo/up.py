@@ -62,12 +62,16 @@ def start_services(show: Callable[[str], object]) -> Up:
         }
         with ThreadPoolExecutor(1) as beside:
             warm = beside.submit(spark.warm_up)
-            if not (airflow and airflow.running):
-                bundle = local_bundle(_find_dags(home))
-                airflow = start_airflow(
-                    home, bundle, environment=environment, triggerer=True, detached=True
-                )
-            warm.result()
+            try:
+                if not (airflow and airflow.running):
+                    bundle = local_bundle(_find_dags(home))
+                    airflow = start_airflow(
+                        home, bundle, environment=environment, triggerer=True, detached=True
+                    )
+                warm.result()
+            except BaseException:
+                spark.stop()  # otherwise it would run on, with nothing to serve
+                raise
         return Up(kafka, spark.endpoint, airflow, store, started=True)
 
 

@@ -3,27 +3,30 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from quota_ops.model.commit import named, short
-from quota_ops.model.plans.guard import MEANINGS
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.quotas.difference import WRITES, Kind
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report.markdown.report import cell, code, commit_part, format_block, table_lines
 from quota_ops.report.outline import cells
+from quota_ops.report.outline.effects import NO_EFFECT, effect_parts
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.outline import Topic, list_blocks
+from quota_ops.report.outline.past import find_since, past_words
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.sentences import NO_LEDGER, repairs_words
 from quota_ops.report.outline.summary import overriding_words
+from quota_ops.report.outline.ways import format_accept_options, format_names, list_ways
 
 MOST_ROWS = 10
 """How many changes the form lists; the report has them all."""
 MOST_OWNERS = 12
 MOST_COMMITS = 6
 MOST_OVERRIDING = MOST_WARNINGS = 5
-_EFFECTS = frozenset({Topic.VALIDATION, Topic.CLIENTS, Topic.THROTTLING})
+_VERDICTS = frozenset({Topic.VALIDATION, Topic.CLIENTS})
 
 
 def format_subject(report: Report, plan: Plan) -> str:
@@ -38,7 +41,9 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     Many changes are counted by owner and kind. `until` is when the request times out, and `page`
     the link to the report of the plan, or its place.
     """
-    rows = [row for row in report_rows(report) if row.difference.action in WRITES]
+    rows = _put_each_guard_first(
+        [row for row in report_rows(report) if row.difference.action in WRITES]
+    )
     commit = commit_part(report.provenance)
     changes = counted(len(rows), "change")
     blocks = list(list_blocks(report, code))
@@ -47,6 +52,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     head = [
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
         f"\nPlan {code(plan.digest)} · {link}",
+        *(format_block(block) for block in blocks if block.topic in _VERDICTS),
         "",
         *_format_reasons(plan),
         *map(format_block, warned[:MOST_WARNINGS]),
@@ -55,11 +61,37 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     ]
     if rows[MOST_ROWS:]:
         head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
-    effects = [block for block in blocks if block.topic in _EFFECTS]
-    tail = [*map(format_block, effects), "", *_format_choices(plan, until)]
+    throttling = [block for block in blocks if block.topic is Topic.THROTTLING]
+    tail = [*map(format_block, throttling), "", *_format_choices(report, plan, rows, until)]
+    describe = partial(_describe_row, report, set())
     # Airflow shows no HTML, so also no <br>.
-    table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ")
+    table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ", describe=describe)
     return "\n".join([*head, *table, *tail]) + "\n"
+
+
+def _put_each_guard_first(rows: list[ReportRow]) -> list[ReportRow]:
+    """Return the rows with the riskiest one of each guard before all others."""
+    first: dict[str, ReportRow] = {}
+    for row in rows:
+        for guard in row.guards:
+            first.setdefault(guard, row)
+    ids = {row.difference.id for row in first.values()}
+    return sorted(rows, key=lambda row: row.difference.id not in ids)
+
+
+def _describe_row(report: Report, shown: set[str], row: ReportRow) -> list[str]:
+    """Return which guards block a row, who changed it outside Git, and effects not yet shown."""
+    words = [f"blocked by {', '.join(row.guards)}"] if row.guards else []
+    if row.difference.is_drift:
+        since = find_since(row, report.past).removeprefix("unknown")
+        past = past_words(row, report.past, report.started)
+        words.append(" ".join([f"changed outside Git {since}".strip() + ".", *past]))
+    effects = effect_parts(row)
+    words += [part for part in effects if part not in shown]
+    if not shown.isdisjoint(effects):
+        words.append("other effects as in a row above")
+    shown.update(part for part in effects if part != NO_EFFECT)
+    return words
 
 
 def _format_overriding(report: Report) -> Iterator[str]:
@@ -121,7 +153,7 @@ def _format_reasons(plan: Plan) -> Iterator[str]:
     if not plan.refused:
         yield f"- cluster.yaml sets `approval: {plan.policy.approval}`."
     for guard in plan.refused:
-        yield f"- ⚠ **{guard.guard}**: {code(guard.message)}. {MEANINGS.get(guard.guard, '')}"
+        yield f"- ⚠ **{guard.guard}**: {code(guard.message)}"
     for guard in plan.guards:
         if guard.allowed is not None:
             yield f"- {guard.guard}: {code(guard.message)}. Overridden: {code(guard.allowed)}"
@@ -131,8 +163,17 @@ def _format_reasons(plan: Plan) -> Iterator[str]:
         yield f"- {NO_LEDGER}"
 
 
-def _format_choices(plan: Plan, until: datetime) -> Iterator[str]:
+def _format_choices(
+    report: Report, plan: Plan, rows: Sequence[ReportRow], until: datetime
+) -> Iterator[str]:
     nothing = "nothing more" if plan.repairs else "nothing"
+    if drifted := [row for row in rows if row.difference.is_drift and not row.was_written]:
+        ways, first = list_ways(report), drifted[0]
+        keeps = f"{ways.accept}{format_names(first)}{format_accept_options(first)}{ways.accept_end}"
+        yield (
+            f"**Approve** overwrites {counted(len(drifted), 'change')} made outside Git. To keep "
+            f"one, reject, and accept it into Git: {code(keeps)}\n"
+        )
     yield (
         "**Approve** writes exactly these changes; a row that changes in the meantime is "
         "skipped and reported. "

@@ -5,7 +5,7 @@ markup or HTML.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance, short
@@ -58,11 +58,15 @@ def table_lines(
     *,
     applied: bool = False,
     line_break: str = "<br>",
+    describe: Callable[[ReportRow], Sequence[str]] = effect_parts,
 ) -> list[str]:
-    """Return the rows as a table that leaves room for the other lines; empty without rows."""
+    """Return the rows as a table that leaves room for the other lines; empty without rows.
+
+    `describe` returns what a row does, or where its value is from, below its values.
+    """
     current = cells.current_heading(applied=applied)
     head = ["", f"| | entity | key | {current} → desired | owner, reason, source |", "|-|-|-|-|-|"]
-    lines = (_table_row(row, line_break) for row in rows)
+    lines = (_table_row(row, line_break, describe(row)) for row in rows)
     return [*head, *fitting(lines, len(rows), (*others, *head))] if rows else []
 
 
@@ -111,7 +115,7 @@ def _sentence(parts: Iterable[str]) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _table_row(row: ReportRow, line_break: str) -> str:
+def _table_row(row: ReportRow, line_break: str, described: Sequence[str]) -> str:
     change = cells.change(row).replace("-", "\N{MINUS SIGN}")
     why = cells.trouble(row) or cells.held(row) or cells.origin(row)
     difference = row.difference
@@ -127,7 +131,7 @@ def _table_row(row: ReportRow, line_break: str) -> str:
         line_break.join(
             [
                 f"{cells.current(row)} → **{cells.desired(row)}**{share}",
-                *(cell(words) for words in (*effect_parts(row), why) if words),
+                *(cell(words) for words in (*described, why) if words),
             ]
         ),
         line_break.join(

@@ -82,6 +82,8 @@ def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
             f"Changed{by} with alter on {moment(altered.altered_at)}{why} "
             f"(run {altered.altered_run})."
         )
+    elif row.difference.is_drift and not row.origin and past.trouble is None:
+        words.append("No alter in the history did it, and Kafka does not record who did.")
     if known and known.set_at:
         commit = f", commit {short_commit(known.set_commit)}" if known.set_commit else ""
         did = "Cleared" if known.set_value is None else "Set"

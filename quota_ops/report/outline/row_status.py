@@ -71,17 +71,14 @@ class Section(StrEnum):
 
 
 class ReportRow(NamedTuple):
-    """A difference, its outcomes and its verdict.
-
-    `guarded` is whether a guard that blocks the plan found this row.
-    """
+    """A difference, its outcomes and its verdict; `guards` block the plan because of this row."""
 
     difference: Difference
     status: RowStatus
     validated: Outcome | None = None
     applied: Outcome | None = None
     verdict: RowVerdict | None = None
-    guarded: bool = False
+    guards: tuple[str, ...] = ()
     planned: bool = True
     """Whether a plan compared the row; otherwise its kind and its previous value are unknown."""
     origin: Origin | None = None
@@ -92,6 +89,11 @@ class ReportRow(NamedTuple):
     """Declared rows of which it takes clients: see OVERRIDES."""
     undeclared: frozenset[str] = frozenset()
     """The entities with the same key that only the cluster has, and that stay there."""
+
+    @property
+    def guarded(self) -> bool:
+        """Return whether a guard blocks the plan because of this row."""
+        return bool(self.guards)
 
     @property
     def risk(self) -> Risk | None:
@@ -150,7 +152,8 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     """Return the rows of a plan; remove their verdicts from `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
     forgets = report.writes and any(broker.behind is not None for broker in report.brokers)
-    blocking, strict_policy = [guard.guard for guard in plan.refused], plan.strict_policy
+    strict_policy = plan.strict_policy
+    blocking = list(dict.fromkeys(guard.guard for guard in plan.refused))
     is_unprotected = build_unprotected_filter(plan.policy, plan.applied)
     blocks_unprotected = Guard.UNPROTECTED in blocking
     rows, overrides, undeclared = [], _group_overrides(report), _list_undeclared(plan)
@@ -160,13 +163,14 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         status = _find_status(difference, *results, forgets=forgets)
         origin, effect = report.origins.get(place), report.effects.get(place)
         risk = None if effect is None else effect.risk
-        guarded = bool(blocking) and any(
-            is_blocked_by(guard, difference, strict_policy, risk) for guard in blocking
+        guards = tuple(
+            guard for guard in blocking if is_blocked_by(guard, difference, strict_policy, risk)
         )
-        guarded |= blocks_unprotected and difference.action in WRITES and is_unprotected(difference)
+        if blocks_unprotected and difference.action in WRITES and is_unprotected(difference):
+            guards += (Guard.UNPROTECTED,)
         taken = overrides.get(place, ())
         others = undeclared.get(difference.key, frozenset()) if effect else frozenset()
-        row = ReportRow(difference, status, *results, guarded, True, origin, effect, taken, others)
+        row = ReportRow(difference, status, *results, guards, True, origin, effect, taken, others)
         rows.append(row)
     if blocking or report.effects:  # otherwise they are in order already
         rows.sort(key=_rank)
