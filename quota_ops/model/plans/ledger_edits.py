@@ -45,20 +45,20 @@ def has_arrived(row: LedgerRow, stored: float | None) -> bool:
     return row.state == INTENDED and same(row.value, stored)
 
 
-def find_current(known: Iterable[LedgerRow]) -> dict[Key, LedgerRow]:
+def find_current(known: Collection[LedgerRow]) -> dict[Key, LedgerRow]:
     """Return the intent of each key that no later run has replaced or verified.
 
     If it has arrived, the cluster has the value that quota-ops wrote last, or that a person altered
     since. Any other intent that arrives is a late write. In diff.sql: `is_current`.
     """
     last: dict[Key, LedgerRow] = {}
-    verified: dict[Key, int] = {}
     for row in known:
-        if row.state == VERIFIED:
-            verified[row.id] = _number(row)
-        elif row.state in SENT and _number(row) >= _number(last.get(row.id)):
-            last[row.id] = row
-    return {key: row for key, row in last.items() if _number(row) > verified.get(key, -1)}
+        if row.state in SENT and _number(row) >= _number(last.get(key := row.id)):
+            last[key] = row
+    for row in known if last else ():
+        if row.state == VERIFIED and _number(row) >= _number(last.get(key := row.id)):
+            last.pop(key, None)
+    return last
 
 
 def find_managed(known: Collection[LedgerRow], stored: Mapping[Key, float]) -> dict[Key, LedgerRow]:

@@ -77,7 +77,7 @@ def _follow(folder: RunFolder) -> str | None:
 def _find_comparison(folder: RunFolder, run: str | None) -> str | None:
     """Return when another run read the cluster to compare it; None if it did not."""
     with suppress(InvalidInput, AttributeError, TypeError):
-        report = RunFolder(folder.place.parent / run).read_json(REPORT) if run else {}
+        report = RunFolder(folder.place.parent / run).read_json(REPORT, "rows") if run else {}
         looked = report.get("looked") if report.get("plan") else None
         return looked if isinstance(looked, str) else None
     return None

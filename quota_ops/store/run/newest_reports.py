@@ -66,8 +66,9 @@ def _read(folder: str, place: Place, *, compared: bool) -> dict[str, Json | None
     if not run.has(REPORT):
         return {}
     try:
-        report = run.read_json(REPORT)
-        counts = run.read_as(REPORT, lambda _: _counts(report, compared=compared))
+        report, counts = run.read_as(
+            REPORT, lambda report: (report, _counts(report, compared=compared))
+        )
     except InvalidInput:
         return {folder: None}
     return {folder: report} if counts else {}
