@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,17 @@ def run(*command: str | Path, text: str = "") -> str:
     return done.stdout
 
 
-def resolve(*requirements: str, constraints: str = "") -> set[str]:
+def install(folder: Path, *requirements: str, bounds: Sequence[str | Path]) -> Path:
+    """Install requirements in a new environment, and return its Python."""
+    run(UV, "venv", "--quiet", "--python", sys.executable, folder)
+    python = folder / "bin" / "python"
+    run(UV, "pip", "install", "--quiet", "--python", python, *bounds, *requirements)
+    return python
+
+
+def resolve(*requirements: str, bounds: Sequence[str | Path] = ()) -> set[str]:
     """Return the versions that an installer chooses for requirements, as NAME==VERSION."""
     options = ("--quiet", "--no-header", "--no-annotate", "--python", sys.executable)
-    bounds = ("--constraint", constraints) if constraints else ()
     listed = run(UV, "pip", "compile", *options, *bounds, "-", text="\n".join(requirements))
     return set(re.findall(r"^\S+==\S+", listed, re.MULTILINE))
 
@@ -37,7 +45,8 @@ def resolve(*requirements: str, constraints: str = "") -> set[str]:
 def test_the_extra_changes_no_package_of_airflow(tmp_path: Path) -> None:
     """The page's command keeps the versions that Airflow has alone, with constraints or without.
 
-    The newest versions that Airflow allows stand in for its constraints file.
+    Both ways, pip's resolution is also installed, and the command and the provider run. The newest
+    versions that Airflow allows stand in for its constraints file.
     """
     here = ("--wheel", "--no-build-isolation", "--python", sys.executable)
     run(UV, "build", "--quiet", *here, "--out-dir", tmp_path, ROOT)
@@ -52,6 +61,14 @@ def test_the_extra_changes_no_package_of_airflow(tmp_path: Path) -> None:
     wanted = (airflow, f"quota-ops{extras} @ {wheel.as_uri()}")
 
     assert f'{airflow} "/tmp/{wheel.name}{extras}"' in image
-    for found in (resolve(*wanted), resolve(*wanted, constraints=str(constraints))):
+    for bounds in ((), ("--constraint", constraints)):
+        found = resolve(*wanted, bounds=bounds)
         assert alone - found == set()
         assert any(one.startswith("apache-airflow-providers-git==") for one in found)
+        python = install(tmp_path / f"environment-{len(bounds)}", *wanted, bounds=bounds)
+        assert run(python.with_name("quota-ops"), "--version").startswith("quota-ops ")
+        loads = (
+            "import quota_ops.airflow, airflow.providers.git, pyspark; print(pyspark.__version__)"
+        )
+        pyspark = run(python, "-c", loads).splitlines()[-1]
+        assert f"pyspark=={pyspark}" in found, "pyspark-client would replace its files"

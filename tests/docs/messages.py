@@ -1,10 +1,6 @@
-"""The messages that have a remedy, read from the source code, for the site of the documentation.
-
-`python -m tests.docs.messages FOLDER` adds them to the page of a copy of docs.
-"""
+"""The messages that have a remedy, read from the source code, for the site of the documentation."""
 
 import ast
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -35,13 +31,14 @@ def list_messages() -> list[Message]:
 
 
 def add_messages(docs: Path) -> None:
-    """Add the list to the page in a copy of docs."""
-    rows = (
-        f"| {message.exit_code} | {_escape(message.text)} | {_escape(message.remedy)} |\n"
+    """Add a section for each message to the page in a copy of docs, so that a search finds it."""
+    sections = (
+        f"\n## {_escape(message.text)}\n\n{_escape(message.remedy)}\n\n"
+        f"[Exit code](exit-codes.md) {message.exit_code}.\n"
         for message in list_messages()
     )
     with (docs / PAGE).open("a", encoding="utf-8") as page:
-        page.write("\n| exit code | message | remedy |\n| --- | --- | --- |\n" + "".join(rows))
+        page.write("".join(sections))
 
 
 def _read(path: Path) -> Iterator[Message]:
@@ -66,7 +63,3 @@ def _escape(text: str) -> str:
     for sign in "\\`*_<|[":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())
-
-
-if __name__ == "__main__":
-    add_messages(Path(sys.argv[1]))
