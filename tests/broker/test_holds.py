@@ -247,8 +247,8 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     error = error_of(run, RESUMED)
     _, before = lab.refused("plan")
 
-    assert error.message.startswith(f"0 of 1 entity done: {damaged} is not a hold")
-    assert before.message.startswith(f"{damaged} is not a hold")
+    assert error.message.startswith(f"0 of 1 entity done: {damaged} is damaged")
+    assert before.message.startswith(f"{damaged} is damaged")
     assert lab.stored() == {}
 
 

@@ -65,7 +65,7 @@ OTHER = "does not have the format of quota-ops 0.1.0: "
 @pytest.mark.parametrize(
     ("content", "how"),
     [
-        *[(content, "is not a hold: ") for content in ("", "{", "[" * 3000)],
+        *[(content, "is damaged: ") for content in ("", "{", "[" * 3000)],
         *[(content, OTHER) for content in ("[]", '{"who": {}}', '{"who": 1, "by": ""}')],
     ],
 )

@@ -77,6 +77,14 @@ def test_which_plans_need_the_name_of_the_cluster(made: Plan, *, needed: bool) -
     assert needs_cluster_name(made) is needed
 
 
+def test_a_decision_without_a_time_zone() -> None:
+    """A stored time without a zone is refused: nobody knows how long the decision is valid."""
+    values = to_json(Decision, OLGA) | {"at": "2026-11-21T09:00:00"}
+
+    with pytest.raises(ValueError, match="'2026-11-21T09:00:00' has no time zone"):
+        from_json(Decision, values)
+
+
 def test_the_command_that_approves() -> None:
     """The printed command has the whole digest, and --reason if the plan needs approval."""
     free, blocked = judged(ApprovalPolicy.ON_BREACH), judged(ApprovalPolicy.ON_BREACH, CUT)
@@ -159,7 +167,9 @@ decisions = st.builds(
     st.lists(findings, max_size=3).map(tuple),
     st.none() | words,
     st.none() | words,
-    *[words] * 3,
+    st.just(NOW),
+    words,
+    words,
 )
 
 

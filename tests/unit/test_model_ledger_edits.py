@@ -136,7 +136,7 @@ def test_an_intent_is_taken_back() -> None:
     """A write that certainly did not happen makes nothing managed; what was verified stays."""
     other = row("user=a", 2.0, INTENDED, run="run-2")
     kept = [row("user=a", 1.0), other, row("user=b", 2.0, INTENDED)]
-    known = rows(*kept, row("user=a", 2.0, INTENDED))
+    known = rows(*kept, row("user=a", 2.0, INTENDED), row("user=c", 3.0, ALTERED))
 
     ledger_edits.withdraw(known, "run-1", [Key("user=a", KEY), Key("user=c", KEY)])
 

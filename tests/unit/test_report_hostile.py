@@ -45,6 +45,7 @@ from tests.unit.report_sample import (
     stages,
 )
 
+NOW = "2026-11-26T09:00:00Z"
 HARM = {
     "script": "<script>alert(1)</script>",
     "attribute": "\" onmouseover=alert(1) x='",
@@ -118,7 +119,7 @@ def report_of(name: str) -> Report:
         rollback=Rollback(
             name, name, name, name, name, (Undone(name, name, 1.0, 2.0, name, True, 3.0, name),)
         ),
-        decisions=(Decision(DecisionKind.APPROVED, PLAN.digest, (), name, name, name, name, name),),
+        decisions=(Decision(DecisionKind.APPROVED, PLAN.digest, (), name, name, NOW, name, name),),
     )
 
 

@@ -65,6 +65,11 @@ class Decision:
     reason: str
     run: str
 
+    def __post_init__(self) -> None:
+        """Raise ValueError if the time has no time zone."""
+        if datetime.fromisoformat(self.at).tzinfo is None:
+            raise ValueError(f"{self.at!r} has no time zone")
+
     @property
     def guards(self) -> tuple[str, ...]:
         """The names of the guards that were shown."""

@@ -4,23 +4,14 @@ They are outside the ledger, which does not change in that case: one small file 
 by the run's number and created once.
 """
 
-import json
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from quota_ops.model.errors import InvalidInput, Refused, describe_damage
+from quota_ops.model.errors import Refused
 from quota_ops.model.plans.plan import exact
-from quota_ops.model.stored import from_json, to_json
-from quota_ops.store.places.numbered_files import file_name, numbers, read_file, require_whole
+from quota_ops.store.places.numbered_files import encode, file_name, numbers, read_content
 from quota_ops.store.places.run_store import ClusterStore
-from quota_ops.store.places.written_by import (
-    explain_form,
-    explain_newer,
-    find_newer,
-    stamp,
-    without_version,
-)
 
 KIND = "json"
 """The file type of claims."""
@@ -46,9 +37,8 @@ def create(records: ClusterStore, number: int, claim: Claim) -> None:
     Raises InvalidInput as `Place.create`; Refused if another run has claimed the number, so that
     nothing shows which of the two began later.
     """
-    content = json.dumps(stamp(to_json(Claim, claim))).encode()
     place = records.claims / file_name(number, KIND)
-    if not place.create(content) and (other := read(records, number).run) != claim.run:
+    if not place.create(encode(Claim, claim)) and (other := read(records, number).run) != claim.run:
         raise Refused(
             f"run {other} has the same number as this run, {number}: {place}",
             "Nothing was written. Start a new run, and check that no other program changes the "
@@ -64,19 +54,5 @@ def last_number(records: ClusterStore) -> int:
 def read(records: ClusterStore, number: int) -> Claim:
     """Return the claim of the run with this number. Raises InvalidInput if it is damaged."""
     place = records.claims / file_name(number, KIND)
-    kept: Any = None
-    content: bytes | None = None
-    try:
-        content = read_file(place)
-        kept = json.loads(content)
-        return from_json(Claim, without_version(kept))
-    except (AttributeError, OSError, RecursionError, ValueError) as error:
-        if newer := find_newer(kept):
-            raise explain_newer(place, newer, describe_damage(error)) from error
-        require_whole(place, content)
-        if kept is not None:
-            raise explain_form(place, describe_damage(error)) from error
-        raise InvalidInput(
-            f"{place} is damaged: {describe_damage(error)}",
-            "Nothing was written. Move the file elsewhere and plan again.",
-        ) from error
+    remedy = "Nothing was written. Move the file elsewhere and plan again."
+    return read_content(place, Claim, remedy)

@@ -4,27 +4,16 @@ It is in the run store's folder `approvals`. A run's approval.json is a copy for
 decision is read from it.
 """
 
-import json
 from datetime import UTC, datetime
 from itertools import takewhile
-from typing import Any
 
-from quota_ops.model.errors import InvalidInput, describe_damage
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import Author, Decision, DecisionKind, select_valid_decisions
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.runs.run import Decisions
-from quota_ops.model.stored import from_json, to_json
-from quota_ops.store.places.numbered_files import create_next, read_file, require_whole
+from quota_ops.store.places.numbered_files import create_next, encode, read_content
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.written_by import (
-    explain_form,
-    explain_newer,
-    find_newer,
-    stamp,
-    without_version,
-)
 from quota_ops.store.run.files import APPROVAL
 from quota_ops.store.run.folder import RunFolder
 
@@ -68,9 +57,9 @@ def find_valid_decisions(folder: RunFolder, approvals: Place, plan: Plan) -> tup
 
 def append(approvals: Place, decision: Decision) -> None:
     """Add a decision to the record, after all others about its digest."""
-    content = json.dumps(stamp(to_json(Decision, decision)), indent=1).encode()
     create_next(
-        lambda number: approvals / f"{decision.digest}-{number:04d}.json", lambda _number: content
+        lambda number: approvals / f"{decision.digest}-{number:04d}.json",
+        lambda _number: encode(Decision, decision),
     )
 
 
@@ -97,30 +86,7 @@ def read(approvals: Place, digest: str) -> tuple[Decision, ...]:
     Raises InvalidInput if one of them is damaged.
     """
     start = f"{digest}-"
+    remedy = "Move the file elsewhere. The plan then needs approval again."
     names = takewhile(lambda name: name.startswith(start), approvals.list(after=start))
-    return tuple(_decision(approvals / name) for name in names if name.endswith(".json"))
-
-
-def _decision(file: Place) -> Decision:
-    values: Any = None
-    content: bytes | None = None
-    try:
-        content = read_file(file)
-        values = json.loads(content)
-        return _dated(from_json(Decision, without_version(values)))
-    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
-        if newer := find_newer(values):
-            raise explain_newer(file, newer, describe_damage(error)) from error
-        require_whole(file, content)
-        if values is not None:
-            raise explain_form(file, describe_damage(error)) from error
-        raise InvalidInput(
-            f"{file} is damaged: {describe_damage(error)}",
-            "Move the file elsewhere. The plan then needs approval again.",
-        ) from error
-
-
-def _dated(decision: Decision) -> Decision:
-    if datetime.fromisoformat(decision.at).tzinfo is None:
-        raise ValueError(f"{decision.at!r} has no time zone")
-    return decision
+    files = (approvals / name for name in names if name.endswith(".json"))
+    return tuple(read_content(file, Decision, remedy) for file in files)

@@ -1,10 +1,8 @@
 """The holds of a cluster: a numbered file for each hold and release, and those in force now."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
@@ -15,23 +13,15 @@ from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
 from quota_ops.model.quotas.rows import BatchRow, HoldRow, Stored
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
-from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places.numbered_files import (
     create_next,
+    encode,
     file_name,
     numbers,
-    read_file,
-    require_whole,
+    read_content,
 )
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.places.written_by import (
-    explain_form,
-    explain_newer,
-    find_newer,
-    stamp,
-    without_version,
-)
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import AT_ONCE
 
@@ -81,10 +71,9 @@ def list_since(store: RunStore, cluster_ids: Iterable[str], day: str) -> tuple[H
 
 def add(folder: Place, hold: Hold) -> Place:
     """Record a hold or a release after all earlier ones, which never change; return its file."""
-    content = json.dumps(stamp(to_json(Hold, hold)), ensure_ascii=False, indent=1).encode()
     number = create_next(
         lambda number: folder / file_name(number, KIND),
-        lambda _number: content,
+        lambda _number: encode(Hold, hold),
         first=max(numbers(folder, KIND), default=0) + 1,
     )
     return folder / file_name(number, KIND)
@@ -104,23 +93,8 @@ def release(folder: Place, who: EntityFilter | EntityGroup, *, by: str, reason: 
 
 
 def _read(file: Place) -> Hold:
-    values: Any = None
-    content: bytes | None = None
-    try:
-        content = read_file(file)
-        values = json.loads(content)
-        return from_json(Hold, without_version(values))
-    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
-        why = f"it has no field {error}" if isinstance(error, KeyError) else error
-        if newer := find_newer(values):
-            raise explain_newer(file, newer, str(why)) from error
-        require_whole(file, content)
-        if values is not None:
-            raise explain_form(file, str(why)) from error
-        raise InvalidInput(
-            f"{file} is not a hold: {why}",
-            "Nothing was changed. Move the damaged file elsewhere, and hold its entities again.",
-        ) from error
+    remedy = "Nothing was changed. Move the damaged file elsewhere, and hold its entities again."
+    return read_content(file, Hold, remedy)
 
 
 def holds_now(folder: Place) -> tuple[Hold, ...]:

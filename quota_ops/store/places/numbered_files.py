@@ -4,11 +4,23 @@ A writer creates the next number. If another writer was first, it tries the numb
 """
 
 import errno
+import json
 import re
 from collections.abc import Callable
+from typing import Any, TypeVar
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, describe_damage
+from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places.place import Place
+from quota_ops.store.places.written_by import (
+    explain_form,
+    explain_newer,
+    find_newer,
+    stamp,
+    without_version,
+)
+
+Content = TypeVar("Content")
 
 MOST_ATTEMPTS = 1000
 """How many numbers a writer tries: far more than there are concurrent writers."""
@@ -60,8 +72,35 @@ def read_file(place: Place) -> bytes:
             raise
         raise InvalidInput(
             f"{place} cannot be read: {error.strerror}",
-            "Nothing was changed. Make the run store readable, and run the command again.",
+            "Make the run store readable, and run the command again.",
         ) from error
+
+
+def encode(kind: type[Content], content: Content) -> bytes:
+    """Return the JSON that `read_content` reads, with the version that writes it."""
+    return json.dumps(stamp(to_json(kind, content)), ensure_ascii=False, indent=1).encode()
+
+
+def read_content(place: Place, kind: type[Content], remedy: str) -> Content:
+    """Return the content of a JSON file.
+
+    Raises InvalidInput as `read_file` and `require_whole`; NewerFile or OtherForm if another
+    version wrote the file; InvalidInput with the remedy if it is damaged.
+    """
+    values: Any = None
+    content: bytes | None = None
+    try:
+        content = read_file(place)
+        values = json.loads(content)
+        return from_json(kind, without_version(values))
+    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
+        why = describe_damage(error)
+        if newer := find_newer(values):
+            raise explain_newer(place, newer, why) from error
+        require_whole(place, content)
+        if values is not None:
+            raise explain_form(place, why) from error
+        raise InvalidInput(f"{place} is damaged: {why}", remedy) from error
 
 
 def require_whole(place: Place, content: bytes | None) -> None:
