@@ -144,6 +144,20 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
             "brokers 1, 3 store none; broker 2 stores 1 MiB/s",
         ),
         (
+            row_of(
+                ALICE_RAISED,
+                applied=ACCEPTED,
+                verdict=RowVerdict(
+                    "user=alice",
+                    "producer_byte_rate",
+                    1.0,
+                    Verdict.DIFFERS,
+                    ((1, ALICE_RAISED.target),),
+                ),
+            ),
+            "broker 1 stores 15 MiB/s; verify expected 1 B/s, as desired.parquet of the run has it",
+        ),
+        (
             row_of(ALICE_RAISED, verdict=RowVerdict("user=alice", "k", 1.0, Verdict.UNANSWERED)),
             "no broker responded",
         ),

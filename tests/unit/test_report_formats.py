@@ -28,6 +28,13 @@ def test_shown_text_says_what_it_escaped() -> None:
     assert escape_text("a\x1b[31m\n\u202eb\u200bé日本") == "a\\u001b[31m\\n\\u202eb\\u200bé日本"
 
 
+def test_two_names_that_look_alike() -> None:
+    """A name with a decomposed letter or syllable does not look like the composed one."""
+    names = ("user=\u00e9", "user=e\u0301", "\ud55c", "\u1112\u1161\u11ab")
+    shown = ["user=\u00e9", "user=e\\u0301", "\ud55c", "\\u1112\\u1161\\u11ab"]
+    assert [escape_text(name) for name in names] == shown
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [

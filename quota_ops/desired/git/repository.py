@@ -208,7 +208,7 @@ class Repository:
             end = output.index(b"\n", at)
             size = output[at:end].decode().partition(" ")[2].partition(" ")[2]
             if not size.isdigit():
-                raise self._failure(f"it lacks the object {object_id}", "Fetch all objects")
+                raise self._failure(f"it lacks the object {object_id}", _FETCH)
             found[object_id] = output[end + 1 : end + 1 + int(size)]
             at = end + 2 + int(size)
         return found
@@ -246,6 +246,8 @@ class Repository:
         return output
 
     def _failure(self, why: str, remedy: str | None = None) -> GitFailed:
+        if remedy == _FETCH:
+            return GitFailed(f"Git cannot read the commits of {self.folder}: {why}", remedy)
         first = remedy or f"Make this command succeed: git -C {self.folder} rev-parse HEAD"
         return GitFailed(
             f"Git cannot determine the commit of {self.folder}: {why}",
@@ -272,12 +274,20 @@ def _entry(record: bytes) -> tuple[str, Entry]:
     return os.fsdecode(path), Entry(mode, object_id)
 
 
+_FETCH = (
+    "Objects of a commit are missing or damaged: fetch them all, or use a clone without --filter "
+    "and --depth."
+)
+
+
 def _first_line(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return lines[0].removeprefix("fatal: ") if lines else "it gave no reason"
 
 
 def _remedy(message: str) -> str | None:
-    """Return the command that Git recommends if another user owns the checkout."""
+    """Return how to get objects that are missing, or what Git recommends for another owner."""
+    if "promisor remote" in message or "object" in message:
+        return _FETCH
     advice = (line.strip() for line in message.splitlines() if _SAFE_DIRECTORY in line)
     return next((line for line in advice if line.startswith("git ")), None)

@@ -8,6 +8,7 @@ from quota_ops.model.plans.plan import change_share, cuts_a_client
 from quota_ops.model.quotas.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.quotas.quota import UNLIMITED, format_limit
+from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.outcome import AS_INTENDED, DONE, Outcome, Status
 from quota_ops.model.runs.verification import BOOTSTRAP, RowVerdict, Verdict
 from quota_ops.model.text import format_percent, plural
@@ -211,7 +212,7 @@ def result(row: ReportRow, *, read_back: bool) -> str:
     if row.verdict is not None and row.verdict.verdict is Verdict.UNANSWERED and row.applied:
         return f"{outcome_words(row.applied)}; no broker responded afterwards"
     if row.verdict is not None:
-        return escape_text(_seen(row.verdict))
+        return escape_text(_seen(row.verdict, row.difference))
     if row.applied is not None:
         words = outcome_words(row.applied)
         agreed = row.applied.status in DONE and read_back
@@ -278,12 +279,17 @@ def outcome_words(outcome: Outcome) -> str:
     return escape_text(f"{words} ({outcome.error})" if outcome.error else words)
 
 
-def _seen(verdict: RowVerdict) -> str:
+def _seen(verdict: RowVerdict, difference: Difference) -> str:
     stored: dict[str, list[int]] = {}
     for broker, value in verdict.seen:
         stored.setdefault(format_limit(verdict.key, value), []).append(broker)
     parts = (f"{_name_brokers(brokers)} {value}" for value, brokers in stored.items())
-    return "; ".join(parts) or "no broker responded"
+    words = "; ".join(parts) or "no broker responded"
+    if difference.action not in WRITES or difference.target not in dict(verdict.seen).values():
+        return words
+    # Somebody changed the run's file: without this, the row would contradict itself.
+    expected = format_limit(verdict.key, verdict.expected)
+    return f"{words}; verify expected {expected}, as {DESIRED.file} of the run has it"
 
 
 def _name_brokers(brokers: list[int]) -> str:

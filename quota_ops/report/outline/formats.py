@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from unicodedata import is_normalized
 
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, is_git, short
 
@@ -18,11 +19,18 @@ _STATED: Mapping[CommitSource | None, str] = {
 def escape_text(text: str) -> str:
     """Return the text as one line that is safe to print, with JSON escapes where needed.
 
-    Every control character, terminal escape, line end and direction mark is escaped.
+    Every control character, terminal escape, line end and direction mark is escaped. So is all that
+    is not ASCII in a text with decomposed letters, which looks like another name with the composed
+    ones.
     """
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+    is_plain = str.isprintable if is_normalized("NFC", text) else _is_plain_ascii
+    return "".join(char if is_plain(char) else json.dumps(char)[1:-1] for char in text)
+
+
+def _is_plain_ascii(char: str) -> bool:
+    return char.isascii() and char.isprintable()
 
 
 def shortened(text: str, most: int) -> str:
