@@ -30,7 +30,12 @@ def freeze(*nodes: RunningNode) -> None:
         node.send(signal.SIGSTOP)
     for node in nodes:
         if node.alive:
-            assert seen_in_time(partial(_moving, node.pid), set()) == set()
+            wait_until_stopped(node.pid)
+
+
+def wait_until_stopped(pid: int) -> None:
+    """Wait until every thread of a process is stopped."""
+    assert seen_in_time(partial(_moving, pid), set(), 60.0) == set()
 
 
 def _moving(pid: int) -> set[str]:

@@ -77,6 +77,23 @@ def die_in_silence(broker: int, environment: Mapping[str, str], arguments: Seque
     run(environment, arguments)
 
 
+def stop_in_request(number: int, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Run a command; stop it by SIGSTOP before a request that writes, after all its checks.
+
+    It exits with the command's exit code.
+    """
+    requests = count(1)
+    apply = Cluster.apply
+
+    def stopping(cluster: Cluster, alterations: Any) -> Any:
+        if next(requests) == number:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return apply(cluster, alterations)
+
+    setattr(Cluster, "apply", stopping)  # noqa: B010
+    run(environment, arguments, standalone=True)
+
+
 def kill_after(seconds: float, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
     """Run a command; kill it with SIGKILL some time after its first write began."""
     apply = Cluster.apply
@@ -114,10 +131,12 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run(environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+def run(
+    environment: Mapping[str, str], arguments: Sequence[str], *, standalone: bool = False
+) -> None:
     """Run a command in batches of three keys, without output."""
     setattr(text, "batches_text", partial(text.batches_text, max_keys=3))  # noqa: B010
     os.environ.update(environment)
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - no path of ours
         sys.stdout = sys.stderr = nowhere
-        main(arguments, standalone_mode=False)
+        main(arguments, standalone_mode=standalone)

@@ -26,6 +26,7 @@ def test_a_cluster_with_an_inventory_of_clients(lab: Lab) -> None:
     assert plan_back(lab, counted).read(CLIENT_COUNTS).total.clients == 1
 
 
+@pytest.mark.local_store
 def test_an_inventory_that_cannot_be_reached(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that may cut a limit is blocked, and can be overridden; a rollback is not blocked."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")

@@ -1,20 +1,24 @@
 """An old DAG run that a person clears."""
 
 import subprocess
+import sys
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
+from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.model.runs.outcome import Status
 from quota_ops.stages.succession import begin
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore, open_place
-from quota_ops.store.run.files import BEGAN, PLAN
+from quota_ops.store.run.files import APPLIED, BEGAN, PLAN
 from quota_ops.store.run.folder import RunFolder
 from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
 
-OLD, OLDER = (datetime(2026, 11, day, tzinfo=UTC) for day in (14, 13))
+OLD, OLDER, TWICE = (datetime(2026, 11, day, tzinfo=UTC) for day in (14, 13, 12))
 """A date for each test: Airflow deletes a run if another has the same date."""
 RUN = "reconcile_demo__manual__{}"
 
@@ -69,3 +73,33 @@ def test_a_run_that_failed_and_was_overtaken(
     (guard,) = run.folder().read_json(PLAN)["guards"]
     assert guard["message"] == f"later was applied after this run of commit {mine[:7]} began"
     assert quotas.stored() == {}
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("embedded")
+def test_a_task_that_runs_twice_at_once(
+    demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second try of apply that starts while the first still writes fails, and writes nothing."""
+    second: list[subprocess.CompletedProcess[str]] = []
+    apply = Cluster.apply
+
+    def start_second(cluster: Cluster, alterations: Any) -> Any:
+        run_id = f"manual__{TWICE.isoformat()}"
+        command = ["-m", "airflow", "tasks", "test", "reconcile_demo", "apply", run_id]
+        second.append(
+            subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+        )
+        return apply(cluster, alterations)
+
+    monkeypatch.setattr(Cluster, "apply", start_second)
+    run = demo.run("reconcile_demo", at=TWICE)
+
+    (ended,) = second
+    output = ended.stdout + ended.stderr
+    assert "another process has been applying run demo/" in output
+    assert "Nothing was written." in output
+    assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
+    (outcome,) = run.folder().outcomes(APPLIED)
+    assert outcome.status is Status.ACCEPTED

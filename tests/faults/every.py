@@ -7,11 +7,13 @@ from tests.faults import (
     late_writes,
     network,
     quorum,
+    recreated,
     refusals,
     run_stores,
     runs_at_once,
     signals,
     silences,
+    stopped,
     workers,
     writers,
 )
@@ -25,10 +27,12 @@ PLAYS = (
     images,
     quorum,
     absences,
+    recreated,
     refusals,
     run_stores,
     writers,
     runs_at_once,
+    stopped,
     late_writes,
 )
 EVERY: tuple[Fault, ...] = tuple(sorted(FAULTS, key=lambda fault: STAGES.index(fault.stage)))
