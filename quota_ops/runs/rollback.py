@@ -19,6 +19,7 @@ from quota_ops.model.runs.rollback import Rollback, Undone
 from quota_ops.model.stored import from_json
 from quota_ops.stages.diff import find_differences
 from quota_ops.store.ledger import ledger
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ALTER, PLAN, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
@@ -48,7 +49,7 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
         folder.write(ROLLBACK, rollback)
         folder.write_table(DESIRED, list(_desired_rows(last.cluster_id, rollback)))
         if earlier.has(INVENTORY.file):
-            (folder.place / INVENTORY.file).create((earlier.place / INVENTORY.file).read())
+            (folder.place / INVENTORY.file).create(read_file(earlier.place / INVENTORY.file))
         return folder
 
 

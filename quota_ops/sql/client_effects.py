@@ -27,6 +27,7 @@ from quota_ops.sql.effects import EffectsEngine, apply_targets, limits_table
 from quota_ops.sql.inventory import Inventory, explain_no_client, find_inventory
 from quota_ops.sql.job import EngineFailed, SomeDamaged
 from quota_ops.store.places import parquet
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import CLIENT_COUNTS
@@ -165,7 +166,7 @@ def _fingerprint(folder: RunFolder, inventory: Inventory) -> str:
     if folder.policy().inventory_in_git:
         tables.append(INVENTORY.file)
     for name in tables:
-        found.update((folder.place / name).read())
+        found.update(read_file(folder.place / name))
     return found.hexdigest()
 
 
@@ -190,5 +191,5 @@ def read_rows_below(place: Place) -> Iterator[ClientEffectRow]:
     for name in place.list():
         if name.startswith("part-"):
             part = place / name
-            table = parquet.from_bytes(CLIENT_EFFECTS, part.read(), str(part))
+            table = parquet.from_bytes(CLIENT_EFFECTS, read_file(part), str(part))
             yield from parquet.read_rows(CLIENT_EFFECTS, table)

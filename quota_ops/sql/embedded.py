@@ -17,6 +17,7 @@ from quota_ops.model.runs.outcome import ATTEMPTED
 from quota_ops.sql import text
 from quota_ops.sql.job import RESULTS, SIDES, ComparedRun
 from quota_ops.store.places import parquet
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class EmbeddedEngine:
         """Return the tables RESULTS, computed from all files of each side."""
         with open_database() as db:
             for table, places in sides.items():
-                rows = (parquet.from_bytes(table, place.read(), str(place)) for place in places)
+                rows = (parquet.from_bytes(table, read_file(place), str(place)) for place in places)
                 db.register(table.name, pa.concat_tables(rows))
             with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
                 db.execute(f"CREATE TABLE differences AS {text.diff_text()}")

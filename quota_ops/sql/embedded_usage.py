@@ -25,6 +25,7 @@ from quota_ops.model.usage.digest import (
 from quota_ops.sql import text
 from quota_ops.sql.embedded import open_database
 from quota_ops.store.places import parquet
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
@@ -148,7 +149,7 @@ def _link(place: Place, folder: Path) -> Path:
     parquet.check_columns(DIGEST, parquet.columns(place), str(place))
     path = folder / place.name
     if "://" in str(place):
-        path.write_bytes(place.read())
+        path.write_bytes(read_file(place))
     else:
         path.symlink_to(Path(str(place)).absolute())
     return path

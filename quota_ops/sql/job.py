@@ -20,6 +20,7 @@ from quota_ops.model.quotas.tables import (
 from quota_ops.model.runs.report import StageResult, StageStatus
 from quota_ops.model.text import counted
 from quota_ops.store.places import parquet
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 
 SIDES: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
@@ -168,7 +169,7 @@ def _find_damaged(runs: Sequence[ComparedRun]) -> dict[Place, InvalidInput]:
         for table in SIDES:
             place = run.folder / table.file
             try:
-                parquet.from_bytes(table, place.read(), str(place))
+                parquet.from_bytes(table, read_file(place), str(place))
             except InvalidInput as error:
                 damaged[run.folder] = error
             except OSError as error:
@@ -188,7 +189,7 @@ def _read_cluster(folder: Place) -> str:
                 f"{place} is missing: the stage that writes it has not run"
             ) from None
     place = folder / CLUSTERS.file
-    rows = parquet.from_bytes(CLUSTERS, place.read(), str(place))
+    rows = parquet.from_bytes(CLUSTERS, read_file(place), str(place))
     if rows.num_rows != 1:
         raise InvalidInput(f"{place} must have one cluster, it has {rows.num_rows}")
     cluster = str(rows["cluster"][0].as_py())

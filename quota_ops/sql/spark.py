@@ -25,6 +25,7 @@ from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
 from quota_ops.sql.spark_connect import ADDRESS, connect, explain_failure
 from quota_ops.sql.spark_s3 import list_settings
 from quota_ops.store.places import parquet
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ class SparkEngine:
         """Return a side: a small one through the store, a large one read by the executors."""
         if table in SMALL_SIDES:
             plain = [
-                parquet.from_bytes(table, place.read(), str(place)).cast(
+                parquet.from_bytes(table, read_file(place), str(place)).cast(
                     parquet.arrow_schema(table)
                 )
                 for place in places

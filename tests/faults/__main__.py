@@ -19,7 +19,7 @@ BROKER, OBJECTS = HERE.parent / "broker", HERE.parent / "objects"
 IN_FOLDER = (
     str(HERE),
     *(str(BROKER / f"test_stages_{name}.py") for name in ("killed", "tampered")),
-    *(str(OBJECTS / f"test_object_{name}.py") for name in ("place", "losses")),
+    *(str(OBJECTS / f"test_object_{name}.py") for name in ("place", "losses", "outage")),
 )
 # The quick ones again, with the run store in a bucket: their results are the same.
 WEATHER = "--deselect=tests/faults/test_faults.py::test_any_weather"

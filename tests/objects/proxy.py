@@ -17,6 +17,9 @@ CONFIRMED = 1
 """The server gets the request, and whatever it replies, the proxy replies 200."""
 
 
+_OVERLOADED = (503, "SlowDown")
+
+
 class Response(NamedTuple):
     """The headers and the content of a response."""
 
@@ -37,6 +40,11 @@ class Faults:
     """The status and the error code of S3 with which every request is refused."""
     outage_at: tuple[str, int] | None = None
     """A name and a number: from this put of an object with the name on, the store is overloaded."""
+    outage_after: int | None = None
+    """From this request on, of those after `requests` was set to 0, the store is overloaded."""
+    requests: int = 0
+    unread_at: str | None = None
+    """The store is overloaded when it is asked for an object with this end of its path."""
     lost_at: str | None = None
     """A put of an object with this end of its path is confirmed, and lost."""
     cut_at: str | None = None
@@ -82,6 +90,14 @@ class Faults:
                 sent.append((name, value))
         return Response(sent, content)
 
+    def find_refusal(self, command: str, path: str) -> tuple[int, str] | None:
+        """Return the status and the error code with which a request is refused, if it is."""
+        self.requests += 1
+        is_unread = self.unread_at is not None and path.endswith(self.unread_at)
+        if self.requests == self.outage_after or (command == "PUT" and self.begins_outage(path)):
+            self.refusal = _OVERLOADED
+        return _OVERLOADED if is_unread and command == "GET" else self.refusal
+
     def next_fault(self, path: str) -> int | None:
         """Return the fault of the next put; None for none."""
         self.puts += 1
@@ -104,15 +120,14 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
 
         def _forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            if self.command == "PUT" and faults.begins_outage(self.path):
-                faults.refusal = (503, "SlowDown")
-            if faults.refusal is not None:
-                status, code = faults.refusal
+            refusal = faults.find_refusal(self.command, self.path)
+            if refusal is not None:
+                status, code = refusal
                 error = f"<Error><Code>{code}</Code><Message>AKIASECRET</Message></Error>".encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(error)))
                 self.end_headers()
-                self.wfile.write(error)
+                self.wfile.write(b"" if self.command == "HEAD" else error)
                 return
             fault = faults.next_fault(self.path) if self.command == "PUT" else None
             if fault and fault != CONFIRMED:

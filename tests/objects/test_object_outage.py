@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from itertools import count
 
 import pytest
 
@@ -15,11 +16,14 @@ from quota_ops.store.places import numbered_files, object_client, objects
 from quota_ops.store.places.object_client import open_client
 from quota_ops.store.places.run_store import find_run_store
 from tests.cli.test_screens import KEY
+from tests.faults.table import ALL
 from tests.lab import Lab
 from tests.objects.proxy import Faults
 
 RETRIES = object_client.MOST_RETRIES
 NAMES = ("--names", "user=alice")
+SOONEST, EACH = (5, 12) if ALL else (62, 120)
+"""The requests of a run at which an outage begins."""
 WHY = ("--reason", "INC-31")
 IMPATIENT = """
 from quota_ops.cli import main
@@ -33,10 +37,15 @@ main(["reconcile", "demo"])
 def _impatient(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> Iterator[None]:
     """Let each request to the store fail at once during the outage."""
     del faults
+    begin_impatience(monkeypatch)
+    yield
+    open_client.cache_clear()
+
+
+def begin_impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each request to an overloaded store fail at once."""
     monkeypatch.setattr(object_client, "MOST_RETRIES", 1)
     monkeypatch.setattr(objects, "PATIENCE", timedelta(0))
-    open_client.cache_clear()
-    yield
     open_client.cache_clear()
 
 
@@ -74,6 +83,52 @@ def test_a_run_names_what_it_sent(
         in ended.stderr
     )
     assert f"This run is demo/{run.place.name}.\n" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["clusters.parquet", "differences.parquet", "applied.json"])
+def test_a_file_of_a_run_that_is_not_returned(
+    name: str, lab: Lab, address: str, faults: Faults
+) -> None:
+    """A run that cannot read one of its files names the file and the reason."""
+    lab = replace(lab, address=address)
+    lab.desire({"user=alice": {KEY: 1000.0}})
+    faults.unread_at = f"/{name}"
+
+    ended = lab.call("reconcile", "demo")
+
+    assert ended.returncode in {1, 2}, ended.stderr
+    assert f"/{name} cannot be read: the store is overloaded" in ended.stderr
+
+
+@pytest.mark.timeout(3000)
+def test_an_outage_in_the_middle_of_a_run(
+    lab: Lab, address: str, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever request an outage begins at, the run does not succeed, and the next completes it."""
+    first, last = {"user=a": {KEY: 1e6}, "user=b": {KEY: 1e6}}, {"user=a": {KEY: 2e6}}
+    allow = ("--allow", "unlimited", "--reason", "a test")
+    for number in count(SOONEST, EACH):
+        lab = replace(lab, address=f"{address}/{number}")
+        lab.put(first)
+        lab.desire(first)
+        end_outage(faults, monkeypatch)
+        faults.outage_after = None
+        assert lab.call("reconcile", "demo", *allow).returncode == 0
+        lab.desire(last)
+        begin_impatience(monkeypatch)
+        faults.requests, faults.outage_after = 0, number
+        ended = lab.call("reconcile", "demo", *allow)
+        if faults.requests < number:
+            break
+        stored = lab.stored()
+        end_outage(faults, monkeypatch)
+        assert (ended.returncode in {1, 2}) == ("overloaded" in ended.stderr), ended.stderr
+        assert stored in (first, last)
+        assert ("Sent before that" in ended.stderr) == (stored == last), ended.stderr
+        again = lab.call("reconcile", "demo", *allow)
+        assert again.returncode == 0, (number, ended.stderr, again.stdout)
+        assert lab.stored() == lab.known() == last
+    assert ended.returncode == 0
 
 
 ADD = ("--add", f"{KEY}=7")

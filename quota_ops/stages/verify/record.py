@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.run.files import VERIFICATION
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import digest_applied
@@ -29,7 +30,7 @@ def mark_superseded(folder: RunFolder) -> Iterator[None]:
 def _content(folder: RunFolder) -> bytes | None:
     """Return the bytes of verification.json, which differ for each verify; None if missing."""
     place = folder.place / VERIFICATION
-    return place.read() if place.exists() else None
+    return read_file(place) if place.exists() else None
 
 
 def follow_applied(folder: RunFolder, before: str | None) -> None:

@@ -149,8 +149,7 @@ def read_part(table: Table[Any], place: Place, column: str, wanted: Collection[s
             arrow = file.read_row_groups(_find_groups(metadata, column, wanted), use_threads=False)
             rows = conform(table, arrow, str(place)).replace_schema_metadata(metadata.metadata)
         except (pa.ArrowInvalid, OSError) as error:
-            why = f"{place} cannot be read as a Parquet file: {error}"
-            raise InvalidInput(why) from error
+            raise _explain_unread(place, error) from error
         except InvalidInput as error:
             if newer := _find_newer(metadata):
                 raise explain_newer(place, newer, error.message) from error
@@ -173,6 +172,13 @@ def _find_groups(metadata: pq.FileMetaData, column: str, wanted: Collection[str]
     ]
 
 
+def _explain_unread(place: Place | str, error: Exception) -> InvalidInput:
+    """Return the error for a file that the store does not return, or that is not Parquet."""
+    if isinstance(error, OSError) and error.strerror:
+        return InvalidInput(f"{place} cannot be read: {error.strerror}")
+    return InvalidInput(f"{place} cannot be read as a Parquet file: {error}")
+
+
 def find_newer_writer(content: bytes) -> str | None:
     """Return the version that wrote a Parquet file, if it is newer than this one."""
     with suppress(pa.ArrowInvalid, OSError):
@@ -193,7 +199,7 @@ def _parse(table: Table[Any], content: bytes, place: str) -> pa.Table:
         file = pq.ParquetFile(reader, metadata=metadata, read_dictionary=texts, pre_buffer=False)
         arrow = file.read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidInput(f"{place} cannot be read as a Parquet file: {error}") from error
+        raise _explain_unread(place, error) from error
     return conform(table, arrow, place).replace_schema_metadata(arrow.schema.metadata)
 
 
@@ -262,7 +268,7 @@ def columns(place: Place) -> dict[str, str]:
     except FileNotFoundError:
         raise
     except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidInput(f"{place} cannot be read as a Parquet file: {error}") from error
+        raise _explain_unread(place, error) from error
     return {field.name: str(field.type) for field in schema}
 
 
@@ -280,5 +286,5 @@ def read_clusters(table: Table[Any], place: Place) -> set[str | None]:
     except FileNotFoundError:
         raise
     except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidInput(f"{place} cannot be read as a Parquet file: {error}") from error
+        raise _explain_unread(place, error) from error
     return {text for chunk in chunks for text in chunk.dictionary.to_pylist()}

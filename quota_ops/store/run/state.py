@@ -18,6 +18,7 @@ from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
 from quota_ops.model.runs.report import Life, StageResult, StageStatus
 from quota_ops.model.runs.run import Alter, Outcomes, Verification
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.files import (
     ALTER,
@@ -202,7 +203,7 @@ def _list_keys(outcomes: Iterable[Outcome]) -> Iterator[Key]:
 def digest_applied(folder: RunFolder) -> str | None:
     """Return the digest of applied.json, which differs for each apply; None if it is missing."""
     place = folder.place / APPLIED
-    return sha256(place.read()).hexdigest() if place.exists() else None
+    return sha256(read_file(place)).hexdigest() if place.exists() else None
 
 
 def list_cut_off(root: Place) -> Iterator[RunFolder]:
