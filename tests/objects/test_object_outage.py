@@ -22,7 +22,7 @@ from tests.objects.proxy import Faults
 
 RETRIES = object_client.MOST_RETRIES
 NAMES = ("--names", "user=alice")
-SOONEST, EACH = (5, 12) if ALL else (62, 120)
+SOONEST, EACH = (5, 24) if ALL else (62, 120)
 """The requests of a run at which an outage begins."""
 WHY = ("--reason", "INC-31")
 IMPATIENT = """
