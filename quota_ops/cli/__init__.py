@@ -25,7 +25,7 @@ from quota_ops.model.errors import (
 
 COMMANDS = {
     "check": "Check the YAML files and list every problem.",
-    "explain": "Show what a line of a file, or an entity, becomes.",
+    "explain": "Show what a line of a file, an entity or a cluster becomes.",
     "ping": "Test a connection or the run store, and list your permissions.",
     "describe": "Show the quotas that a cluster stores.",
     "resolve": "Show which limit applies to a client, and why.",

@@ -42,14 +42,14 @@ user=daily
 """
 
 
-def explain(root: Path, what: str, *more: str) -> str:
+def explain(root: Path, *asked: str) -> str:
     """Return what the command prints for the cluster demo, as of the first of December."""
     folder = root / "desired_state" / "demo"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cluster.yaml").write_text(CLUSTER)
     (folder / "team.yaml").write_text(TEAM)
     where = ["--desired-state", str(folder.parent), "--as-of", "2026-12-01T00:00Z"]
-    ended = CliRunner().invoke(main, ["explain", "demo", what, *where, *more])
+    ended = CliRunner().invoke(main, ["explain", "demo", *where, *asked])
     assert ended.exit_code == 0, ended.output
     return ended.stdout
 
@@ -91,24 +91,19 @@ def test_the_same_for_programs(tmp_path: Path) -> None:
 
 
 def test_every_limit_one_a_line(tmp_path: Path) -> None:
-    """The option --expanded of check prints each limit as one object a line, or as a table."""
-    explain(tmp_path, "user=alice")
-    where = ["--desired-state", str(tmp_path / "desired_state"), "--as-of", "2026-12-02T00:00Z"]
-    lines = CliRunner().invoke(main, ["check", "demo", "--expanded", "--format", "jsonl", *where])
-    table = CliRunner().invoke(main, ["check", "demo", "--expanded", *where])
+    """Without a line or an entity, every limit is explained, also as one object a line."""
+    lines = explain(tmp_path, "--as-of", "2026-12-02T00:00Z", "--format", "jsonl").splitlines()
+    text = explain(tmp_path)
 
-    found = [json.loads(line) for line in lines.stdout.splitlines()]
-    assert [(one["entity"], one["value"], one["line"]) for one in found] == [
+    assert [(one["entity"], one["value"], one["line"]) for one in map(json.loads, lines)] == [
         ({"user": "alice"}, 10485760.0, 4),
         ({"user": "bob"}, 10485760.0, 4),
         ({"user": "carol"}, 1.0, 8),
         ({"user": "hourly"}, 5242880.0, 12),
         ({"user": "daily"}, 5242880.0, 12),
     ]
-    assert [line.split()[0] for line in table.stdout.splitlines()[:6]] == [
-        "entity",
-        *("user=alice", "user=bob", "user=carol", "user=hourly", "user=daily"),
-    ]
+    carol = "user=carol\n  request_percentage: 1 %, team.yaml:8\n"
+    assert text == ALICE + ALICE.replace("alice", "bob") + carol + GROUP
 
 
 RATES = """\
@@ -120,8 +115,8 @@ quotas:
 
 
 UNDIVIDED = (
-    "2 limits of the whole cluster are divided by the brokers at each run. To see the shares, add"
-    " --expanded --brokers N, or a FILE for topics"
+    "2 limits of the whole cluster are divided by the brokers at each run. To see the shares:"
+    " quota-ops explain demo --brokers N, or a FILE for topics"
 )
 
 
@@ -132,45 +127,43 @@ def test_limits_of_the_whole_cluster(tmp_path: Path) -> None:
     (folder / "team.yaml").write_text(RATES)
     file = tmp_path / "brokers.json"
 
-    def check(*more: str) -> tuple[int, list[str]]:
-        where = ["check", "demo", "--desired-state", str(folder.parent), *more]
+    def call(command: str, *more: str) -> tuple[int, list[str]]:
+        where = [command, "demo", "--desired-state", str(folder.parent), *more]
         ended = CliRunner().invoke(main, where)
         return ended.exit_code, ended.output.replace(str(folder), "demo").splitlines()
 
-    unknown, jsonl = check("--expanded"), check("--expanded", "--format", "jsonl")
-    assert (unknown[0], unknown[1][1:3], unknown[1][-2:]) == (
-        0,
-        [
-            f"user={user}  producer_byte_rate  30 MiB/s per cluster  "
-            f"team.yaml:{line}: 30 MiB/s per cluster"
-            for user, line in (("etl", 3), ("web", 4))
-        ],
-        [UNDIVIDED, "demo: 2 quotas in 2 files, no problems, 1 finding"],
-    )
+    assert call("check")[1][-2:] == [
+        UNDIVIDED,
+        "demo: 2 quotas in 2 files, no problems, 1 finding",
+    ]
+    unknown, jsonl = call("explain"), call("explain", "--format", "jsonl")
+    assert unknown[1] == [
+        shown
+        for user, line in (("etl", 3), ("web", 4))
+        for shown in (
+            f"user={user}",
+            f"  producer_byte_rate: 30 MiB/s per cluster, team.yaml:{line}: 30 MiB/s per cluster",
+        )
+    ]
     assert [(one["value"], one["whole"]) for one in map(json.loads, jsonl[1])] == [
         (None, 31457280.0),
         (None, 31457280.0),
     ]
     file.write_text("{1: [orders], 2: [orders, users], 3: []}")
-    known = check("--expanded", "--brokers", str(file), "--format", "jsonl")
+    known = call("explain", "--brokers", str(file), "--format", "jsonl")
     assert [json.loads(line)["value"] for line in known[1]] == [15728640.0, 10485760.0]
-    few = check("--expanded", "--brokers", "3", "--format", "jsonl")
+    few = call("explain", "--brokers", "3", "--format", "jsonl")
     assert [json.loads(line)["value"] for line in few[1]] == [None, 10485760.0]
-    assert explain_again(folder, "user=web", "--brokers", "3") == (
-        "user=web\n  producer_byte_rate: 10 MiB/s, team.yaml:4: 30 MiB/s per cluster, over 3"
-        " brokers: 10 MiB/s if one serves it, 30 MiB/s if all do\n"
-    )
+    shares = "over 3 brokers: 10 MiB/s if one serves it, 30 MiB/s if all do"
+    assert call("explain", "user=web", "--brokers", "3")[1] == [
+        "user=web",
+        f"  producer_byte_rate: 10 MiB/s, team.yaml:4: 30 MiB/s per cluster, {shares}",
+    ]
     for given, why in (("0", "is not a number"), ("none.yaml", "cannot be read")):
-        assert why in check("--brokers", given)[1][0]
+        assert why in call("check", "--brokers", given)[1][0]
     for text, why in (("{}", "lists no broker"), ("[1", "does not list brokers")):
         file.write_text(text)
-        assert why in check("--brokers", str(file))[1][0]
-
-
-def explain_again(folder: Path, what: str, *more: str) -> str:
-    """Return what explain prints for files that are there."""
-    where = ["explain", "demo", what, "--desired-state", str(folder.parent), *more]
-    return CliRunner().invoke(main, where).stdout
+        assert why in call("check", "--brokers", str(file))[1][0]
 
 
 SHARED = "profiles:\n  gold: {producer_byte_rate: 30 MiB}\n"
@@ -225,7 +218,7 @@ def test_the_shares_of_brokers_are_judged(tmp_path: Path) -> None:
     )
     quota = "{user: etl, cluster_limits: {producer_byte_rate: 300 MiB}}"
     (folder / "team.yaml").write_text(f"owner: team\nquotas: [{quota}]\n")
-    where = ["--desired-state", str(folder.parent), "--expanded"]
+    where = ["--desired-state", str(folder.parent)]
 
     def check(*more: str) -> str:
         return CliRunner().invoke(main, ["check", "demo", *where, *more]).output

@@ -77,7 +77,7 @@ def test_a_sixth_key_is_a_sixth_row(tmp_path: Path) -> None:
 
     files = ["--actual", "stored.jsonl"]
     calls = (
-        ["check", "--expanded", "--format", "jsonl"],
+        ["explain", "demo", "--format", "jsonl"],
         ["schema", "quotas"],
         ["resolve", *files, "--user", "alice", "--format", "json"],
         ["effects", "demo", *files, "--inventory", "clients.csv", "--format", "jsonl"],

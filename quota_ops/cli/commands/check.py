@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from quota_ops.desired.read import Desired
     from quota_ops.model.plans.placement import Placement
 
-_JSONL = "jsonl"
-
 
 @click.command(
     epilog="""\b
@@ -28,25 +26,18 @@ Examples:
   quota-ops check                        every cluster
   quota-ops check demo                   one cluster
   quota-ops check ./desired_state/demo   the same, by its path
-  quota-ops check --strict               findings are problems too
-  quota-ops check demo --expanded --format jsonl"""
+  quota-ops check --strict               findings are problems too"""
 )
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
 @refuse_idle("CLUSTERS", "Leave it out: the run already names its cluster.", beside=("--run",))
 @options.desired_state
 @options.run
 @click.option("--strict", is_flag=True, help="Also exit with 2 if a finding is not silenced.")
-@click.option(
-    "--expanded",
-    is_flag=True,
-    help="Also print every limit after lists, profiles and temporary limits are applied.",
-)
-@refuse_idle("--expanded", "Pass the cluster instead.", beside=("--run",))
 @options.as_of
 @refuse_idle("--as-of", "Leave it out: this run has a time.", beside=("--run",))
 @options.brokers
 @refuse_idle("--brokers", "Leave it out: the run queries the brokers.", beside=("--run",))
-@options.formats("text", "json", "jsonl")
+@options.output_format
 def check(
     clusters: tuple[str, ...],
     desired_state: Path,
@@ -55,7 +46,6 @@ def check(
     as_of: str | None,
     *,
     strict: bool,
-    expanded: bool,
     brokers: "Placement | None",
 ) -> None:
     """Check the YAML files and list every problem.
@@ -63,15 +53,12 @@ def check(
     Needs no broker and no Java. Lists problems with file, line and column, and findings: quotas
     that are valid but probably unintended.
     """
-    if output == _JSONL and not expanded:
-        raise InvalidInput("--format jsonl prints limits, one a line", "Add --expanded.")
     if run_folder is None:
         check_clusters(
             clusters,
             desired_state,
             output,
             strict=strict,
-            expanded=expanded,
             at=as_of,
             brokers=brokers,
         )
@@ -85,15 +72,14 @@ def check_clusters(
     output: str,
     *,
     strict: bool,
-    expanded: bool = False,
     at: str | None = None,
     brokers: "Placement | None" = None,
 ) -> None:
     """Check the named clusters; if none is named, all of them and the YAML files outside them.
 
-    With `strict`, findings that are not silenced count as problems. With `expanded`, also shows
-    every limit. `at` (ISO 8601, UTC) decides on temporary limits, by default now. `brokers` share
-    the limits of the whole cluster; without it, they are not divided.
+    With `strict`, findings that are not silenced count as problems. `at` (ISO 8601, UTC) decides on
+    temporary limits, by default now. `brokers` share the limits of the whole cluster; without it,
+    they are not divided.
     """
     from quota_ops.desired.clusters import (
         find_astray_files,
@@ -111,15 +97,7 @@ def check_clusters(
     for path in {folder.parent: folder for folder in folders}.values():
         refuse_duplicate_clusters(path)
     folders = folders or list(find_clusters(desired_state))
-    checked = [
-        _check_cluster(
-            folder,
-            partial(read, folder),
-            output,
-            expanded=expanded,
-        )
-        for folder in folders
-    ]
+    checked = [_check_cluster(folder, partial(read, folder), output) for folder in folders]
     unused = [] if clusters else find_unused_files(desired_state, folders)
     astray = [] if clusters else find_astray_files(desired_state, folders)
     try:
@@ -170,7 +148,7 @@ def _show_all(
             click.echo(
                 f"{path}: quotas outside {folder}, so no run reads them. Move the file there."
             )
-    elif output != _JSONL:
+    else:
         values = {"clusters": checked, "unused_shared_files": unused}
         click.echo(
             json.dumps(values | {"files_outside": [str(file) for file, _ in astray]}, indent=1)
@@ -184,22 +162,18 @@ def _show_all(
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)
 
 
-def _check_cluster(
-    folder: Path, read: "Callable[[], Desired]", output: str, *, expanded: bool = False
-) -> dict[str, Any]:
+def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> dict[str, Any]:
     from quota_ops.desired.files import cluster_name
     from quota_ops.findings.silences import list_unsilenced
     from quota_ops.report.outline.findings import finding_lines, findings_json
     from quota_ops.report.outline.layout import Tone, line
-    from quota_ops.report.screens.expanded import expanded_objects, expanded_table, undivided_lines
+    from quota_ops.report.screens.expanded import undivided_lines
     from quota_ops.report.screens.plan import problems_screen
 
     name = cluster_name(folder)
     try:
         desired = read()
     except InvalidDesiredState as invalid:
-        if output == _JSONL:  # a program reads the limits, a person the problems
-            raise
         if output == TEXT:
             show_screen(problems_screen(invalid, str(folder)))
         problems = [asdict(problem) for problem in invalid.problems]
@@ -215,18 +189,12 @@ def _check_cluster(
         from quota_ops.stages.check import read_clients
 
         read_clients(desired.policy, folder)
-    limits = {"limits": expanded_objects(desired.rows, name)} if expanded else {}
-    if output == _JSONL:
-        for limit in limits.get("limits", ()):
-            click.echo(json.dumps(limit, ensure_ascii=False))
     if output == TEXT:
-        if expanded:
-            show_screen(expanded_table(desired.rows))
         unsilenced = list_unsilenced(desired.findings)
         read_in = f"{counted(len(desired.rows), 'quota')} in {counted(desired.files, 'file')}"
         found = f", {counted(len(unsilenced), 'finding')}" if unsilenced else ""
         last = line(f"{name}: {read_in}, no problems{found}", Tone.CHANGE if found else Tone.OK)
-        undivided = undivided_lines(desired.rows)
+        undivided = undivided_lines(desired.rows, name)
         show_screen((*finding_lines(unsilenced, str(folder)), *undivided, last))
     findings = findings_json(desired.findings, str(folder))
     return {
@@ -235,5 +203,4 @@ def _check_cluster(
         "problems": [],
         "unlisted_problems": 0,
         "findings": findings,
-        **limits,
     }

@@ -1,4 +1,4 @@
-"""The command `explain`: show what a line of a file, or an entity, becomes."""
+"""The command `explain`: show what a line of a file, an entity or a cluster becomes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +25,11 @@ MOST_CHANGES = 20
     epilog="""\b
 Examples:
   quota-ops explain demo payments.yaml:12    the entry on this line
-  quota-ops explain demo user=alice          an entity"""
+  quota-ops explain demo user=alice          an entity
+  quota-ops explain demo --format jsonl      every limit, one a line"""
 )
 @click.argument("cluster")
-@click.argument("what", metavar="FILE:LINE|ENTITY")
+@click.argument("what", metavar="[FILE:LINE|ENTITY]", required=False)
 @options.desired_state
 @options.as_of
 @options.brokers
@@ -36,13 +37,13 @@ Examples:
 def explain(
     *,
     cluster: str,
-    what: str,
+    what: str | None,
     desired_state: Path,
     as_of: str | None,
     brokers: "Placement | None",
     output: str,
 ) -> None:
-    """Show what a line of a file, or an entity, becomes.
+    """Show what a line of a file, an entity or a cluster becomes.
 
     Lists each limit with the line that declares it, the list, profile or override that it comes
     from, and when it changes. Needs no broker.
@@ -58,8 +59,8 @@ def explain(
 
     desired = read(at)
     changes = _find_changes(desired, read)
-    entities = _find_entities(desired, folder, what)
-    rows = [row for row in desired.rows if row.entity in entities]
+    entities = None if what is None else _find_entities(desired, folder, what)
+    rows = [row for row in desired.rows if entities is None or row.entity in entities]
     objects = expanded_objects(rows, desired.policy.cluster)
     for row, found in zip(rows, objects, strict=True):
         found["changes"] = [

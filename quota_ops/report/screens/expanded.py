@@ -8,7 +8,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Line, Screen, Tone, line
 
 Changes = Mapping[Key, Sequence[tuple[str, DesiredRow | None]]]
 """What becomes of rows: each time (ISO 8601, UTC) and the row from then on, None for no limit."""
@@ -42,22 +42,6 @@ def expanded_objects(rows: Iterable[DesiredRow], cluster: str) -> list[dict[str,
     ]
 
 
-def expanded_table(rows: Iterable[DesiredRow]) -> Screen:
-    """Return a table with a line for each row; an empty screen without any."""
-    cells = tuple(
-        Row(
-            (
-                Span(row.entity),
-                Span(row.key),
-                Span(_value(row)),
-                Span(_from(row), Tone.CONTEXT),
-            )
-        )
-        for row in rows
-    )
-    return (Table(("entity", "key", "limit", "from"), cells),) if cells else ()
-
-
 def explanation_screen(rows: Sequence[DesiredRow], changes: Changes) -> Screen:
     """Return each entity with its limits, where they come from, and what becomes of them."""
     screen: list[Any] = []
@@ -72,15 +56,13 @@ def explanation_screen(rows: Sequence[DesiredRow], changes: Changes) -> Screen:
     return screen
 
 
-def undivided_lines(rows: Iterable[DesiredRow]) -> Iterator[Line]:
+def undivided_lines(rows: Iterable[DesiredRow], cluster: str) -> Iterator[Line]:
     """Yield a line that states how many limits nobody can know without the brokers, if any."""
     if undivided := sum(map(_is_undivided, rows)):
         limits = f"{counted(undivided, 'limit')} of the whole cluster"
-        text = (
-            f"{limits} {plural(undivided, 'is', 'are')} divided by the brokers at each run. To see"
-        )
-        text += " the shares, add "
-        yield line(f"{text}--expanded --brokers N, or a FILE for topics", Tone.CONTEXT)
+        shares = f"quota-ops explain {cluster} --brokers N, or a FILE for topics"
+        text = f"{limits} {plural(undivided, 'is', 'are')} divided by the brokers at each run."
+        yield line(f"{text} To see the shares: {shares}", Tone.CONTEXT)
 
 
 def _is_undivided(row: DesiredRow) -> bool:
