@@ -21,10 +21,14 @@ from quota_ops.model.plans.client_effects import (
 )
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.sql import text
-from quota_ops.sql.effects import UNLIMITED_KEYS
+from quota_ops.sql.client_effects import UNLIMITED_KEYS
 from quota_ops.sql.embedded import open_database, read_csv
-from quota_ops.sql.inventory import Inventory, explain_no_client, measure_parquet
-from quota_ops.sql.inventory_lines import explain_wrong_clients
+from quota_ops.sql.inventory import (
+    Inventory,
+    explain_no_client,
+    explain_wrong_clients,
+    measure_parquet,
+)
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 

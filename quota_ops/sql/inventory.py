@@ -3,18 +3,24 @@
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from io import TextIOWrapper
+from itertools import count
+from math import isfinite
+from time import monotonic
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.client_effects import INVENTORY
-from quota_ops.model.quotas.entity import CLIENT_ID, USER
+from quota_ops.model.quotas.entity import CLIENT_ID, MAX_NAME_BYTES, USER
 from quota_ops.model.quotas.quota import CLIENT_KEYS
+from quota_ops.model.text import counted
+from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.store.places.place import Place
 
 INVENTORY_FILES = (".csv", ".jsonl", ".parquet")
@@ -189,3 +195,184 @@ def _words(names: "set[str]") -> str:
 def show_cell(text: str) -> str:
     """Return the beginning of a cell for a message."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+_MOST_RATE = 1e300
+_MOST_SECONDS = 120.0
+"""How long the first wrong line is searched for."""
+_BATCH = 1000
+"""How many rows are decoded at a time: a hostile file may have a cell of many bytes in each."""
+PRINCIPAL = "User:"
+"""What the principal of a user begins with in an ACL."""
+Line = tuple[int, Mapping[str, Any]]
+"""The number of a line, from 1, and its cells by column."""
+
+
+class NotClients(InvalidInput):
+    """An inventory has lines that are not valid clients."""
+
+
+def explain_wrong_clients(inventory: Inventory, repeated: tuple[str, str] | None) -> NotClients:
+    """Return the error that names the first line which is not a valid client.
+
+    `repeated` is a client that has several lines. Reads the files again, one line at a time.
+    """
+    until = monotonic() + _MOST_SECONDS
+    for file in inventory.files:
+        try:
+            for number, cells in _limit_time(_read_lines(file, inventory), until):
+                if wrong := _explain_cells(cells):
+                    return NotClients(f"{file}:{number}: {wrong}", _CORRECT)
+        except _BrokenLine as broken:
+            return NotClients(f"{file}:{broken.number}: {broken}", _CORRECT)
+        except UnicodeDecodeError:
+            wrong_encoding = explain_encoding(file)
+            return NotClients(wrong_encoding.message, wrong_encoding.remedy)
+        except (OSError, pa.ArrowInvalid) as error:
+            return NotClients(f"{file} cannot be read: {error}", _CORRECT)
+    if repeated:
+        return _explain_repeated(inventory, repeated)
+    return NotClients(f"the inventory {inventory.place} cannot be read", _CORRECT)
+
+
+_CORRECT = "Correct the inventory. Nothing was written."
+
+
+class _BrokenLine(Exception):
+    """A line that cannot be split into cells."""
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(why)
+        self.number = number
+
+
+def _explain_repeated(inventory: Inventory, repeated: tuple[str, str]) -> NotClients:
+    found = [
+        f"{file}:{number}"
+        for file in inventory.files
+        for number, cells in _read_lines(file, inventory)
+        if (cells[USER] or ANONYMOUS, cells[CLIENT_ID] or "") == repeated
+    ]
+    user, client_id = map(show_cell, repeated)
+    who = (
+        f"user {user} with client id {client_id}"
+        if repeated[1]
+        else f"user {user} without a client id"
+    )
+    first, second, *_ = [*found, "another line"]
+    return NotClients(f"{second}: {who} is already listed at {first}. Remove one.", _CORRECT)
+
+
+def _explain_cells(cells: Mapping[str, Any]) -> str:
+    """Return why a line is not a client; empty if it is one."""
+    for name in REQUIRED:
+        if (size := len(str(cells[name] or "").encode())) > MAX_NAME_BYTES:
+            return f"{name} is {size:,} bytes long; Kafka allows {MAX_NAME_BYTES:,}."
+    user = str(cells[USER] or "")
+    if user.startswith(PRINCIPAL):
+        return f"user is {show_cell(user)}. Write it without {PRINCIPAL}, as quotas do."
+    if user != user.strip(" "):
+        return f"user is {show_cell(user)}, with a space before or after it. Remove the space."
+    for name in CLIENT_KEYS:
+        if (cell := cells.get(name)) is not None and not _is_rate(cell):
+            shown = show_cell(str(cell))
+            return f"{name} is {shown}, which is not a rate. Write a number, or nothing."
+    return ""
+
+
+def _is_rate(cell: object) -> bool:
+    try:
+        rate = float(str(cell))
+    except ValueError:
+        return False
+    return isfinite(rate) and 0 <= rate <= _MOST_RATE
+
+
+def _limit_time(lines: Iterator[Line], until: float) -> Iterator[Line]:
+    """Yield lines up to a time of the monotonic clock. Raises _BrokenLine for the next one."""
+    for number, cells in lines:
+        if monotonic() > until:
+            raise _BrokenLine(number, "this line or a later one is not a client.")
+        yield number, cells
+
+
+def _read_lines(file: Place, inventory: Inventory) -> Iterator[Line]:
+    """Yield the lines of a file. Raises _BrokenLine for one that is not of its format."""
+    if inventory.suffix == ".parquet":
+        with file.open() as opened:
+            batches = pq.ParquetFile(opened).iter_batches(batch_size=_BATCH)
+            rows = (row for batch in batches for row in batch.to_pylist())
+            yield from enumerate(rows, 1)
+        return
+    with open_text(file) as lines:
+        yield from (_csv_lines if inventory.suffix == ".csv" else _json_lines)(lines, inventory)
+
+
+def _split_lines(lines: TextIOWrapper) -> Iterator[str]:
+    """Yield lines with their ends. Raises _BrokenLine for one that is longer than MOST_LINE."""
+    for number in count(1):
+        line = lines.readline(MOST_LINE + 1)
+        if len(line) > MOST_LINE:
+            raise _BrokenLine(number, f"the line is longer than {MOST_LINE:,} characters.")
+        if not line:
+            return
+        yield line
+
+
+_LINE_ENDS = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
+
+
+def _find_end(line: str) -> str:
+    """Return how a line ends: LF, CRLF or CR; empty for a last line without an end."""
+    return _LINE_ENDS.get(line[len(line.rstrip("\r\n")) :][:2], "")
+
+
+def _csv_lines(lines: TextIOWrapper, inventory: Inventory) -> Iterator[Line]:
+    columns, before, last = inventory.columns, 1, ""
+
+    def read() -> Iterator[str]:
+        nonlocal last
+        for line in _split_lines(lines):
+            last = line
+            yield line
+
+    reader = csv.reader(read(), strict=True)
+    try:
+        next(reader)
+        first = _find_end(last)
+        for cells in reader:
+            number, before = before + 1, reader.line_num
+            if cells and len(cells) != len(columns):
+                cell_count, column_count = counted(len(cells), "cell"), f"{len(columns):,} columns"
+                why = f"the line has {cell_count}, and the file has {column_count}."
+                raise _BrokenLine(number, why)
+            if (end := _find_end(last)) not in {first, ""}:
+                why = f"the line ends with {end}, and the first line with {first}: use one of them."
+                raise _BrokenLine(number, why)
+            if cells:
+                yield (
+                    number,
+                    {name: cell or None for name, cell in zip(columns, cells, strict=True)},
+                )
+    except csv.Error as error:
+        raise _BrokenLine(before + 1, f"the line is not CSV: {error}.") from error
+
+
+def _json_lines(lines: TextIOWrapper, inventory: Inventory) -> Iterator[Line]:
+    for number, text in enumerate(_split_lines(lines), 1):
+        try:
+            cells = json.loads(text, object_pairs_hook=tuple) if text.strip() else ()
+        except (ValueError, RecursionError):
+            raise _BrokenLine(number, "the line is not a JSON object.") from None
+        if not isinstance(cells, tuple):
+            raise _BrokenLine(number, "the line is not a JSON object.")
+        names = [name for name, _ in cells]
+        for name in names:
+            if name not in inventory.columns:
+                raise _BrokenLine(number, f"{show_cell(name)} is not a column of an inventory.")
+            if names.count(name) > 1:
+                raise _BrokenLine(number, f"{show_cell(name)} is there twice. Remove one.")
+        if _find_end(text) == "CR":
+            raise _BrokenLine(number, "the line ends with CR: end it with LF or CRLF.")
+        if cells:
+            yield number, dict.fromkeys(inventory.columns) | dict(cells)

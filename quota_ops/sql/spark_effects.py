@@ -12,9 +12,8 @@ from quota_ops.model.plans.client_effects import CLIENT_EFFECTS, INVENTORY, Owne
 from quota_ops.precedence.tables import LIMITS
 from quota_ops.sql import text
 from quota_ops.sql.attempt import delete_tree
-from quota_ops.sql.effects import UNLIMITED_KEYS
-from quota_ops.sql.inventory import Inventory
-from quota_ops.sql.inventory_lines import explain_wrong_clients
+from quota_ops.sql.client_effects import UNLIMITED_KEYS
+from quota_ops.sql.inventory import Inventory, explain_wrong_clients
 from quota_ops.sql.job import EngineFailed
 from quota_ops.sql.spark import change_settings, hadoop_uri, spark_schema
 from quota_ops.sql.spark_connect import explain_failure

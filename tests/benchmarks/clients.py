@@ -13,7 +13,7 @@ import duckdb
 
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.rows import Key
-from quota_ops.sql.effects import EffectsEngine, apply_targets, limits_table
+from quota_ops.sql.client_effects import EffectsEngine, apply_targets, limits_table
 from quota_ops.sql.inventory import find_inventory
 from quota_ops.sql.spark_archive import find_spark
 from quota_ops.store.places.run_store import open_place

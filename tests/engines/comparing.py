@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quota_ops.model.plans.client_effects import CLIENT_EFFECTS, ClientEffectRow, InventoryEffects
-from quota_ops.sql.effects import EffectsEngine, limits_table
+from quota_ops.sql.client_effects import EffectsEngine, limits_table
 from quota_ops.sql.inventory import find_inventory
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place

@@ -24,7 +24,7 @@ from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.rows import Key
 from quota_ops.sql import text
-from quota_ops.sql.effects import EffectsEngine
+from quota_ops.sql.client_effects import EffectsEngine
 from quota_ops.sql.embedded_effects import EmbeddedEffects
 from tests.engines.comparing import by_client, compare
 from tests.engines.effects_oracle import Stored, count_expected, find_expected

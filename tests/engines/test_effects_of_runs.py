@@ -19,10 +19,10 @@ from quota_ops.sql import client_effects
 from quota_ops.sql.client_effects import (
     compare_large_inventories,
     compare_runs,
+    limits_table,
     read_effect_rows,
     write_client_effects,
 )
-from quota_ops.sql.effects import limits_table
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.embedded_effects import EmbeddedEffects
 from quota_ops.sql.inventory import Inventory, find_inventory

@@ -11,8 +11,7 @@ import pytest
 from quota_ops.model.errors import InvalidInput
 from quota_ops.sql import embedded_effects
 from quota_ops.sql.embedded_effects import EmbeddedEffects
-from quota_ops.sql.inventory import INVENTORY_FILES, find_inventory
-from quota_ops.sql.inventory_lines import NotClients
+from quota_ops.sql.inventory import INVENTORY_FILES, NotClients, find_inventory
 from quota_ops.store.places.run_store import open_place
 from tests.clock import PROMPTLY
 from tests.engines.comparing import compare

@@ -3,8 +3,7 @@
 import pytest
 
 from quota_ops.sql.embedded_effects import read_inventory
-from quota_ops.sql.inventory import find_inventory
-from quota_ops.sql.inventory_lines import NotClients
+from quota_ops.sql.inventory import NotClients, find_inventory
 from quota_ops.store.places.run_store import open_place
 
 

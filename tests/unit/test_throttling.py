@@ -17,7 +17,7 @@ from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.effects import find_write_effects
 from quota_ops.report.outline.throttling import throttling_words
-from quota_ops.sql.effects import apply_targets
+from quota_ops.sql.client_effects import apply_targets
 from quota_ops.stages.plan.throttling import DAYS, PastUse, find_throttling
 from quota_ops.usage.source import Samples
 

@@ -4,17 +4,24 @@ Files that declare plain limits alone pass unchanged.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from quota_ops.desired.expand.findings import check_terms
+from quota_ops.desired.entries import place_of
 from quota_ops.desired.expand.groups import expand_groups
 from quota_ops.desired.expand.overrides import apply_terms
 from quota_ops.desired.expand.profiles import ProfileLimits, refuse_invalid_profiles
 from quota_ops.desired.expand.rates import add_cluster_limits
+from quota_ops.desired.groups import Group
 from quota_ops.desired.limits import Limit
 from quota_ops.desired.profiles import Profiles
 from quota_ops.desired.quotas_file import Quota, QuotasFile
+from quota_ops.desired.terms import Terms
+from quota_ops.desired.yaml.scalars import show
+from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.findings.codes import CODES, ENDED, ENDS_SOON, SOON_DAYS, UNUSED_PROFILE
 from quota_ops.model.finding import Finding
+from quota_ops.model.moment import iso_utc
 
 
 class Expansion(NamedTuple):
@@ -66,3 +73,58 @@ def _expand_quotas(quotas: Iterable[Quota], of_profiles: ProfileLimits, at: str)
                 standing = of_profiles.find(quota, terms.profile) | standing
             limits, last = apply_terms(terms, standing, at, quota.source.name), quota
         yield quota._replace(limits=limits, terms=None, topics=terms.topics)
+
+
+_Declared = tuple[Source, Terms, Quota | Group]
+"""What has terms, in its file."""
+
+
+def check_terms(files: Sequence[QuotasFile], profiles: Profiles, at: str) -> Iterator[Finding]:
+    """Yield the findings of a cluster's files at a time, before they are expanded."""
+    declared = [found for file in files for found in _list_terms(file)]
+    yield from _find_ends(declared, at)
+    yield from _find_unused((terms for _, terms, _ in declared), profiles)
+
+
+def _list_terms(file: QuotasFile) -> Iterator[_Declared]:
+    for quota in file.quotas:
+        if quota.terms is not None:
+            yield file.source, quota.terms, quota
+    for group in file.groups:
+        if group.terms is not None:
+            yield file.source, group.terms, group
+
+
+def _find_ends(declared: Iterable[_Declared], at: str) -> Iterator[Finding]:
+    soon = iso_utc(datetime.fromisoformat(at) + timedelta(days=SOON_DAYS))
+    seen: set[tuple[str, Span]] = set()
+    for source, terms, quota in declared:
+        for span, what, until in _list_ends(terms):
+            if until > soon or (source.name, span) in seen:  # reported once for all names of a list
+                continue
+            seen.add((source.name, span))
+            code = ENDED if until <= at else ENDS_SOON
+            words = f"{'ended' if until <= at else 'ends'} at {until}"
+            entity = quota.entity.text if isinstance(quota, Quota) else None
+            name = f"group {show(quota.name)}" if isinstance(quota, Group) else entity
+            place = place_of(source, span)
+            message = f"{what} of {name} {words}."
+            yield Finding(code, entity, None, message, CODES[code].remedy, place)
+
+
+def _list_ends(terms: Terms) -> Iterator[tuple[Span, str, str]]:
+    if terms.until is not None:
+        yield terms.until_span, "The quota", terms.until
+    for override in terms.overrides:
+        yield override.span, "The override", override.until
+
+
+def _find_unused(declared: Iterable[Terms], profiles: Profiles) -> Iterator[Finding]:
+    used = {terms.profile.name for terms in declared if terms.profile is not None}
+    used |= {profile.extends.name for profile in profiles.values() if profile.extends}
+    for profile in profiles.values():
+        if profile.name not in used:
+            message = f"No quota uses the profile {show(profile.name)}."
+            place = place_of(profile.source, profile.span)
+            remedy = CODES[UNUSED_PROFILE].remedy
+            yield Finding(UNUSED_PROFILE, None, None, message, remedy, place)

@@ -15,7 +15,7 @@ from quota_ops.model.quotas.tables import ACTUAL
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.throttling import CutUse, Throttling
 from quota_ops.model.usage.usage import UsagePolicy
-from quota_ops.sql.effects import apply_targets
+from quota_ops.sql.client_effects import apply_targets
 from quota_ops.stages.plan.throttling import (
     DAYS,
     UNKNOWN,
