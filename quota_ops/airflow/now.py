@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from urllib.parse import quote, unquote
 
 from airflow.models.dag import DagTag
@@ -19,7 +20,7 @@ from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ABOUT, END, PAGE
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.order import newest_runs
+from quota_ops.store.run.order import runs_latest_first
 
 MOST_RUNS = 200
 """How many of the newest runs are read for those after an overview."""
@@ -58,7 +59,7 @@ def list_waiting(session: Session, base: str, may_read: MayRead) -> list[Waiting
 def list_later_runs(store: RunStore, overview: str, may_read: MayRead) -> Iterator[LaterRun]:
     """Yield the newest ended run of each cluster after an overview, by any DAG one may read."""
     found: set[str] = set()
-    for name in newest_runs(store.sequence, MOST_RUNS):
+    for name in islice(runs_latest_first(store.sequence), MOST_RUNS):
         cluster, _, run = name.partition("/")
         if run == overview:
             return

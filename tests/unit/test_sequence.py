@@ -15,7 +15,7 @@ from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run import order as run_numbers
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.order import last_number, newest_runs, take_number
+from quota_ops.store.run.order import last_number, runs_latest_first, take_number
 from tests.places import on_disk
 
 
@@ -116,9 +116,8 @@ def test_the_newest_runs_are_found_by_their_numbers(tmp_path: Path) -> None:
     on_disk(store.sequence / "00000000.runs" / "00000003.json").write_text("{")
 
     names = [f"demo/{on_disk(runs[one]).name}" for one in (1, 3, 0)]
-    assert newest_runs(store.sequence, 100) == names
-    assert newest_runs(store.sequence, 1) == names[:1]
-    assert newest_runs(open_place(tmp_path / "missing"), 100) == []
+    assert list(runs_latest_first(store.sequence)) == names
+    assert list(runs_latest_first(open_place(tmp_path / "missing"))) == []
 
 
 def test_what_is_no_folder_of_numbers(tmp_path: Path) -> None:

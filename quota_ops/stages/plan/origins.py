@@ -6,6 +6,7 @@ People see the origins; no decision depends on them.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
@@ -19,7 +20,7 @@ from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ADOPTED, DESCRIBED, ORIGINS, POLICY, RELEASED
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.order import newest_runs
+from quota_ops.store.run.order import runs_latest_first
 from quota_ops.store.run.state import RunState
 
 LOOKED_AT = 100
@@ -85,7 +86,7 @@ def search_origins(
 def _list_newest(store: RunStore, cluster: str, but: str) -> Iterator[RunFolder]:
     """Yield the runs of the cluster's name among the newest of the store, newest first."""
     runs = store.runs_of(cluster)
-    for path in newest_runs(store.sequence, LOOKED_AT):
+    for path in islice(runs_latest_first(store.sequence), LOOKED_AT):
         name, _, run = path.partition("/")
         if name == runs.name and run != but:
             yield RunFolder(runs / run)

@@ -37,19 +37,6 @@ def last_number(folder: Place) -> int:
     return max(taken, default=groups[-1] * _EACH - 1)
 
 
-def newest_runs(folder: Place, most: int) -> list[str]:
-    """Return the runs, as CLUSTER/RUN, of the last `most` numbers, the newest first, each once.
-
-    A number whose file is missing or damaged is skipped.
-    """
-    last = last_number(folder)
-    runs: dict[str, None] = {}
-    for number in range(last, max(last - most, 0), -1):
-        with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
-            runs[str(json.loads(_place(folder, number).read())["run"])] = None
-    return list(runs)
-
-
 def runs_latest_first(folder: Place) -> Iterator[str]:
     """Yield each run, as CLUSTER/RUN, once, the one with the largest number first.
 
