@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.guard import Guard
 from quota_ops.model.text import clean_text
@@ -297,9 +298,20 @@ def entities(command: Command) -> Command:
 strict = click.option("--strict", is_flag=True, help="Leave out entities that have further types.")
 
 
-actual = click.option(
-    "--actual",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Use a snapshot that `describe --format jsonl` wrote, instead of the cluster.",
-)
+def actual(command: Command) -> Command:
+    """Add --actual; a snapshot leaves a connection without effect."""
+    option = click.option(
+        "--actual",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Use a snapshot that `describe --format jsonl` wrote, instead of the cluster.",
+    )
+    remedy = "Leave it out: quota-ops reads the snapshot, not the cluster."
+    return refuse_idle("--connection", remedy, beside=("--actual",))(option(command))
+
+
+def actual_or_cluster(command: Command) -> Command:
+    """Add --actual to a command whose CLUSTER may be left out then, with --desired-state."""
+    remedy = "Leave it out, or name the CLUSTER that the snapshot must be of."
+    idle = refuse_idle("--desired-state", remedy, beside=("--actual",), unless=("CLUSTER",))
+    return idle(actual(command))

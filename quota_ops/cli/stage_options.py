@@ -18,14 +18,7 @@ _SHARED: Decorators = (
 )
 COMPARING: Decorators = (options.commit, options.engine)
 JUDGING: Decorators = (options.allowing,)
-OFFLINE: Decorators = (
-    options.actual,
-    refuse_idle(
-        "--connection",
-        "Leave it out: quota-ops reads the snapshot, not the cluster.",
-        beside=("--actual",),
-    ),
-)
+OFFLINE: Decorators = (options.actual,)
 OUTSIDE: Decorators = (
     options.out,
     refuse_idle("--out", "Leave it out: this run has a folder.", beside=("--run",)),

@@ -31,23 +31,12 @@ Examples:
     without=("--names", "--defaults", "--any"),
 )
 @refuse_idle(
-    "--connection",
-    "Leave it out: quota-ops reads the snapshot, not the cluster.",
-    beside=("--actual",),
-)
-@refuse_idle(
-    "--desired-state",
-    "Leave it out, or name the CLUSTER that the snapshot must be of.",
-    beside=("--actual",),
-    unless=("CLUSTER",),
-)
-@refuse_idle(
     "--desired-state", "Leave it out: the run already names its cluster.", beside=("--run",)
 )
 @refuse_idle("--run-store", "Leave it out: only --run uses a run store.", without=("--run",))
 @options.entities
 @options.strict
-@options.actual
+@options.actual_or_cluster
 @options.desired_state
 @options.connection
 @options.run_store

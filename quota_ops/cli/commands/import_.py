@@ -36,11 +36,6 @@ Then:
 @options.cluster_argument
 @refuse_idle(
     "--connection",
-    "Leave it out: quota-ops reads the snapshot, not the cluster.",
-    beside=("--actual",),
-)
-@refuse_idle(
-    "--connection",
     "Leave it out: quota-ops reads the files, not the cluster.",
     beside=("--from",),
 )

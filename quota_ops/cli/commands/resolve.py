@@ -35,17 +35,6 @@ For the limits of each client of an inventory: quota-ops effects --all."""
 )
 @click.argument("cluster", required=False)
 @refuse_idle(
-    "--connection",
-    "Leave it out: quota-ops reads the snapshot, not the cluster.",
-    beside=("--actual",),
-)
-@refuse_idle(
-    "--desired-state",
-    "Leave it out, or name the CLUSTER that the snapshot must be of.",
-    beside=("--actual",),
-    unless=("CLUSTER",),
-)
-@refuse_idle(
     "--run-store",
     "Leave it out: quota-ops reads the snapshot, not the cluster.",
     beside=("--actual",),
@@ -67,7 +56,7 @@ For the limits of each client of an inventory: quota-ops effects --all."""
     help=f"Only this quota key: {', '.join([*CLIENT_KEYS, *IP_KEYS])}.",
 )
 @click.option("--explain", is_flag=True, help="Show every level that was searched, in order.")
-@options.actual
+@options.actual_or_cluster
 @options.desired_state
 @options.connection
 @options.run_store
