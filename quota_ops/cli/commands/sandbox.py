@@ -1,7 +1,6 @@
-"""The sandbox: a real Kafka, and if wanted a real S3 server, on this machine."""
+"""The sandbox: a real Kafka on this machine."""
 
 from collections.abc import Iterator
-from shlex import quote
 from typing import Any
 
 import click
@@ -18,7 +17,6 @@ Examples:
   quota-ops sandbox start
   quota-ops sandbox start --version 3.9.2
   quota-ops sandbox start --brokers 3 --auth scram-tls
-  quota-ops sandbox start --store s3
   quota-ops sandbox status
   quota-ops plan demo
   quota-ops sandbox stop"""
@@ -38,12 +36,6 @@ def sandbox() -> None:
     help=f"The version of Apache Kafka.  [default: the running one, or {DEFAULT_VERSION}]",
 )
 @click.option(
-    "--store",
-    type=click.Choice(["s3"]),
-    help="Also start an S3 server for the run store, and print the variables for it. "
-    "Needs quota-ops[sandbox-s3].",
-)
-@click.option(
     "--brokers",
     type=click.IntRange(1, 5),
     help="How many brokers.  [default: those that run, or 1]",
@@ -55,9 +47,7 @@ def sandbox() -> None:
     "the user svc-quota, who may describe and alter quotas; the user alice may use topics.",
 )
 @output_format
-def start(
-    version: str | None, store: str | None, brokers: int | None, auth: str | None, output: str
-) -> None:
+def start(version: str | None, brokers: int | None, auth: str | None, output: str) -> None:
     """Start the brokers in the background, and wait until they respond.
 
     The first start of a version downloads its jars (45 MB) from Maven Central into your cache.
@@ -65,10 +55,7 @@ def start(
     """
     from quota_ops.lab.kafka.jars import build_progress
     from quota_ops.lab.kafka.sandbox import start_sandbox
-    from quota_ops.lab.s3_server import start_s3_sandbox
 
-    if store is not None:
-        start_s3_sandbox()
     if output == "text":
         click.echo("starting Kafka on this machine ...", err=True)
     progress = build_progress(version or DEFAULT_VERSION)
@@ -95,16 +82,12 @@ def status(output: str) -> None:
 def stop() -> None:
     """Stop the sandbox; its data stays for the next start."""
     from quota_ops.lab.kafka.sandbox import stop_sandbox
-    from quota_ops.lab.s3_server import stop_s3_sandbox
 
-    stopped = [stop_sandbox(), stop_s3_sandbox()]
-    click.echo("stopped" if any(stopped) else "it was not running")
+    click.echo("stopped" if stop_sandbox() else "it was not running")
 
 
 def _show(found: Any, output: str) -> None:
-    from quota_ops.lab.s3_server import find_s3_sandbox, list_variables
-
-    node, s3 = found.node, find_s3_sandbox()
+    node = found.node
     values = {
         "running": found.running,
         "version": node.version if node else None,
@@ -116,16 +99,11 @@ def _show(found: Any, output: str) -> None:
         "client": str(found.client) if found.client else None,
         "log": str(node.log) if node else None,
     }
-    variables = list_variables(s3) if s3 else None
 
     def as_text() -> Iterator[str]:
         shown = values | {"running": "yes" if found.running else "no"}
         for name, value in shown.items():
             if value is not None:
                 yield f"{name.replace('_', ' '):11} {value}\n"
-        if variables:
-            yield "\nTo keep runs on the S3 server:\n\n"
-            for name, value in variables.items():
-                yield f"export {name}={quote(value)}\n"
 
-    show_result(output, text=as_text, json=lambda: values | {"variables": variables})
+    show_result(output, text=as_text, json=lambda: values)
