@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Self
 
 from quota_ops.cli.console import show_result
@@ -18,6 +19,7 @@ from quota_ops.model.runs.progress import ConcurrentWrite
 from quota_ops.report.outline.layout import Screen, Tone, line
 from quota_ops.runs.command_record import start_command_run
 from quota_ops.runs.ownership import Attribution
+from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.run.folder import RunFolder
 
 
@@ -33,7 +35,12 @@ class OwnershipRun:
     @classmethod
     def start(cls, session: Session, attribution: Attribution, commit: str | None) -> Self:
         """Read the cluster's folder, and start the run."""
-        desired, provenance = read_with_commit(session.folder, given=commit, must_know=True)
+        desired, provenance = read_with_commit(
+            session.folder,
+            given=commit,
+            must_know=True,
+            find_use=partial(read_group_use, session.store),
+        )
         folder = start_command_run(session.store, desired.policy, provenance)
         return cls(session, desired, folder, attribution)
 

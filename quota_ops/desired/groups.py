@@ -29,7 +29,10 @@ class Member(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group: the budget is what its members have together, the minimum is of each."""
+    """A group: the budget is what its members have together, the minimum is of each.
+
+    `follows_use` is whether the shares follow the use of the members, beside their weights.
+    """
 
     span: Span
     name: str
@@ -38,6 +41,7 @@ class Group(NamedTuple):
     minimum: tuple[Limit, ...]
     terms: Terms | None
     reason: str | None
+    follows_use: bool = False
 
 
 def read_groups(source: Source, field: FieldNodes) -> Iterator[tuple[yaml.Node, Group]]:
@@ -72,7 +76,9 @@ def _read_group(source: Source, node: yaml.Node) -> Group | None:
     if values["name"] is None:
         return None
     span = source.find_span(fields["name"].value)
-    return Group(span, values["name"], members, budget, minimum, terms, values["reason"])
+    follows_use = values["weights"] is not None
+    name, reason = values["name"], values["reason"]
+    return Group(span, name, members, budget, minimum, terms, reason, follows_use)
 
 
 def _refuse_idle_minimum(source: Source, budget: Sequence[Limit], minimum: Sequence[Limit]) -> None:

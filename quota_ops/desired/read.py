@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Self
@@ -57,6 +58,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.placement import Placement
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import DesiredRow
+from quota_ops.model.usage.recorded import FindUse
 
 _UNTIL = b"until"
 _BY_FILES = frozenset(code.code for code in CODES.values() if code.decided_by is DecidedBy.FILES)
@@ -101,10 +103,17 @@ class Desired:
         return replace(self, rows=rows, findings=findings)
 
 
-def read_cluster(folder: Path, *, at: str | None = None, skip_invalid: bool = False) -> Desired:
+def read_cluster(
+    folder: Path,
+    *,
+    at: str | None = None,
+    skip_invalid: bool = False,
+    find_use: FindUse | None = None,
+) -> Desired:
     """Read all files of a cluster's folder.
 
-    Temporary limits are those at a time (ISO 8601, UTC), by default now. With `skip_invalid`, the
+    Temporary limits are those at a time (ISO 8601, UTC), by default now. Without `find_use`, shares
+    of groups are by weight alone. With `skip_invalid`, the
     quotas files with problems are left out and listed: no quota that is missing may count as
     removed then.
 
@@ -113,7 +122,7 @@ def read_cluster(folder: Path, *, at: str | None = None, skip_invalid: bool = Fa
     """
     try:
         with open_cluster_folder(folder) as opened:
-            return _read_cluster(opened, at or iso_utc(), skip_invalid=skip_invalid)
+            return _read_cluster(opened, at or iso_utc(), skip_invalid, find_use)
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in list_sibling_clusters(folder))
         remedy = f"Clusters in the same folder: {beside}." if beside else None
@@ -123,7 +132,12 @@ def read_cluster(folder: Path, *, at: str | None = None, skip_invalid: bool = Fa
         raise InvalidDesiredState([problem], files=1, quotas=0) from None
 
 
-def _read_cluster(folder: Folder, at: str, *, skip_invalid: bool) -> Desired:
+def _read_cluster(
+    folder: Folder,
+    at: str,
+    skip_invalid: bool,  # noqa: FBT001 - as read_cluster
+    find_use: FindUse | None,
+) -> Desired:
     problems = Problems()
     cluster = _read_cluster_file(folder, problems)
     shared: tuple[Source, ...] = ()
@@ -133,7 +147,10 @@ def _read_cluster(folder: Folder, at: str, *, skip_invalid: bool) -> Desired:
     names = list_quotas_files(folder, problems, inventory)
     clients = read_inventory_files(folder, inventory, problems) if inventory else {}
     files: Sequence[QuotasFile] = list(_read_files(folder, names, problems))
-    expanded = expand(files, cluster.profiles, at) if cluster else Expansion(files)
+    expanded = Expansion(files)
+    if cluster is not None:
+        find = partial(find_use, cluster.policy.cluster_id, at) if find_use else None
+        expanded = expand(files, cluster.profiles, at, find)
     files = expanded.files
     by_file = [file.quotas for file in files]
     quotas = tuple(chain.from_iterable(by_file))

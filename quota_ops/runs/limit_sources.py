@@ -1,6 +1,7 @@
 """The sources of limits: their line in Git, the ledger, and who set them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from quota_ops.desired.expand.rates import divide_rates
@@ -14,6 +15,7 @@ from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.runs.report import Origin
 from quota_ops.stages.plan.origins import search_origins
+from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore
 
@@ -31,7 +33,7 @@ def describe_sources(
     `placement` returns the brokers of the cluster and which of some topics each leads.
     """
     try:
-        rows = read_cluster(folder).rows
+        rows = read_cluster(folder, find_use=partial(read_group_use, store)).rows
         if any(row.needs_brokers for row in rows):
             rows = divide_rates(rows, placement(list_topics(row.topics for row in rows)))
         declared = {row.id: row for row in rows}

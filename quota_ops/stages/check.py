@@ -1,5 +1,6 @@
 """check: read the YAML files into desired rows; no other stage reads YAML."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from quota_ops.model.plans.client_effects import INVENTORY
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.tables import DECLARED, DESIRED
 from quota_ops.model.runs.run import Checked
+from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.claim import move_attempt
 from quota_ops.store.run.files import CHECKED, ROLLBACK
@@ -68,6 +70,7 @@ def check_desired_state(
         must_know=must_know_commit,
         at=about.as_of or about.started,
         skip_invalid=skip_invalid,
+        find_use=partial(read_group_use, folder.store),
     )
     folder.change_about(provenance=provenance, path=find_path(cluster_folder, bundle))
     folder.leave_policy(desired.policy)

@@ -13,10 +13,11 @@ from math import isnan
 from statistics import median
 from typing import NamedTuple
 
+from quota_ops.model.errors import UseUnknown
 from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import quote_text
-from quota_ops.usage.prometheus import Prometheus, QueryTooLarge
+from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, open_prometheus
 from quota_ops.usage.samples import UP, format_range, read_names
 from quota_ops.usage.source import UsageSource
 
@@ -69,6 +70,29 @@ def read_throttled(
     metric = source.names.throttle_times.get(key)
     # Without a throttle in the last minute the value is NaN, which max_over_time leaves out.
     return {*_query(server, source, (broker, metric), "max_over_time({}) >= 0", time)}
+
+
+def read_throttle_times(
+    source: UsageSource, at: datetime, patience: float
+) -> tuple[int, dict[tuple[str, SeriesNames], tuple[str, float]]]:
+    """Return how many brokers are up, and who was throttled in the minute before a time.
+
+    By key and names: the broker where the mean delay is longest, and that delay in ms. Raises
+    UseUnknown if it could not be read within `patience` seconds a query, or nothing is exported.
+    """
+    found: dict[tuple[str, SeriesNames], tuple[str, float]] = {}
+    with open_prometheus(source.connection, patience=patience) as server:
+        selectors = {key: source.select(each) for key, each in source.names.throttle_times.items()}
+        for key, selector in selectors.items():  # NaN is a client that was not throttled
+            for series in server.query(f"{selector} >= 0", at):
+                place = key, read_names(source, series)
+                wait = series.value.value if series.value else 0.0
+                if wait >= found.get(place, ("", -1.0))[1]:
+                    found[place] = (series.metric.get(source.broker, ""), wait)
+        if not found and not any(server.query(f"count({each})", at) for each in selectors.values()):
+            raise UseUnknown("Prometheus has no throttle time of any client")
+        up = server.query(f"{source.select(UP)} == 1", at)
+        return len({series.metric.get(source.broker) for series in up}), found
 
 
 def _query(

@@ -80,6 +80,7 @@ class Prometheus:
 
     connection: PrometheusConnection
     client: httpx.Client = field(repr=False)
+    attempts: int = _ATTEMPTS
 
     def query(self, expression: str, at: datetime) -> list[Series]:
         """Return the series of an expression at a time.
@@ -96,7 +97,7 @@ class Prometheus:
         }
         retrying = Retrying(
             retry=retry_if_exception_type(_Busy),
-            stop=stop_after_attempt(_ATTEMPTS),
+            stop=stop_after_attempt(self.attempts),
             wait=wait_exponential(multiplier=0.2, max=5),
             reraise=True,
         )
@@ -149,11 +150,14 @@ class Prometheus:
 
 
 @contextmanager
-def open_prometheus(connection: PrometheusConnection) -> Iterator[Prometheus]:
+def open_prometheus(
+    connection: PrometheusConnection, *, patience: float | None = None
+) -> Iterator[Prometheus]:
     """Open a server for queries; nothing is sent yet.
 
     No redirect is followed and no setting of the environment is used, so credentials are sent to
-    the connection's address alone. Raises InvalidInput for certificates that cannot be read.
+    the connection's address alone. With `patience`, a query is not tried again, and gives up after
+    so many seconds without a byte. Raises InvalidInput for certificates that cannot be read.
     """
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -169,10 +173,10 @@ def open_prometheus(connection: PrometheusConnection) -> Iterator[Prometheus]:
         headers=connection.headers,
         auth=connection.login,
         verify=context,
-        timeout=httpx.Timeout(_READ, connect=_CONNECT),
+        timeout=httpx.Timeout(patience or _READ, connect=_CONNECT),
         trust_env=False,
     ) as client:
-        yield Prometheus(connection, client)
+        yield Prometheus(connection, client, 1 if patience else _ATTEMPTS)
 
 
 def _read_body(response: httpx.Response) -> bytes:

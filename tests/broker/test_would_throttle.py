@@ -23,11 +23,12 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
     lab.desire({"user=etl": {KEY: 500_000}} | default, **settings)
     lab.run("reconcile")
     lab.desire({"user=etl": {KEY: 1_000_000}} | default, **settings)
-    raised = lab.call("reconcile", "demo", environment=environment)
-    lab.desire({"user=etl": {KEY: 500_000}} | default, **settings)
 
     with serve(BusyHour(time.time() - SIX_HOURS).respond) as url:
         connection.write_text(f"url={url}\n")
+        raised = lab.call("reconcile", "demo", environment=environment)
+        found_now = (lab.runs[-1].place / "report.html").read().decode()
+        lab.desire({"user=etl": {KEY: 500_000}} | default, **settings)
         blocked = lab.call("plan", "demo", environment=environment)
         recorded = lab.call("record", "demo", "--days", "7", environment=environment)
         lab.desire({"user=<default>": {KEY: 500_000}}, **settings)
@@ -53,6 +54,10 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
     assert nobody in of_default.stdout, of_default.stdout
     assert told in of_default.stdout
     page = (lab.runs[-1].place / "report.html").read().decode()
+    assert "Whether a client is throttled is unknown: the Prometheus monitoring" in page
+    assert "1 client was throttled in the minute before" in found_now
+    cells = "user=etl", KEY, "500 kB/s", "user=etl", "team", "690 ms", "kafka-1:9404"
+    assert "".join(f"<td>{cell}</td>" for cell in cells) in found_now
     assert re.search(r"<small>[^<]*p95 [█▉] (9|10) % of 1 MB/s", page), "the row of user=etl"
     guard = "would_throttle: user=etl producer_byte_rate would have throttled clients for up to "
     assert f"{guard}833 minutes in the last 7 days, more than 60 minutes" in blocked.stdout

@@ -14,7 +14,8 @@ class BusyHour:
     """What a Prometheus answers that scraped one broker each minute.
 
     The user etl produces 900 kB/s for an hour of each day, which begins at the time of day of
-    `busy_from`, and 100 kB/s at all other times. Samples before `since` are gone.
+    `busy_from`, and 100 kB/s at all other times. Samples before `since` are gone. At each time that
+    somebody looks, the broker throttles etl.
     """
 
     def __init__(self, busy_from: float, since: float = 0.0) -> None:
@@ -28,6 +29,11 @@ class BusyHour:
             return self._answer([])
         if asked.query.startswith("count"):
             return self._answer([{"metric": {"instance": "kafka-1:9404"}, "value": [at, "1"]}])
+        if "[" not in asked.query:
+            is_counted = asked.query.startswith("up") or 'resource="Produce"' in asked.query
+            labels = {"user": "etl", "instance": "kafka-1:9404"}
+            value = "1" if asked.query.startswith("up") else "689.6"
+            return self._answer([{"metric": labels, "value": [at, value]}] if is_counted else [])
         seconds = int(re.findall(r"\[(\d+)ms\]", asked.query)[-1]) / 1000
         times = [second for second in range(int(at - seconds), int(at) + 1) if second % 60 == 0]
         if asked.query.startswith("up"):

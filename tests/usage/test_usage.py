@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -81,6 +83,19 @@ def test_the_screen_shows_the_busiest_broker_and_what_was_seen(folder: Path) -> 
         expected.write_text(stdout, encoding="utf-8")
     assert stdout == expected.read_text(encoding="utf-8")
     assert stdout in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("store", "now")
+def test_a_requester_reads_what_the_page_shows(folder: Path) -> None:
+    """The commands of the page for requesters print what it shows, of their team and of a user."""
+    page = (PAGE.parent / "how-much.md").read_text(encoding="utf-8")
+    table = call(folder, "--owner", "payments")[0].split("\n\n")[1]
+    (program,) = re.findall(r"--format json \| jq '(.+)'$", page, re.MULTILINE)
+    values = call(folder, "--format", "json")[0]
+    line = ["jq", program]
+    of_user = subprocess.run(line, input=values, capture_output=True, text=True, check=True)
+    assert table in page
+    assert f"```json\n{of_user.stdout}```\n" in page
 
 
 @pytest.mark.usefixtures("store", "now")

@@ -299,9 +299,15 @@ def _read_desired(
     """Read the desired state and its commit; None, not an error, if its files are invalid."""
     from quota_ops.desired.git.commit import read_with_commit
     from quota_ops.model.commit import Provenance
+    from quota_ops.stages.use.recorded import read_group_use
 
     try:
-        return read_with_commit(session.folder, given=commit, must_know=must_know)
+        return read_with_commit(
+            session.folder,
+            given=commit,
+            must_know=must_know,
+            find_use=partial(read_group_use, session.store),
+        )
     except GitFailed:
         raise
     except InvalidInput:

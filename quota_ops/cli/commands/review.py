@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -107,6 +108,7 @@ def review(
     )
     from quota_ops.desired.git.branch import USUAL_TARGETS, Branch
     from quota_ops.model.runs.review import Links, Review
+    from quota_ops.stages.use.recorded import read_group_use
     from quota_ops.store.places.run_store import find_run_store
 
     platform = find_platform(os.environ)
@@ -117,6 +119,7 @@ def review(
             branch = Branch.find(desired_state, targets)
             head, shown_at = platform.head or branch.head, platform.repository
             store = find_run_store(run_store)
+            branch = replace(branch, find_use=partial(read_group_use, store))
             shared = ReviewOptions(store, folder, files_only, shown_at)
             found = Review(
                 clusters=tuple(_review_clusters(branch, shared)),

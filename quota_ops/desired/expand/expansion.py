@@ -3,12 +3,12 @@
 Files that declare plain limits alone pass unchanged.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from quota_ops.desired.entries import place_of
-from quota_ops.desired.expand.groups import expand_groups
+from quota_ops.desired.expand.groups import expand_groups, list_used_names
 from quota_ops.desired.expand.overrides import apply_terms
 from quota_ops.desired.expand.profiles import ProfileLimits, refuse_invalid_profiles
 from quota_ops.desired.expand.rates import add_cluster_limits
@@ -22,6 +22,8 @@ from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.codes import CODES, ENDED, ENDS_SOON, SOON_DAYS, UNUSED_PROFILE
 from quota_ops.model.finding import Finding
 from quota_ops.model.moment import iso_utc
+from quota_ops.model.usage.recorded import GroupUse
+from quota_ops.model.usage.series import SeriesNames
 
 
 class Expansion(NamedTuple):
@@ -31,17 +33,25 @@ class Expansion(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def expand(files: Sequence[QuotasFile], profiles: Profiles, at: str) -> Expansion:
+def expand(
+    files: Sequence[QuotasFile],
+    profiles: Profiles,
+    at: str,
+    find_use: Callable[[Collection[SeriesNames]], GroupUse] | None = None,
+) -> Expansion:
     """Return the files with the limits that apply at a time (ISO 8601, UTC).
 
     Limits of the whole cluster are not divided yet. A quota that has ended has none. Adds a problem
-    for each profile that does not exist, or that does not fit its quota.
+    for each profile that does not exist, or that does not fit its quota. `find_use` is called for
+    the members of groups whose shares follow use; without it, their weights alone count.
     """
     if not profiles and not any(map(_is_expanded, files)):
         return Expansion(files)
     refuse_invalid_profiles(profiles)
     of_profiles = ProfileLimits(profiles)
-    expanded = [_expand_file(file, of_profiles, at) for file in files]
+    names = list_used_names(files) if find_use else set()
+    use = find_use(names) if find_use and names else None
+    expanded = [_expand_file(file, of_profiles, at, use) for file in files]
     return Expansion(expanded, tuple(check_terms(files, profiles, at)))
 
 
@@ -50,11 +60,13 @@ def _is_expanded(file: QuotasFile) -> bool:
     return bool(file.groups) or any(quota.terms is not None for quota in file.quotas)
 
 
-def _expand_file(file: QuotasFile, of_profiles: ProfileLimits, at: str) -> QuotasFile:
+def _expand_file(
+    file: QuotasFile, of_profiles: ProfileLimits, at: str, use: GroupUse | None
+) -> QuotasFile:
     if not _is_expanded(file):
         return file
     quotas = _expand_quotas(file.quotas, of_profiles, at)
-    return file._replace(quotas=(*quotas, *expand_groups(file, at)))
+    return file._replace(quotas=(*quotas, *expand_groups(file, at, use)))
 
 
 def _expand_quotas(quotas: Iterable[Quota], of_profiles: ProfileLimits, at: str) -> Iterator[Quota]:

@@ -18,6 +18,7 @@ from quota_ops.model.finding import Problem
 from quota_ops.model.quotas.entity import USER, Entity
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.review import BaseFiles, Unjudged
+from quota_ops.model.usage.recorded import FindUse
 
 _REMEDY = "Merge the target branch into this one, and run the review again."
 _FEW = 3
@@ -118,6 +119,8 @@ class Branch:
     target: str
     is_crossed: bool = False
     """Whether there are several merge bases, of which `base` is one."""
+    find_use: FindUse | None = None
+    """The use of the members of groups; without it, their shares are by weight alone."""
 
     @classmethod
     def find(cls, desired_state: Path, targets: Sequence[str]) -> Self:
@@ -199,7 +202,7 @@ class Branch:
         """Return what a commit or tree declares on those of some clusters that it has."""
         with self._export(commit, clusters) as root:
             folders = [root / name for name in sorted(clusters) if os.path.lexists(root / name)]
-            return {folder.name: _read_files(folder) for folder in folders}
+            return {folder.name: _read_files(folder, self.find_use) for folder in folders}
 
     def read_merge(self, clusters: Iterable[str]) -> Merge | None:
         """Merge HEAD with the target, and return what those clusters and all changed ones declare.
@@ -290,10 +293,10 @@ def list_users(rows: Iterable[Key]) -> set[str]:
     }
 
 
-def _read_files(folder: Path) -> BaseFiles:
+def _read_files(folder: Path, find_use: FindUse | None) -> BaseFiles:
     """Read a cluster's exported folder."""
     try:
-        desired = read_cluster(folder)
+        desired = read_cluster(folder, find_use=find_use)
     except InvalidDesiredState as error:
         first = str(error.problems[0]).replace(f"{folder.parent}/", "")
         return BaseFiles(find_policy(folder), {}, (), folder.name, first)

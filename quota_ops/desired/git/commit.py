@@ -33,6 +33,7 @@ from quota_ops.model.commit import (
 )
 from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.finding import Problem
+from quota_ops.model.usage.recorded import FindUse
 
 _LEFT_OUT = (
     "The checkout lacks this file of its commit, so its quotas would look removed.",
@@ -65,6 +66,7 @@ def read_with_commit(
     must_know: bool = False,
     at: str | None = None,
     skip_invalid: bool = False,
+    find_use: FindUse | None = None,
 ) -> tuple[Desired, Provenance]:
     """Read a cluster's folder as `read_cluster` does, and find the commit with exactly these bytes.
 
@@ -74,7 +76,7 @@ def read_with_commit(
     """
     until = monotonic() + _SETTLED_AFTER
     while True:
-        desired = read_cluster(folder, at=at, skip_invalid=skip_invalid)
+        desired = read_cluster(folder, at=at, skip_invalid=skip_invalid, find_use=find_use)
         try:
             found = _find_commit(folder, desired.contents, bundle)
         except GitFailed as error:

@@ -205,6 +205,11 @@ GROUP = Shape(
             "{consumer_byte_rate: 90 MiB}",
         ),
         "minimum": Field("What each member has at least.", "{consumer_byte_rate: 10 MiB}"),
+        "weights": Field(
+            "`usage`: half of the budget is divided by weight, the other half by recorded use.",
+            "usage",
+            *values.BY_USE,
+        ),
         "overrides": Field(
             "Budgets that apply for some time, as overrides of a quota.",
             "[{until: 2026-12-01 18:00 Europe/Berlin, limits: {consumer_byte_rate: 120 MiB}}]",

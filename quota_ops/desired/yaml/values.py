@@ -117,6 +117,15 @@ def _read_byte_rate(field: str, node: yaml.Node) -> float:
         raise Misread(f"{field} {error}.", f"For example {field}: 16 KiB.") from None
 
 
+def _read_by_use(field: str, node: yaml.Node) -> str:
+    if not isinstance(node, yaml.ScalarNode) or node.value != "usage":
+        raise Misread(
+            f"{field} must be usage.",
+            "A fixed share is the weight of a member: {user: spark, weight: 2}.",
+        )
+    return "usage"
+
+
 def _read_inventory(field: str, node: yaml.Node) -> str:
     text = read_text(field, node)
     if not (INVENTORY.fullmatch(text) and text.isprintable()):
@@ -155,6 +164,7 @@ ZONE = Value(_read_zone, NOTE.schema)
 FLAG = Value(read_flag, {"type": "boolean"})
 WHOLE = Value(read_whole, {"type": "integer", "minimum": 0})
 BROKER_ID = Value(read_whole, {"type": "integer", "minimum": 0, "maximum": 999_999_999})
+BY_USE = Value(_read_by_use, {"const": "usage"})
 WEIGHT = Value(read_positive, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
 PERCENT = Value(read_percent, {"type": "number", "minimum": 0, "maximum": 100})
 FACTOR = Value(read_factor, {"type": "number", "minimum": 1})

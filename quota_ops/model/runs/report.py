@@ -23,7 +23,7 @@ from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict
 from quota_ops.model.stored import to_json
 from quota_ops.model.usage.recorded import RecordedUse
-from quota_ops.model.usage.throttling import Throttling
+from quota_ops.model.usage.throttling import ThrottledNow, Throttling
 
 
 class Origin(NamedTuple):
@@ -197,6 +197,8 @@ class Report:
     """What Git promises on each broker beside its capacity; empty if no capacity is declared."""
     use: RecordedUse | None = None
     """What clients used on recorded days, beside the limits of this run; None if there are none."""
+    throttled: ThrottledNow | None = None
+    """Which clients were throttled when the run planned; None without `usage` in cluster.yaml."""
 
     @property
     def commit(self) -> str | None:

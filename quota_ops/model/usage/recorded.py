@@ -1,7 +1,10 @@
-"""What clients used on recorded days, beside the limits that a run found: for its page."""
+"""What clients used on recorded days: beside the limits of a run, and of the members of groups."""
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from quota_ops.model.usage.series import SeriesNames
 
 
 class RecordedQuota(NamedTuple):
@@ -42,3 +45,19 @@ class RecordedUse:
     quotas: int
     nearest: tuple[RecordedQuota, ...]
     others: tuple[RecordedQuota, ...] = ()
+
+
+class GroupUse(NamedTuple):
+    """What members of groups used on `days` recorded days before `until` (2026-11-23).
+
+    `rates` has the p95 on the busiest broker, by key and names. A member without one was not
+    counted by any broker, so its use is unknown.
+    """
+
+    days: int
+    until: str
+    rates: Mapping[tuple[str, SeriesNames], float]
+
+
+FindUse = Callable[[str, str, Collection[SeriesNames]], GroupUse]
+"""Finds the use of members, by the cluster's id and the time (ISO 8601, UTC) of their limits."""

@@ -63,3 +63,34 @@ class Throttling:
     def is_partial(self) -> bool:
         """Whether the use of a cut, or a part of it, is not known."""
         return self.trouble is not None or any(cut.why for cut in self.cuts)
+
+
+class ThrottledClient(NamedTuple):
+    """A client that a broker throttled: the names that it counts by, and the quota that decides.
+
+    `wait` is the mean delay of its throttled responses, in ms.
+    """
+
+    client: str
+    key: str
+    broker: str
+    wait: float
+    quota: str | None
+    limit: float | None
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottledNow:
+    """The clients that brokers throttled in the minute before `at`, an ISO 8601 time.
+
+    `clients` are those with the longest wait, on the broker where it is longest, of `count`. Of
+    `brokers`, the registered ones, `seen` were scraped. `trouble` is why it is unknown.
+    """
+
+    at: str
+    clients: tuple[ThrottledClient, ...] = ()
+    count: int = 0
+    seen: int = 0
+    brokers: int = 0
+    trouble: str | None = None

@@ -40,7 +40,16 @@ from quota_ops.report.page.parts import MEANING, PageRow, bar, headings, page_ro
 from quota_ops.report.page.past import add_run, draw_charts, list_days
 from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_tables
 from quota_ops.report.page.template import rendered
-from quota_ops.report.page.use import HEADINGS, describe_use, list_use, note_use, weigh_use
+from quota_ops.report.page.use import (
+    HEADINGS,
+    THROTTLED_HEADINGS,
+    describe_throttled,
+    describe_use,
+    list_throttled,
+    list_use,
+    note_use,
+    weigh_use,
+)
 from quota_ops.report.screens.history import CHANGE_HEADINGS
 
 
@@ -126,6 +135,9 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         format_broker_result=format_broker_result,
         shares=shares,
         shares_scope=format_scope(report),
+        throttled=list(list_throttled(report.throttled)) if report.throttled else [],
+        throttled_headings=THROTTLED_HEADINGS,
+        throttled_scope=describe_throttled(report.throttled) if report.throttled else "",
         use=used,
         use_headings=HEADINGS,
         use_scope=describe_use(report.use) if report.use else "",

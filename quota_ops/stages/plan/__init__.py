@@ -26,7 +26,7 @@ from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects, write_effects
 from quota_ops.stages.plan.findings import write_findings
 from quota_ops.stages.plan.origins import leave_origins
-from quota_ops.stages.plan.use import write_throttling
+from quota_ops.stages.plan.use import write_throttled, write_throttling
 from quota_ops.store.ledger import decisions
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
@@ -62,6 +62,8 @@ def plan_changes(
     effects = find_plan_effects(folder, plan)
     store = RunStore(approvals.parent.parent)
     write_throttling(folder, plan, effects, earlier, store, find_use=find_use)
+    if earlier.others is None:  # a review has no page, and its branch may name any connection
+        write_throttled(folder, plan, find_use=find_use)
     plan = plan.with_guards(judge_plan(folder, plan, earlier, effects))
     if plan.guards:
         plan = _apply_overrides(folder, approvals, plan)

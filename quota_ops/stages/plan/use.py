@@ -1,7 +1,7 @@
 """The source from which a plan reads the use of clients, and when it does."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
@@ -10,11 +10,18 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.rows import Key
-from quota_ops.model.quotas.tables import ACTUAL
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.model.usage.series import SeriesNames, Time
-from quota_ops.model.usage.throttling import CutUse, Throttling
+from quota_ops.model.usage.throttling import (
+    CutUse,
+    ThrottledClient,
+    ThrottledNow,
+    Throttling,
+)
 from quota_ops.model.usage.usage import UsagePolicy
+from quota_ops.precedence.series import find_quota
 from quota_ops.sql.client_effects import apply_targets
 from quota_ops.stages.plan.throttling import (
     DAYS,
@@ -25,10 +32,14 @@ from quota_ops.stages.plan.throttling import (
 )
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.run.files import FACTS, THROTTLING
+from quota_ops.store.run.files import FACTS, THROTTLED, THROTTLING
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import PrometheusConnection
 from quota_ops.usage.source import Samples, UsageSource
+
+MOST_CLIENTS = 20
+"""How many throttled clients a page shows: those that wait longest."""
+_PATIENCE = 5.0
 
 
 def read_samples(
@@ -81,6 +92,48 @@ def write_throttling(
         cuts = tuple(CutUse(*row, why=UNKNOWN) for row in losing)
         found = Throttling(DAYS, iso_utc(now), cuts, error.message)
     folder.write(THROTTLING, found)
+
+
+def write_throttled(
+    folder: RunFolder, plan: Plan, *, find_use: Callable[[str], PrometheusConnection]
+) -> None:
+    """Write which clients are throttled at this moment, for the page; nothing without `usage`.
+
+    What cannot be read within some seconds is written as unknown: no plan waits for a page.
+    """
+    usage, now = plan.policy.usage, datetime.now(UTC)
+    if usage is None:
+        return
+    facts = folder.find(FACTS)
+    brokers = len(facts.brokers) if facts else 0
+    try:
+        from quota_ops.usage.overview import read_throttle_times  # noqa: PLC0415 - an HTTP client
+
+        source = UsageSource.of(usage, find_use(usage.prometheus))
+        seen, waits = read_throttle_times(source, now, _PATIENCE)
+    except QuotaOpsError as error:
+        folder.write(THROTTLED, ThrottledNow(iso_utc(now), trouble=error.message))
+        return
+    longest = sorted(waits.items(), key=lambda found: -found[1][1])[:MOST_CLIENTS]
+    clients = tuple(_describe_clients(folder, longest)) if longest else ()
+    folder.write(THROTTLED, ThrottledNow(iso_utc(now), clients, len(waits), seen, brokers))
+
+
+def _describe_clients(
+    folder: RunFolder, waits: Iterable[tuple[tuple[str, SeriesNames], tuple[str, float]]]
+) -> Iterator[ThrottledClient]:
+    """Yield throttled clients with the stored quota that decides, and its owner in Git."""
+    stored: dict[str, dict[Entity, float]] = defaultdict(dict)
+    for row in folder.read_rows(ACTUAL):
+        stored[row.key][Entity.parse(row.entity)] = row.value
+    owners = {row.id: row.owner for row in folder.read_rows(DESIRED)}
+    for (key, names), (broker, wait) in waits:
+        quota = find_quota(stored[key], *names)
+        parts = {kind: name for kind, name in zip((USER, CLIENT_ID), names, strict=True) if name}
+        limit = stored[key].get(quota) if quota else None
+        owner = owners.get(Key(quota.text, key)) if quota else None
+        client, text = Entity.of(parts).text, quota and quota.text
+        yield ThrottledClient(client, key, broker, wait, text, limit, owner)
 
 
 def _find_usage(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> UsagePolicy:

@@ -46,6 +46,7 @@ from quota_ops.store.run.files import (
     POLICY,
     ROLLBACK,
     STAGE,
+    THROTTLED,
     THROTTLING,
     USE,
     VALIDATED,
@@ -134,6 +135,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         ),
         looked=_find_last(folder, [STAGE.of("verify") if brokers else DESCRIBED]),
         use=parts.find(USE),
+        throttled=parts.find(THROTTLED),
         promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy)) or (),
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.quota import MEASURED_KEYS
+from quota_ops.model.usage.recorded import GroupUse
 from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 DAY = timedelta(days=1)
 _DAYS = 30
+_GROUP_DAYS = 28
 
 
 def time_of(day: str) -> Time:
@@ -130,6 +132,29 @@ def read_client_rates(
             own = rates[user, str(row.client_id)]
             own[row.key] = max(row.p95, own.get(row.key, 0.0))
     return rates
+
+
+def read_group_use(
+    store: RunStore, cluster_id: str, at: str, names: Collection[SeriesNames]
+) -> GroupUse:
+    """Return the use of members of groups, from which their shares follow at a time (ISO 8601).
+
+    It is that of the four weeks before the last Monday, from Monday noon (UTC) on: Sunday is
+    recorded then, and shares change once a week. Raises InvalidInput for a damaged digest.
+    """
+    from quota_ops.sql.embedded_usage import SpanRow, open_digests  # noqa: PLC0415 - DuckDB
+
+    today = (datetime.fromisoformat(at).astimezone(UTC) - DAY / 2).date()
+    monday = today - today.weekday() * DAY
+    days = [f"{monday - ago * DAY}" for ago in range(_GROUP_DAYS, 0, -1)]
+    digests = find_digests(store, cluster_id, days)
+    rates: dict[tuple[str, SeriesNames], float] = {}
+    with open_digests([*digests.values()], dict.fromkeys(digests, 0), names) as recorded:
+        spans = [SpanRow(*row, at, None) for at, row in enumerate(recorded.list_series())]
+        for row in recorded.measure(spans):
+            series = row.key, SeriesNames(row.user_name, row.client_id)
+            rates[series] = max(row.p95, rates.get(series, 0.0))
+    return GroupUse(len(digests), f"{monday}", rates)
 
 
 class _Part(NamedTuple):

@@ -40,7 +40,7 @@ from quota_ops.model.runs.run import (
 )
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.usage.recorded import RecordedUse
-from quota_ops.model.usage.throttling import Throttling
+from quota_ops.model.usage.throttling import ThrottledNow, Throttling
 
 Content = TypeVar("Content")
 _BEFORE, _AFTER = "begin", "always"
@@ -166,6 +166,9 @@ CLIENT_COUNTS = _declare(
 )
 _declare(
     "client_effects/<ID>/<PATH>", "plan", bytes, "the clients of the inventory that it concerns"
+)
+THROTTLED = _declare(
+    "throttled.json", "plan", ThrottledNow, "which clients were throttled then, for its page"
 )
 THROTTLING = _declare(
     "throttling.json", "plan", Throttling, "whom its cuts would have throttled in the last days"
