@@ -296,6 +296,24 @@ def test_only_what_differs_is_a_change(tmp_path: Path) -> None:
     )
 
 
+def test_objects_that_a_clone_lacks_are_the_cause(tmp_path: Path) -> None:
+    """In a partial clone whose remote is gone, the remedy is about its objects, not its commit."""
+    root, clone = tmp_path / "repository", tmp_path / "clone"
+    make_branch(root, {"demo/cluster.yaml": "a"}, {"demo/cluster.yaml": "b"})
+    git(root, "config", "uploadpack.allowFilter", "true")
+    options = ("--quiet", "--filter=blob:none", "--branch=branch")
+    git(tmp_path, "clone", *options, f"file://{root}", str(clone))
+    root.rename(tmp_path / "gone")
+
+    ended = call_cli(
+        ["review", "--files-only", "--base", "origin/main"], {"HOME": str(tmp_path)}, clone
+    )
+
+    assert ended.returncode == 2
+    assert f"Git cannot read the commits of {clone}" in ended.stderr
+    assert "or use a clone without --filter and --depth." in ended.stderr
+
+
 def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
     """A shallow clone, an unknown target and a folder outside Git are errors with a remedy."""
     root, home = tmp_path / "repository", {"HOME": str(tmp_path)}
