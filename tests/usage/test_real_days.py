@@ -17,6 +17,7 @@ from quota_ops.stages.plan.use import read_samples
 from quota_ops.store.history.digests import list_past_days
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.usage.connection import find_prometheus
+from quota_ops.usage.overview import read_throttle_times
 from quota_ops.usage.source import UsageSource
 from tests.usage.busy_hour import BusyHour
 from tests.usage.lab import start_prometheus
@@ -43,6 +44,12 @@ def write_blocks(busy: BusyHour, now: datetime, home: Path) -> None:
             f"kafka_server_quota_byte_rate{{{produced}}} {busy.find_rate(second)} {second}"
             for second in times
         ),
+        "# TYPE kafka_server_quota_throttle_time gauge",
+        *(
+            f"kafka_server_quota_throttle_time{{{labels}}} {wait} {second}"
+            for labels, wait in ((produced, "689.6"), (produced.replace("etl", "web"), "NaN"))
+            for second in times[-5:]
+        ),
         "# EOF",
     ]
     home.mkdir()
@@ -55,7 +62,7 @@ def write_blocks(busy: BusyHour, now: datetime, home: Path) -> None:
 def test_a_real_prometheus_has_the_same_days_and_delays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Recorded days and delays from a real Prometheus are those of the samples that it has."""
+    """Recorded days, delays and throttled clients of a real Prometheus are those of its samples."""
     now = datetime.now(UTC)
     busy = BusyHour((now - timedelta(hours=6)).timestamp())
     write_blocks(busy, now, tmp_path / "prometheus")
@@ -73,9 +80,12 @@ def test_a_real_prometheus_has_the_same_days_and_delays(
 
     with start_prometheus(tmp_path / "prometheus", {}) as real:
         from_real = read(real.url, "real")
+        source = UsageSource.of(POLICY, find_prometheus("monitoring"))
+        throttled = read_throttle_times(source, now - timedelta(minutes=1), 5.0)
     with serve(busy.respond) as url:
         computed = read(url, "computed")
 
     assert from_real == computed
+    assert throttled == (1, {(KEY, SeriesNames("etl", None)): ("kafka-1:9404", 689.6)})
     (delays,) = from_real[1]
     assert (delays.seen, delays.above, delays.highest) == (7 * 86400, 7 * 3600, 900_000)
