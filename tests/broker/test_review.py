@@ -201,7 +201,12 @@ def test_another_owner_is_a_change(lab: Lab) -> None:
     cluster.write_text(f"{cluster.read_text('utf-8')}{mapping}", "utf-8")
     commit_all(lab.folder.parent)
     moved = lab.call("plan", "demo")
-    assert (moved.returncode, "policy_changed: " in moved.stdout) == (1, True), moved.stdout
+    changed = (
+        "policy_changed: cluster.yaml changed since it was applied: owners\n"
+        "  owners: none -> search\n  owners.search.files: none -> team.yaml\n"
+        "  owners.search.users: none -> alice\n"
+    )
+    assert (moved.returncode, changed in moved.stdout) == (1, True), moved.stdout
     assert re.search(
         r"\nnext: quota-ops reconcile --run \S+ --approve \w{64} --reason TEXT$",
         moved.stdout.rstrip(),

@@ -12,8 +12,11 @@ from quota_ops.model.finding import InvalidFile
 from quota_ops.model.plans.effect import ClassEffect, Effect, Limit
 from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.quotas.difference import Action, Kind
+from quota_ops.model.quotas.owners import Owner
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.report.markdown.approval_form import format_body
+from quota_ops.report.markdown.report import as_markdown
+from quota_ops.report.page.report import as_html
 from tests.unit.report_sample import (
     ALICE_RAISED,
     CLUSTER_ID,
@@ -158,3 +161,19 @@ def test_limits_that_the_plan_does_not_bring_into_force() -> None:
     ) in head
     assert head.count("in force") == 5
     assert "\n- and 2 more" in head
+
+
+def test_changed_settings_are_shown_to_who_approves_them() -> None:
+    """The form, a comment and the page list what an owner gains, and what else is changed."""
+    old = replace(PLAN.policy, owners=(Owner("search", user_prefixes=("search-",)),))
+    new = replace(old, owners=(Owner("search", user_prefixes=("admin-", "search-", "svc-")),))
+    guard = GuardFinding(Guard.POLICY_CHANGED, "cluster.yaml changed: owners")
+    plan = replace(PLAN, policy=new, applied=old, guards=(guard,))
+    report = replace(PLANNED, plan=plan)
+
+    assert (
+        "\n- ⚠ **policy_changed**: `cluster.yaml changed: owners`\n"
+        "  - `owners.search.user_prefixes`: + `admin-`, `svc-`\n"
+    ) in format_body(report, plan, UNTIL, PAGE)
+    assert "`<br>`owners.search.user_prefixes`: + `admin-`, `svc-`" in as_markdown(report)
+    assert "<p>owners.search.user_prefixes: + admin-, svc-</p>" in as_html(report)

@@ -20,6 +20,7 @@ from quota_ops.model.runs.review import BaseFiles, ClusterReview, Review
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.report.markdown.approval_form import format_body
 from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.outline.policy_changes import compare_policies
 from quota_ops.report.review.annotations import (
     Annotation,
     Level,
@@ -28,7 +29,6 @@ from quota_ops.report.review.annotations import (
 )
 from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
 from quota_ops.report.review.comment import GITHUB_LIMIT, MARKER, as_comment
-from quota_ops.report.review.policy_changes import compare_policies
 from tests.unit.report_sample import ALICE_RAISED, PLAN, PLANNED
 from tests.unit.review_sample import CODE_HOST, large_review, review_of
 from tests.unit.test_report_hostile import NAMES, tokens
@@ -180,6 +180,6 @@ def test_settings_with_fields_are_compared_with_none() -> None:
 
     for before, after in ((old, new), (new, old)):
         changes = {row.name: (row.before, row.after) for row in compare_policies(before, after)}
-        values = ("", "monitoring") if before is old else ("monitoring", "")
+        values = ((), ("monitoring",)) if before is old else (("monitoring",), ())
         assert changes["usage.prometheus"] == values
         assert {name.partition(".")[0] for name in changes} == {"usage", "capacity"}

@@ -14,7 +14,7 @@ from quota_ops.report.markdown.report import cell, code, commit_part, format_blo
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import NO_EFFECT, effect_parts
 from quota_ops.report.outline.formats import escape_text
-from quota_ops.report.outline.outline import Topic, list_blocks
+from quota_ops.report.outline.outline import Topic, list_blocks, list_settings
 from quota_ops.report.outline.past import find_since, past_words
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.sentences import NO_LEDGER, repairs_words
@@ -154,6 +154,7 @@ def _format_reasons(plan: Plan) -> Iterator[str]:
         yield f"- cluster.yaml sets `approval: {plan.policy.approval}`."
     for guard in plan.refused:
         yield f"- ⚠ **{guard.guard}**: {code(guard.message)}"
+        yield from (f"  - {change}" for change in list_settings(plan, guard, code))
     for guard in plan.guards:
         if guard.allowed is not None:
             yield f"- {guard.guard}: {code(guard.message)}. Overridden: {code(guard.allowed)}"

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-from quota_ops.model.plans.guard import format_override
+from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import broker_words
 from quota_ops.report.outline.client_effects import inventory_tone, inventory_words
 from quota_ops.report.outline.layout import Line, Span, Tone, line
+from quota_ops.report.outline.policy_changes import compare_policies, format_changes
 from quota_ops.report.outline.rollback import left_words, rollback_words
 from quota_ops.report.outline.sentences import (
     NO_LEDGER,
@@ -115,7 +116,7 @@ def _list_guards(plan: Plan, quoted: Callable[[str], str], *, in_dag: bool) -> I
     for guard in plan.guards:
         tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
         passed = "" if guard.allowed is None else f" (overridden: {quoted(guard.allowed)})"
-        lines = (f"{quoted(guard.message)}{passed}",)
+        lines = (f"{quoted(guard.message)}{passed}", *list_settings(plan, guard, quoted))
         yield Block(Topic.GUARD, tone, guard.guard, lines)
     if names := list(dict.fromkeys(guard.guard for guard in plan.refused)):
         number = len(names)
@@ -125,6 +126,13 @@ def _list_guards(plan: Plan, quoted: Callable[[str], str], *, in_dag: bool) -> I
         there = f"In Airflow, {in_airflow(plan)}." if in_dag else ""
         lines = (" ".join(filter(None, (words, repairs_words(plan, quoted), there))),)
         yield Block(Topic.OVERRIDE, Tone.REFUSAL, "", lines, None if in_dag else way)
+
+
+def list_settings(plan: Plan, guard: GuardFinding, quoted: Callable[[str], str] = str) -> list[str]:
+    """Return what differs from the policy that was last applied, if that is what a guard found."""
+    if guard.guard != Guard.POLICY_CHANGED:
+        return []
+    return format_changes(compare_policies(plan.applied, plan.policy), quoted)
 
 
 def block_lines(blocks: Iterable[Block]) -> Iterator[Line]:

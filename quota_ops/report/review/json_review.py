@@ -9,9 +9,8 @@ from quota_ops.model.runs.review import ClusterReview, Review
 from quota_ops.report.outline.findings import findings_json
 from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.records.json_report import row_json
-from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import split_rows
-from quota_ops.report.review.verdict import describe_verdict, summarize_review
+from quota_ops.report.review.verdict import describe_verdict, list_policy_changes, summarize_review
 from quota_ops.store.places.json_text import in_ascii, json_text
 
 SCHEMA = 1
@@ -32,8 +31,8 @@ def as_json(review: Review, exit_code: int) -> str:
                     unlisted_problems (how many more), owner_changes (before, after, entities,
                     source), notes (sentences on what was assumed or skipped), guards (those that
                     block: guard, message, ...), findings (that the merge base does not have),
-                    settings (changed fields of cluster.yaml: name,
-                    before, after as text), `plan` (the digest, null without a plan), and rows:
+                    settings (changed fields of cluster.yaml: name, and before and after, each a
+                    list of values as text), `plan` (the digest, null without a plan), and rows:
                     `written` by this branch; `unwritten`, which the branch declares differently
                     while the cluster keeps its value; `others`, which differ for another reason;
                     `merged`, which the target branch changed since and the cluster has already;

@@ -15,12 +15,12 @@ from quota_ops.report.markdown.report import code, findings_heading, format_bloc
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.findings import FEW
 from quota_ops.report.outline.outline import Topic, list_blocks
+from quota_ops.report.outline.policy_changes import format_changes
 from quota_ops.report.outline.sentences import (
     callback_words,
     holds_words,
     standstill_words,
 )
-from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import (
     ReviewRows,
     count_rejected,
@@ -28,7 +28,7 @@ from quota_ops.report.review.rows import (
     list_overriding,
     split_rows,
 )
-from quota_ops.report.review.verdict import UNJUDGED
+from quota_ops.report.review.verdict import UNJUDGED, list_policy_changes
 
 CUT = "… and {}; the report in the artifacts of this job lists all of them."
 _MOST_PROBLEMS, _MOST_LINES = 20, 6
@@ -154,11 +154,7 @@ def _settings(review: ClusterReview) -> Iterator[str]:
     changes = list_policy_changes(review)
     if changes:
         yield f"\n**{code(f'{review.folder}/cluster.yaml')}** changes\n"
-    for change in changes:
-        before, after = (
-            code(value) if value else "none" for value in (change.before, change.after)
-        )
-        yield f"- {code(change.name)}: {before} → **{after}**"
+    yield from (f"- {change}" for change in format_changes(changes, code))
 
 
 def _needs(review: ClusterReview) -> Iterator[str]:

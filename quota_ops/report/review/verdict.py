@@ -5,8 +5,8 @@ from collections.abc import Callable
 from quota_ops.findings.codes import CODES, Severity
 from quota_ops.model.runs.review import ClusterReview, Review
 from quota_ops.model.text import counted, plural
+from quota_ops.report.outline.policy_changes import PolicyChange, compare_policies
 from quota_ops.report.outline.row_status import Section
-from quota_ops.report.review.policy_changes import list_policy_changes
 from quota_ops.report.review.rows import count_rejected, list_overriding, split_rows
 
 UNJUDGED = "❔"
@@ -82,6 +82,11 @@ def _describe_uncompared(review: ClusterReview, cluster: str) -> str:
     if review.unjudged and review.report is None:
         return f"{UNJUDGED} {cluster} cannot be judged: {_list_reasons(review)}"
     return ""
+
+
+def list_policy_changes(review: ClusterReview) -> tuple[PolicyChange, ...]:
+    """Return the fields of cluster.yaml that differ from the merge base, by name."""
+    return compare_policies(review.base and review.base.policy, review.policy)
 
 
 def _list_reasons(review: ClusterReview) -> str:

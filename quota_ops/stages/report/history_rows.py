@@ -17,10 +17,10 @@ from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.runs.outcome import DONE, Status
 from quota_ops.model.runs.report import STOPPED, Record, Report, StageStatus, Verb
 from quota_ops.model.runs.verification import RowVerdict, Settlement
+from quota_ops.report.outline.policy_changes import compare_policies
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.records.json_report import COUNTED, count_rows
-from quota_ops.report.review.policy_changes import compare_policies
 from quota_ops.stages.plan.earlier_runs import count_managed_rows
 from quota_ops.stages.report.audit import KINDS, count_changed
 from quota_ops.stages.report.run_report import read_work_end
@@ -99,10 +99,7 @@ def _describe_policy(report: Report) -> str | None:
         guard.guard == Guard.POLICY_CHANGED and guard.allowed is not None for guard in plan.guards
     ):
         return None
-    changes = compare_policies(plan.applied, plan.policy)
-    return "; ".join(
-        f"{name}: {before or 'none'} -> {after or 'none'}" for name, before, after in changes
-    )
+    return "; ".join(change.format() for change in compare_policies(plan.applied, plan.policy))
 
 
 def _list_row_approvers(row: ReportRow, report: Report) -> str | None:
