@@ -23,6 +23,7 @@ from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import ClusterStore, RunStore, find_run_store
 from quota_ops.store.places.snapshot import Snapshot
+from quota_ops.store.run.files import POLICY
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.names import find_run, latest_first
 
@@ -65,6 +66,17 @@ class Session:
         """Find the connection to the cluster. Raises InvalidInput if there is none."""
         return find_connection(self.policy.connection, file=self.connection_file)
 
+    def find_run(self, named: str) -> RunFolder:
+        """Return a run of the cluster. Raises InvalidInput for a run of another cluster id."""
+        name = named if "/" in named else f"{self.policy.cluster}/{named}"
+        folder = find_run(self.store, name)
+        if folder.has(POLICY) and folder.policy().cluster_id != self.policy.cluster_id:
+            raise InvalidInput(
+                f"run {folder.place.name} belongs to a different cluster than {self.heading}",
+                f"List the runs of this one: quota-ops runs {quote(self.policy.cluster)}",
+            )
+        return folder
+
     def find_writes(self, accepts: Callable[[Entity], bool]) -> tuple[ConcurrentWrite, ...]:
         """Find what other runs are currently writing to the accepted entities."""
         return find_concurrent_writes(self.store.runs_of(self.policy.cluster), accepts)
@@ -81,8 +93,7 @@ class Session:
         (kind, value), *_ = named
         found: set[str] = set()
         if kind == "run":
-            name = value if "/" in value else f"{self.policy.cluster}/{value}"
-            folder = find_run(self.store, name)
+            folder = self.find_run(value)
             value = folder.place.name
             if folder.has(DIFFERENCES.file):
                 found = {row.entity for row in folder.differences() if row.action in WRITES}

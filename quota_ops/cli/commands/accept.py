@@ -88,7 +88,6 @@ def accept(
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.runs.alter import list_altered
     from quota_ops.store.run.files import ALTER
-    from quota_ops.store.run.names import find_run
 
     if not (names or defaults or anyone or everything):
         raise InvalidInput(
@@ -97,18 +96,13 @@ def accept(
         )
     who = parse_wanted(names, defaults, anyone, everything=everything)
     session = Session.start(cluster, desired_state, run_store)
-    folder = find_run(session.store, run if "/" in run else f"{session.policy.cluster}/{run}")
+    folder = session.find_run(run)
     is_alter = folder.has(ALTER)
     if not (is_alter or folder.has(DIFFERENCES.file)):
         raise InvalidInput(
             f"run {folder.place.name} has not compared Git with the cluster",
             f"Compare again: quota-ops report {quote(session.policy.cluster)}. Or name an earlier "
             "run with --run.",
-        )
-    if folder.policy().cluster_id != session.policy.cluster_id:
-        raise InvalidInput(
-            f"run {folder.place.name} belongs to a different cluster than {session.heading}",
-            f"List the runs of this one: quota-ops runs {quote(session.policy.cluster)}",
         )
     found_rows = list_altered(folder) if is_alter else folder.differences()
     rows = [row for row in found_rows if _is_wanted(row, who, keys)]

@@ -110,7 +110,7 @@ def alter(
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.plans.approval import find_login
     from quota_ops.report.screens.alter import AlterReport
-    from quota_ops.runs.alter import alter_quotas, refuse_protected
+    from quota_ops.runs.alter import Undo, alter_quotas, refuse_protected
     from quota_ops.runs.command_record import open_run_cluster, start_command_run
     from quota_ops.runs.ownership import Attribution
     from quota_ops.stages.plan.effects import read_effects
@@ -120,7 +120,7 @@ def alter(
     from quota_ops.store.run.state import RunState
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
-    undone = None if undo is None else _read_undone(session, undo)
+    undone = None if undo is None else Undo.read(session.find_run(undo))
     wanted = _read_wanted(session.policy, undone, source, (names, defaults, add, delete))
     overridden = tuple(options.parse_allowed(allow, reason, "alter"))
     refuse_protected(wanted, session.policy, session.records)
@@ -246,21 +246,6 @@ def _refuse_beside(option: str, *others: object) -> None:
             f"{option} already contains the entities and their changes",
             f"Leave out --names, --defaults, --add{also} and --delete.",
         )
-
-
-def _read_undone(session: "Session", named: str) -> "Undo":
-    """Return what an earlier alter of this cluster changed."""
-    from quota_ops.runs.alter import Undo
-    from quota_ops.store.run.names import find_run
-
-    name = named if "/" in named else f"{session.policy.cluster}/{named}"
-    folder = find_run(session.store, name)
-    if folder.policy().cluster_id != session.policy.cluster_id:
-        raise InvalidInput(
-            f"run {folder.place.name} belongs to a different cluster than {session.heading}",
-            "List the runs: quota-ops runs",
-        )
-    return Undo.read(folder)
 
 
 def _warn_left(undone: "Undo | None", done: "Altered") -> None:
