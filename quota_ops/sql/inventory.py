@@ -1,4 +1,7 @@
-"""The files of an inventory of clients: their format, their columns, and what is wrong in them."""
+"""The files of an inventory of clients: their format, their columns, and what is wrong in them.
+
+Lines are read one at a time only after an engine found a problem, to name the first wrong one.
+"""
 
 import csv
 import json
