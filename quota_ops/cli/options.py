@@ -71,7 +71,6 @@ _FORMS = {
     "json": "for scripts",
     "jsonl": "for a stream of rows",
     "csv": "for spreadsheets",
-    "markdown": "for a ticket",
 }
 """Each --format with what it is for; `console.show_result` prints it."""
 

@@ -12,7 +12,7 @@ from quota_ops.model.errors import NotAuthorized
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.outcome import EntityResponse
-from quota_ops.report.markdown.report import as_markdown
+from quota_ops.report.text.report import as_text
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.folder import RunFolder
@@ -102,6 +102,6 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
     )
     assert ran.returncode == 3
     assert ran.stderr.startswith(f"{unasked}\n{refused}\n  An administrator grants it with:\n")
-    comment = as_markdown(read_report(RunFolder(open_place(run))))
-    assert comment.startswith("**quota-ops · 10 changes to make on `demo`** · plan `")
-    assert f"\n⚠ **validate failed**: `{unasked}`<br>`{refused}`<br>" in comment
+    text = as_text(read_report(RunFolder(open_place(run))))
+    assert text.startswith("10 changes to make on demo")
+    assert unasked in text

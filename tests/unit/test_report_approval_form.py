@@ -15,7 +15,6 @@ from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.owners import Owner
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.report.markdown.approval_form import format_body
-from quota_ops.report.markdown.report import as_markdown
 from quota_ops.report.page.report import as_html
 from tests.unit.report_sample import (
     ALICE_RAISED,
@@ -164,7 +163,7 @@ def test_limits_that_the_plan_does_not_bring_into_force() -> None:
 
 
 def test_changed_settings_are_shown_to_who_approves_them() -> None:
-    """The form, a comment and the page list what an owner gains, and what else is changed."""
+    """The form and the page list what an owner gains, and what else is changed."""
     old = replace(PLAN.policy, owners=(Owner("search", user_prefixes=("search-",)),))
     new = replace(old, owners=(Owner("search", user_prefixes=("admin-", "search-", "svc-")),))
     guard = GuardFinding(Guard.POLICY_CHANGED, "cluster.yaml changed: owners")
@@ -175,5 +174,4 @@ def test_changed_settings_are_shown_to_who_approves_them() -> None:
         "\n- ⚠ **policy_changed**: `cluster.yaml changed: owners`\n"
         "  - `owners.search.user_prefixes`: + `admin-`, `svc-`\n"
     ) in format_body(report, plan, UNTIL, PAGE)
-    assert "`<br>`owners.search.user_prefixes`: + `admin-`, `svc-`" in as_markdown(report)
     assert "<p>owners.search.user_prefixes: + admin-, svc-</p>" in as_html(report)

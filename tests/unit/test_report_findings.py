@@ -10,7 +10,6 @@ import pytest
 
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.runs.report import Report
-from quota_ops.report.markdown.report import LIMIT, as_markdown
 from quota_ops.report.outline.findings import FEW, MOST
 from quota_ops.report.outline.layout import plain
 from quota_ops.report.page.report import as_html
@@ -43,12 +42,7 @@ def page_text(report: Report) -> str:
     return html.unescape(re.sub("<[^>]+>", " ", as_html(report)))
 
 
-def markdown_text(report: Report) -> str:
-    """Return the comment without the fences around text from files."""
-    return re.sub("`` ?| ?``|`", "", as_markdown(report))
-
-
-PEOPLE = (plan_text, as_text, page_text, markdown_text)
+PEOPLE = (plan_text, as_text, page_text)
 
 
 @pytest.mark.parametrize("output", PEOPLE)
@@ -93,9 +87,7 @@ def test_programs_are_told_all() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("output", "most"), [(plan_text, FEW), (as_text, MOST), (page_text, MOST), (as_markdown, FEW)]
-)
+@pytest.mark.parametrize(("output", "most"), [(plan_text, FEW), (as_text, MOST), (page_text, MOST)])
 def test_many_findings_are_counted(output: Callable[[Report], str], most: int) -> None:
     """An output lists as many as a person reads, with the number of the others."""
     many = replace(PLANNED, findings=(SHADOWED,) * (most + 12))
@@ -104,4 +96,3 @@ def test_many_findings_are_counted(output: Callable[[Report], str], most: int) -
 
     assert said.count("never holds") == most
     assert "… and 12 more findings in the JSON output" in said
-    assert len(as_markdown(many)) < LIMIT

@@ -7,7 +7,6 @@ from quota_ops.model.plans.hold import Hold
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.model.runs.outcome import Status
-from quota_ops.report.markdown.report import as_markdown
 from quota_ops.report.outline.ending import list_holds
 from quota_ops.report.outline.row_status import RowStatus, count_statuses
 from quota_ops.report.outline.summary import summarize
@@ -48,16 +47,6 @@ def test_as_text() -> None:
     assert lines[2:5] == [FROZEN, f"user=bob is {SAID}", ""]
     assert lines[5] == "Held (1)"
     assert lines[7].endswith(f"payments.yaml:9  unknown  {SAID}")
-
-
-def test_as_markdown() -> None:
-    """A reason can neither end a cell nor contain HTML."""
-    comment = as_markdown(HELD)
-
-    held = f"20 MiB/s → **10 MiB/s**<br>`{SAID.replace('|', chr(92) + '|')}`"
-    row = f"| ‖ | user `bob` | `producer_byte_rate` | {held} | `payments.yaml:9` |\n"
-    assert row in comment
-    assert f"\n⚠ `{FROZEN}`\n\n⚠ `user=bob is {SAID}`\n" in comment
 
 
 def test_as_a_page() -> None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
-from quota_ops.report.markdown.report import as_markdown
 from quota_ops.report.outline.row_status import RowStatus, report_rows
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page.report import as_html
@@ -41,7 +40,7 @@ def test_what_nobody_read_back_is_counted_and_does_not_differ() -> None:
     assert (values["counts"]["unread"], values["counts"]["in_sync"]) == (411, 0)
     assert values["warnings"] == [said]
     assert len(values["rows"]) == 1
-    for text in (as_text(NOBODY_ANSWERED), as_markdown(NOBODY_ANSWERED), as_html(NOBODY_ANSWERED)):
+    for text in (as_text(NOBODY_ANSWERED), as_html(NOBODY_ANSWERED)):
         assert said in text
         assert "user=u7" not in text
         assert "accepted; no broker responded afterwards" in text

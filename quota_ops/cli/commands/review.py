@@ -181,7 +181,7 @@ def _review_clusters(branch: "Branch", shared: ReviewOptions) -> "Iterator[Clust
     from quota_ops.desired.files import cluster_folders
     from quota_ops.desired.read import find_policy
     from quota_ops.model.runs.review import ClusterReview
-    from quota_ops.report.markdown.report import code
+    from quota_ops.report.markdown.parts import code
 
     earlier = branch.find_earlier_folder(branch.base)
     folders = {path.name for path in cluster_folders(branch.desired_state)}
@@ -247,7 +247,7 @@ def _ask_for_folder(branch: "Branch", found: "ClusterReview") -> "Iterator[str]"
     """
     from quota_ops.desired.git.branch import list_users
     from quota_ops.findings.cluster_rules import list_known_users
-    from quota_ops.report.markdown.report import code
+    from quota_ops.report.markdown.parts import code
 
     facts = found.report.facts if found.report else None
     known = list_known_users(facts) if facts else frozenset()

@@ -22,18 +22,17 @@ Examples:
   quota-ops show demo/last                  of one cluster
   quota-ops show 2026-11-21T10-15-00Z-7f3a
   quota-ops show 7f3a                       a unique part of its name
-  quota-ops show demo/last --format markdown"""
+"""
 )
 @click.argument("run")
 @options.run_store
-@options.formats("text", "json", "markdown")
+@options.output_format
 def show(run: str, run_store: str | None, output: str) -> None:
     """Show the report of an earlier run.
 
     RUN is a run's name, a unique part of it, its folder, or `last`; with CLUSTER/ before it, a name
     or a cluster id, only runs of that cluster are searched. Reads only the run store.
     """
-    from quota_ops.report.markdown.report import as_markdown
     from quota_ops.report.records.json_report import as_json
     from quota_ops.report.text.report import report_screen
     from quota_ops.stages.report.run_report import read_end_time, read_report
@@ -48,7 +47,6 @@ def show(run: str, run_store: str | None, output: str) -> None:
         output,
         text=lambda: (*report_screen(report), *_records(folder, report), *_place(folder)),
         json=lambda: as_json(report),
-        markdown=lambda: as_markdown(report),
     )
 
 

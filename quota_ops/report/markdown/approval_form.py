@@ -10,7 +10,7 @@ from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.quotas.difference import WRITES, Kind
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
-from quota_ops.report.markdown.report import cell, code, commit_part, format_block, table_lines
+from quota_ops.report.markdown.parts import cell, code, commit_part, format_block, table_lines
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import NO_EFFECT, effect_parts
 from quota_ops.report.outline.formats import escape_text
@@ -64,8 +64,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     throttling = [block for block in blocks if block.topic is Topic.THROTTLING]
     tail = [*map(format_block, throttling), "", *_format_choices(report, plan, rows, until)]
     describe = partial(_describe_row, report, set())
-    # Airflow shows no HTML, so also no <br>.
-    table = table_lines(rows[:MOST_ROWS], (*head, *tail), line_break=" · ", describe=describe)
+    table = table_lines(rows[:MOST_ROWS], describe)
     return "\n".join([*head, *table, *tail]) + "\n"
 
 

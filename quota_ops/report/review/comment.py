@@ -11,7 +11,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
 from quota_ops.model.runs.review import ClusterReview, Links, Review
 from quota_ops.model.text import counted, plural
-from quota_ops.report.markdown.report import LONGEST, cell, code
+from quota_ops.report.markdown.parts import LONGEST, cell, code
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import effect_parts
 from quota_ops.report.outline.folding import Fold, fold_profiles

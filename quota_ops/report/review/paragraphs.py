@@ -11,7 +11,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.review import ClusterReview, Links
 from quota_ops.model.text import counted, plural
-from quota_ops.report.markdown.report import code, findings_heading, format_block
+from quota_ops.report.markdown.parts import code, findings_heading, format_block
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.findings import FEW
 from quota_ops.report.outline.outline import Topic, list_blocks

@@ -1,21 +1,16 @@
-"""A report as Markdown, safe to paste into a pull request.
+"""The parts of comments and forms in Markdown, safe to paste into a pull request.
 
 Text from outside quota-ops is in code spans, where nothing is a link, a mention, a reference,
 markup or HTML.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance, short
-from quota_ops.model.plans.plan import SHORT
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.runs.report import Report
-from quota_ops.model.text import counted
 from quota_ops.report.outline import cells
-from quota_ops.report.outline.effects import effect_parts
-from quota_ops.report.outline.findings import EXPLAIN, FEW, more_words
+from quota_ops.report.outline.findings import EXPLAIN
 from quota_ops.report.outline.formats import (
     escape_text,
     shortened,
@@ -23,63 +18,25 @@ from quota_ops.report.outline.formats import (
     uncommitted_words,
 )
 from quota_ops.report.outline.layout import Tone
-from quota_ops.report.outline.outline import Block, list_blocks
-from quota_ops.report.outline.row_status import ReportRow, Section, has_applied, report_rows
-from quota_ops.report.outline.summary import summarize
+from quota_ops.report.outline.outline import Block
+from quota_ops.report.outline.row_status import ReportRow
 
-LIMIT = 60_000
-"""GitHub rejects a comment of more than 65,536 characters."""
+_BREAK = " · "
+"""Between the lines of a cell: Airflow shows no HTML, so also no <br>."""
 LONGEST = 300
 """Characters of a name or message in a comment; the report has the whole text."""
 
 
-def as_markdown(report: Report) -> str:
-    """Return a comment of at most `LIMIT` characters, with the number of omitted rows."""
-    rows = report_rows(report)
-    summary = summarize(report, code(report.cluster))
-    plan = f" · plan {code(report.plan.digest[:SHORT])}" if report.plan else ""
-    commit = commit_part(report.provenance)
-    head = [
-        f"**quota-ops · {summary.fact}**{plan}{commit}",
-        f"\n{_sentence(summary.details)}" if summary.details else "",
-    ]
-    listed = [row for row in rows if row.section is not Section.REST]
-    tail = [
-        *map(format_block, list_blocks(report, code)),
-        *_findings(report),
-    ]
-    table = table_lines(listed, (*head, *tail), applied=has_applied(report))
-    return "\n".join([*head, *table, *tail]) + "\n"
-
-
 def table_lines(
-    rows: Sequence[ReportRow],
-    others: Iterable[str],
-    *,
-    applied: bool = False,
-    line_break: str = "<br>",
-    describe: Callable[[ReportRow], Sequence[str]] = effect_parts,
+    rows: Sequence[ReportRow], describe: Callable[[ReportRow], Sequence[str]]
 ) -> list[str]:
-    """Return the rows as a table that leaves room for the other lines; empty without rows.
+    """Return the rows as a table; empty without rows.
 
     `describe` returns what a row does, or where its value is from, below its values.
     """
-    current = cells.current_heading(applied=applied)
+    current = cells.current_heading(applied=False)
     head = ["", f"| | entity | key | {current} → desired | owner, reason, source |", "|-|-|-|-|-|"]
-    lines = (_table_row(row, line_break, describe(row)) for row in rows)
-    return [*head, *fitting(lines, len(rows), (*others, *head))] if rows else []
-
-
-def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]:
-    """Return the rows that leave room for the other lines, and how many of `total` are omitted."""
-    room = LIMIT - sum(len(text) + 1 for text in others)
-    fit: list[str] = []
-    for row in rows:
-        room -= len(row) + 1
-        if room < 0:
-            return [*fit, "", f"… and {total - len(fit):,} more; the report has them all."]
-        fit.append(row)
-    return fit
+    return [*head, *(_table_row(row, describe(row)) for row in rows)] if rows else []
 
 
 def commit_part(provenance: Provenance) -> str:
@@ -110,12 +67,7 @@ def cell(text: str) -> str:
     return code(text).replace("|", "\\|") if text else ""
 
 
-def _sentence(parts: Iterable[str]) -> str:
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def _table_row(row: ReportRow, line_break: str, described: Sequence[str]) -> str:
+def _table_row(row: ReportRow, described: Sequence[str]) -> str:
     change = cells.change(row).replace("-", "\N{MINUS SIGN}")
     why = cells.trouble(row) or cells.held(row) or cells.origin(row)
     difference = row.difference
@@ -128,13 +80,13 @@ def _table_row(row: ReportRow, line_break: str, described: Sequence[str]) -> str
         cells.sign(row),
         ", ".join(whom),
         cell(difference.key),
-        line_break.join(
+        _BREAK.join(
             [
                 f"{cells.current(row)} → **{cells.desired(row)}**{share}",
                 *(cell(words) for words in (*described, why) if words),
             ]
         ),
-        line_break.join(
+        _BREAK.join(
             cell(words)
             for words in (difference.owner, difference.reason, cells.source(row))
             if words
@@ -152,14 +104,3 @@ def format_block(block: Block) -> str:
         before, options, after = block.way
         text += f" {before} {code(options)} {after}"
     return f"\n{text}"
-
-
-def _findings(report: Report) -> Iterator[str]:
-    found = list_unsilenced(report.findings)
-    if found:
-        yield findings_heading(counted(len(found), "finding"))
-    for finding in found[:FEW]:
-        message = f"{code(finding.message)} {code(finding.remedy)}"
-        yield f"- {finding.code} {code(finding.where)}: {message}"
-    if more := more_words(found, FEW):
-        yield f"- {more}"
