@@ -79,10 +79,10 @@ def build_dags(
     users who may approve or reject a plan, each by id or as {"id": ..., "name": ...}; None allows
     everyone who may edit runs of the DAG.
 
-    `default_args` are those of all DAGs. `task_options` has options of single tasks, by the name
-    of the task; the tasks describe, diff and report are in both kinds of DAG. A pool must exist:
-    the documentation of each DAG and the log of check have the command that creates it. check
-    itself takes its slot from the default pool, unless its own options name another.
+    `default_args` apply to all DAGs. `task_options` has options of single tasks, by the name of the
+    task; the tasks describe, diff and report are in both kinds of DAG. A pool must exist: the
+    documentation of each DAG and the log of check have the command that creates it. check itself
+    takes its slot from the default pool, unless its own options name another.
 
     `engine` runs the diff of a reconcile DAG: "spark", or "embedded", which compares one small
     cluster in the task itself, without Java. The drift DAG compares all clusters on Spark.

@@ -1,4 +1,4 @@
-"""Notifications: which of the DAG file's notifiers are called when, and with which text."""
+"""Notifications: when the notifiers of the DAG file are called, and with which text."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -70,7 +70,7 @@ class SparkDiff(SparkSubmitOperator):
         self._is_submitted = False
 
     def execute(self, context: "Context") -> str:  # type: ignore[override]
-        """Write differences and batches to every folder, and return what was found.
+        """Write differences and batches to every folder, and return the results.
 
         Fails if one could not be compared. The job records in each folder how its diff ended.
         """
@@ -187,7 +187,7 @@ def _find_fallback(spark: Connection) -> Connection:
 
 @contextmanager
 def _record_missing_ends(folders: Sequence["RunFolder"]) -> Iterator[None]:
-    """Record the end of diff in the folders in which the job did not.
+    """Record the end of diff in folders where the job did not.
 
     Raises InvalidInput instead of SparkFailed if the job recorded all ends: the input of some is
     damaged, and another try would find it so again.

@@ -1,1 +1,1 @@
-"""The CI platform: the branch that it checks out, and where a job leaves what people read."""
+"""The CI platform: the branch that it checks out, and where a job puts its reports."""

@@ -15,7 +15,7 @@ from quota_ops.store.run.state import RunState
 
 
 def open_run(named: str, run_store: str | None) -> RunFolder:
-    """Return the run that a person names, as `find_run`. Raises InvalidInput if it was pruned."""
+    """Return the run that a person names, like `find_run`. Raises InvalidInput if it was pruned."""
     folder = find_run(find_run_store(run_store), named)
     refuse_pruned(folder)
     return folder
@@ -24,7 +24,7 @@ def open_run(named: str, run_store: str | None) -> RunFolder:
 def open_unwritten_run(named: str, run_store: str | None, stage: str) -> RunFolder:
     """Return the run that a person names, for a stage that starts the run over.
 
-    InvalidInput as `open_run`, or if the run wrote: its report and rollback need the files.
+    InvalidInput like `open_run`, or if the run wrote: its report and rollback need the files.
     """
     folder = open_run(named, run_store)
     refuse_written(folder, stage)

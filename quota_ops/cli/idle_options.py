@@ -78,7 +78,7 @@ def check_rule(rule: IdleRule, context: click.Context) -> None:
 
 
 def _given(context: click.Context) -> Iterator[str]:
-    """Yield what was typed: the names of options, alone and with their values, and of arguments."""
+    """Yield the typed options, by name and with their values, and the names of arguments."""
     for param in context.command.params:
         is_typed = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
         if not (is_typed and param.expose_value):  # --verbose is not the command's own

@@ -276,7 +276,7 @@ defaults = click.option(
     "--defaults",
     multiple=True,
     metavar="TYPE[,…]",
-    help="Entity types of which you mean the default: user.",
+    help="Entity types whose default you mean: user.",
 )
 
 

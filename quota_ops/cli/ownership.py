@@ -45,7 +45,7 @@ class OwnershipRun:
         return cls(session, desired, folder, attribution)
 
     def find_writes(self, who: EntityFilter | None) -> tuple[ConcurrentWrite, ...]:
-        """Find what other runs are writing to these entities; None stands for every entity."""
+        """Find the writes of other runs to these entities; None stands for every entity."""
         return self.session.find_writes(who.accepts if who else lambda _: True)
 
     @property
@@ -55,7 +55,7 @@ class OwnershipRun:
         return why and f"{self.desired.policy.cluster} is {why}"
 
     def show_rows(self, screen: Screen, rows: list[dict[str, Any]], output: str) -> None:
-        """Show what was done, and record the run's end even if the output cannot be written."""
+        """Show the result, and record the end of the run even if the output cannot be written."""
         path = str(self.folder.place)
         try:
             show_result(

@@ -78,7 +78,7 @@ class Session:
         return folder
 
     def find_writes(self, accepts: Callable[[Entity], bool]) -> tuple[ConcurrentWrite, ...]:
-        """Find what other runs are currently writing to the accepted entities."""
+        """Find the current writes of other runs to the accepted entities."""
         return find_concurrent_writes(self.store.runs_of(self.policy.cluster), accepts)
 
     def find_group(self, given: Mapping[str, str | None], *, is_release: bool) -> EntityGroup:

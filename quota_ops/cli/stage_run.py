@@ -127,7 +127,7 @@ def run_command(name: str, typed: StageOptions) -> None:
 
 
 def _exit_if_differs(report: Report, *, is_detailed: bool) -> None:
-    """Exit with the code of an invalid file, an overriding quota or, if `is_detailed`, others."""
+    """Exit with the code of an invalid file, an overriding quota or, if `is_detailed`, a change."""
     if report.invalid:
         raise click.exceptions.Exit(CannotJudge.exit_code)
     if any(row.status is RowStatus.OVERRIDING for row in report_rows(report)):

@@ -66,8 +66,8 @@ def read_connection(
 
     Reads `file` if given; else the file whose path is in QUOTA_OPS_CONNECTION_NAME, if set; else
     NAME.properties in `connections_folder()`. Raises InvalidInput when there is none, or when it
-    cannot be read. The error ends with `example` and begins with `first`, what was searched
-    before.
+    cannot be read. The error begins with `first`, the places searched before, and ends with
+    `example`.
     """
     if not CONNECTION_NAME.fullmatch(name):
         raise InvalidInput(f"{name!r} is not a connection name.", f"A name {CONNECTION_RULE}.")

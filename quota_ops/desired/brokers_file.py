@@ -1,4 +1,4 @@
-"""The brokers that stand in for those of the cluster: a number, or a file with what each leads."""
+"""Brokers in place of those of the cluster: a number, or a file with the topics of each."""
 
 from pathlib import Path
 

@@ -36,7 +36,7 @@ def read_capacity(source: Source, field: FieldNodes) -> DeclaredCapacity:
 
 
 def check_capacity(declared: DeclaredCapacity, quotas: Iterable[Quota]) -> Iterator[Finding]:
-    """Yield a finding for each key of which more is promised than the factor allows.
+    """Yield a finding for each key that is promised beyond the factor.
 
     Limits of the whole cluster do not count: each broker's share is known when the cluster is read.
     """

@@ -57,7 +57,7 @@ _BESIDE = (
 
 
 def open_cluster_folder(folder: Path) -> AbstractContextManager[Folder]:
-    """Open a cluster's folder. Raises OSError as `open_folder` raises it."""
+    """Open a cluster's folder. Raises OSError like `open_folder` raises it."""
     return open_folder(folder, own=2)
 
 

@@ -19,7 +19,7 @@ _LONGEST_NUMBER = 40
 
 
 class Derivation(NamedTuple):
-    """How a limit comes from its line, and what becomes of it.
+    """How a limit follows from its line, and when it ends or changes.
 
     `until` (ISO 8601, UTC) is when the limit ends or changes, `returns_to` the value from then on
     if it is temporary: that of the standing limit, or 0 if there is none. Kafka has no quota of 0.

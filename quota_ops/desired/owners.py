@@ -24,7 +24,7 @@ Nodes = Mapping[tuple[str, Claim | None], yaml.Node]
 
 
 def read_owners(source: Source, field: FieldNodes) -> tuple[tuple[Owner, ...], Nodes]:
-    """Read the owners, by name; adds a problem for what two of them have."""
+    """Read the owners, by name; add a problem for each entity or file that two of them have."""
     nodes: dict[tuple[str, Claim | None], yaml.Node] = {}
     if not isinstance(field.value, yaml.MappingNode) or not field.value.value:
         source.refuse(

@@ -92,7 +92,7 @@ class Desired:
         """Return it with the share of each broker in limits of the whole cluster.
 
         Without brokers, they stay whole, and so do those with topics if nobody knows which broker
-        leads what. Raises InvalidDesiredState as `divide_rates`; `folder` is the cluster's folder.
+        leads what. `folder` is the folder of the cluster. Raises InvalidDesiredState.
         """
         if placement is None:
             return self

@@ -104,7 +104,7 @@ def find_unknown_users(entities: Iterable[str], facts: ClusterFacts) -> Iterator
 
 
 def _suggest_user(name: str, known: Collection[str], client_ids: Collection[str | None]) -> str:
-    """Return what somebody who named an unknown user may have meant; empty if nothing is likely."""
+    """Return the user that was probably meant by an unknown name; empty if none is likely."""
     if near := get_close_matches(name, known, 1):
         return f"Did you mean {near[0]}?"
     return f"Did you mean client-id: {name}?" if name in client_ids else ""

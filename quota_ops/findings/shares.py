@@ -25,7 +25,7 @@ def check_shares(
     *,
     is_complete: bool = True,
 ) -> tuple[list[Finding], list[Finding]]:
-    """Return the findings of the files that stay true, and those of the shares.
+    """Return the findings about files that are still true, and the findings about shares.
 
     `rows` are all rows, divided. Promises are compared only if these are `is_complete`: no quotas
     file is invalid.
@@ -62,7 +62,7 @@ def _check_ceiling(row: DesiredRow, policy: Policy) -> Iterator[Finding]:
 def find_overcommitted(
     promises: Iterable[Promises], uncounted: Mapping[str, int] | None = None
 ) -> Iterator[Finding]:
-    """Yield a finding for each key of which more is promised than the factor allows.
+    """Yield a finding for each key that is promised beyond the factor.
 
     `uncounted` is how many limits of the whole cluster a key has beside its promises.
     """

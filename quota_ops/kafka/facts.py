@@ -123,7 +123,7 @@ def make_late_facts(connection: Connection, cluster: ClusterDescription) -> Clus
 def _send_requests(
     client: Any, cluster: ClusterDescription, deadline: float
 ) -> tuple[Responses, set[tuple[int, str]], int]:
-    """Return the responses, the requests to which none arrived in time, and which broker was asked.
+    """Return the responses, the requests without one in time, and the broker that was queried.
 
     The third value is the broker whose users and ACLs were requested: the first one, or, if it is
     silent for half of the time, another one. A list of ACLs that is too large is not late.

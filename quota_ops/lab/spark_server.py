@@ -48,7 +48,7 @@ class SparkServer(StoppedAtEnd):
 
     @property
     def airflow_environment(self) -> dict[str, str]:
-        """The environment variable with the Airflow connection to it, in which the DAGs use it."""
+        """The environment variable that defines the Airflow connection to it, for the DAGs."""
         server = {"conn_type": "spark_connect", "host": "localhost", "port": self.port}
         return {"AIRFLOW_CONN_QUOTA_OPS_SPARK": json.dumps(server | {"password": self.token})}
 

@@ -104,7 +104,7 @@ class Repository:
         return _fill(known, {"commit": commit or ""}) if known else ""
 
     def find_comparison(self, since: str | None, commit: str | None) -> str:
-        """Return the address of what changed between two commits; empty if it is not known."""
+        """Return the address of the comparison of two commits; empty if it is not known."""
         known = self.compare if is_commit_id(since) and is_commit_id(commit) else None
         return _fill(known, {"since": since or "", "commit": commit or ""}) if known else ""
 

@@ -11,7 +11,7 @@ _ROLLBACK = "rollback of "
 
 
 class CommitSource(StrEnum):
-    """The way in which a run knows its commit."""
+    """How a run knows its commit."""
 
     COMPARED = "compared"
     """Every byte that was read is in the commit."""

@@ -34,8 +34,8 @@ def to_json(kind: Any, value: Any) -> Any:
     """Return a value of a type as JSON values, its fields by name.
 
     NaN and infinity become text, a time is in UTC to the second, a set is sorted, and a mapping is
-    a list of pairs. A named tuple, of which files have many, leaves out the fields that have their
-    default.
+    a list of pairs. A named tuple leaves out the fields with their default value, because files
+    have many of them.
     """
     return msgspec.to_builtins(_prepare_form(kind).dump(value))
 

@@ -94,7 +94,7 @@ class Sides(NamedTuple):
         )
 
     def summarize(self, entity: str) -> tuple[object, ...]:
-        """Return what classes must have in common to be one: values, sharing, and whose limits."""
+        """Return the key by which classes are merged: limits, and whether the entity has them."""
         return tuple(
             [limit and (limit.value, limit.types, limit.entity == entity) for limit in self]
         )

@@ -192,7 +192,7 @@ class Limits:
         )
 
     def _find_counted_types(self, key: str, rungs: Iterable[Rung]) -> tuple[str, ...]:
-        """Return the types by whose names a broker counts, which depends on the stored entities.
+        """Return the types that a broker counts by, which depend on the stored entities.
 
         When all entities have the same types, the broker uses those without looking up the client.
         """

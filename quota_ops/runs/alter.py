@@ -112,7 +112,7 @@ class Undo(NamedTuple):
         return _group(self.changes)
 
     def select(self, stored: Stored) -> tuple[Alteration, ...]:
-        """Return those of rows that still have the value that the alter set.
+        """Return the rows that still have the value that the alter set.
 
         Raises Refused if all of them have changed since.
         """

@@ -52,7 +52,7 @@ def _add_drift(store: RunStore, state: ClusterState) -> ClusterState:
 
 
 def _add_earlier_runs(store: RunStore, states: dict[str, ClusterState]) -> None:
-    """Add what only an earlier run has: it was not stopped, or it applied Git or tried to."""
+    """Add the last run that was not stopped, and the last one that applied Git or tried to."""
     missing = {name for name, state in states.items() if None in (state.applied, state.succeeded)}
     for day in reversed(list_days(store, _first_day()) if missing else ()):
         if not missing:

@@ -24,7 +24,7 @@ _MOST_ROWS = 500_000
 def record_missing_days(
     store: RunStore, cluster_id: str, source: UsageSource, days: int
 ) -> list[DigestedDay]:
-    """Write the digests of the last complete days (UTC) that have none. Raises as `digest_days`."""
+    """Write the missing digests of the last complete days (UTC). Raises like `digest_days`."""
     past = list_past_days(datetime.now(UTC), days)
     return digest_days(store, cluster_id, source, find_missing(store, cluster_id, past))
 

@@ -1,4 +1,4 @@
-"""The use of a cluster's quotas: what was recorded or measured, beside the limits of that time."""
+"""The use of a cluster's quotas, recorded or measured, with the limits of that time."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator

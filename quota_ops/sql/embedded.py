@@ -128,8 +128,8 @@ def number_batches(differences: pa.Table) -> pa.Table:
 def open_database(**settings: str | int) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a database in memory, with DuckDB's settings; Ctrl-C raises KeyboardInterrupt.
 
-    What does not fit into the memory goes to a folder of its own: DuckDB's default is `.tmp` in the
-    working directory.
+    Data that does not fit into memory goes to a separate temporary folder: DuckDB's default is
+    `.tmp` in the working directory.
     """
     try:
         with (

@@ -136,7 +136,7 @@ def open_digests(
     parts: Mapping[str, int],
     wanted: Collection[tuple[str | None, str | None]] | None = None,
 ) -> Iterator[SummedDays]:
-    """Add up digests, of which `parts` has the number of the part that each day belongs to.
+    """Add up digests. `parts` maps each day to the number of the part that it belongs to.
 
     With `wanted`, only series with these names count. Raises InvalidInput if a file is damaged.
     """

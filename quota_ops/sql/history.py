@@ -26,7 +26,7 @@ from quota_ops.store.places.run_store import RunStore
 
 
 class History(NamedTuple):
-    """What happened to the quotas of a cluster; `troubles` name what could not be read."""
+    """The history of the quotas of a cluster; `troubles` are the files that could not be read."""
 
     quotas: tuple[QuotaHistory, ...]
     days: tuple[DayHistory, ...]
@@ -35,7 +35,7 @@ class History(NamedTuple):
 
 
 class Events(NamedTuple):
-    """What happened within some days: the drifts of quotas, and each end of a run."""
+    """The history of some days: the drifts of quotas, and each end of a run."""
 
     drifts: tuple[Drift, ...]
     rows: tuple[HistoryRow, ...]
@@ -78,7 +78,7 @@ def read_events(
     *,
     cluster_id: str | None = None,
 ) -> Events:
-    """Return what happened on a cluster or all, or to one entity, from a day on.
+    """Return the history of one cluster or all, or of one entity, since a day.
 
     With a cluster id, only its runs count. A drift that began before that day begins with it here;
     QUOTAS has its start. Raises InvalidInput if the history cannot be listed.
@@ -104,7 +104,7 @@ def read_newest_changes(
 
 
 def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
-    """Return the days of all clusters from a date (`2026-11-01`) on, and what drifted in them.
+    """Return the days of all clusters since a date (`2026-11-01`), and the quotas that drifted.
 
     Reads compacted days alone, which end with a past day: with hundreds of clusters, reading each
     run of today would take longer than the overview. Raises InvalidInput if the history cannot be

@@ -137,7 +137,7 @@ def _read_columns(file: Place) -> tuple[str, ...]:
 
 
 def _find_cause(columns: tuple[str, ...], missing: list[str]) -> str:
-    """Return why columns are missing, if it is what spreadsheets and people do often."""
+    """Return why columns are missing, if the cause is a common mistake."""
     first = columns[0] if columns else ""
     if first.lower().startswith("sep="):
         return f"the first line is {show_cell(first)}. Remove it: the columns come first."

@@ -25,7 +25,7 @@ from quota_ops.store.run.order import last_number
 def begin(folder: RunFolder, records: ClusterStore) -> None:
     """Move an earlier attempt from describe on, and record the beginning by `note_beginning`.
 
-    Raises InvalidInput as `ledger.last`.
+    Raises InvalidInput like `ledger.last`.
     """
     move_attempt(folder, "describe")
     note_beginning(folder, records)
@@ -34,7 +34,7 @@ def begin(folder: RunFolder, records: ClusterStore) -> None:
 def note_beginning(folder: RunFolder, records: ClusterStore) -> None:
     """Write began.json; a run that already began with its commit takes a new number instead.
 
-    Raises InvalidInput as `ledger.last`.
+    Raises InvalidInput like `ledger.last`.
     """
     commit = folder.about().commit
     if folder.has(BEGAN) and _began(folder).commit == commit:
@@ -46,7 +46,7 @@ def note_beginning(folder: RunFolder, records: ClusterStore) -> None:
 def read_last_commit(records: ClusterStore) -> str | None:
     """Return the commit that was last applied; None before the first.
 
-    Raises InvalidInput as `ledger.last`.
+    Raises InvalidInput like `ledger.last`.
     """
     _, commits = read_applied_notes(last(records).table)
     return commits[-1] if commits else None
@@ -63,7 +63,7 @@ def find_overtaking_commit(folder: RunFolder, commits: tuple[str, ...]) -> str |
 def refuse_if_overtaken(folder: RunFolder, records: ClusterStore) -> None:
     """Raise Refused if a run's plan may no longer be written: its ledger is lost, or it is late.
 
-    Raises InvalidInput as `ledger.read`.
+    Raises InvalidInput like `ledger.read`.
     """
     known = read(records)
     why = why_lost(folder, known, records) or why_overtaken(folder, known, records)

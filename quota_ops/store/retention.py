@@ -115,7 +115,7 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
 
 
 def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
-    """Remove the files of what has expired; return why any of it could not be removed.
+    """Remove expired files; return why some could not be removed.
 
     A run whose folder stays is marked as pruned before its files are removed.
     """

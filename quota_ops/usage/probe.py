@@ -21,7 +21,7 @@ _NAMED = "kafka_server_(produce|fetch|request)_(user|client_id)_.+"
 
 
 def probe_usage(source: UsageSource, at: datetime) -> UseProbe:
-    """Return what Prometheus has of a cluster in the hour before a time; UseUnknown as a query."""
+    """Return the metrics of a cluster in the hour before a time. Raises UseUnknown like a query."""
     with open_prometheus(source.connection) as server:
 
         def read(expression: str) -> list[float]:

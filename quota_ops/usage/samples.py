@@ -114,7 +114,7 @@ class _SeriesOf:
         ]
 
     def divide(self, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yield parts of a time of which all samples are few enough for one table."""
+        """Yield parts of a period, each with few enough samples for one table."""
         total = 1
         for selector in self.selectors:
             counting = f"count(last_over_time({selector}{format_range(start, end)}))"

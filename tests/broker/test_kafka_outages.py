@@ -137,7 +137,7 @@ def test_a_run_whose_address_leads_to_another_cluster(
 
 @pytest.mark.parametrize("what", ["request", "answer"])
 def test_a_write_without_an_answer_is_unknown(what: str, cluster: Cluster, wire: Wire) -> None:
-    """A lost request cannot be told from a lost response, so it is not sent again."""
+    """A lost request cannot be determined from a lost response, so it is not sent again."""
     wire.cut_at = what
     with pytest.raises(NoResponse) as error:
         cluster.apply(LIMIT)

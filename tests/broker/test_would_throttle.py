@@ -62,7 +62,7 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
     guard = "would_throttle: user=etl producer_byte_rate would have throttled clients for up to "
     assert f"{guard}833 minutes in the last 7 days, more than 60 minutes" in blocked.stdout
     why = f"the Prometheus monitoring ({url}) cannot be reached"
-    assert f"Whom the cuts would have throttled cannot be told: {why}" in unknown.stdout
+    assert f"Whom the cuts would have throttled cannot be determined: {why}" in unknown.stdout
     cut = "would_throttle: whom user=etl producer_byte_rate would have throttled is not known"
     assert f"{cut}: {why}" in unknown.stdout
-    assert f"Whom the cuts would have throttled cannot be told: {why}" in back.stdout
+    assert f"Whom the cuts would have throttled cannot be determined: {why}" in back.stdout

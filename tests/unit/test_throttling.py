@@ -136,7 +136,7 @@ def past_of(case: dict[str, Any]) -> PastUse:
 
 @pytest.mark.parametrize("case", CASES)
 def test_whom_a_cut_would_have_throttled(case: dict[str, Any]) -> None:
-    """A cut is told as a range with its window and coverage, or why it cannot be told."""
+    """A cut is told as a range with its window and coverage, or why it cannot be determined."""
     found = find(case)
 
     assert list(throttling_words(found)) == case["says"]

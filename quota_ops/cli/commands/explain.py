@@ -108,7 +108,7 @@ def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str
 
 
 def _find_changes(desired: "Desired", read: "Callable[[str], Desired]") -> "Changes":
-    """Return what becomes of the rows that change at a known time."""
+    """Return how rows change at a known time."""
     rows = {row.id: row for row in desired.rows}
     changes: dict[Key, list[tuple[str, DesiredRow | None]]] = {}
     for _ in range(MOST_CHANGES):

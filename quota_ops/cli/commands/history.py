@@ -114,7 +114,7 @@ def _read_changes(
 def _read_past(
     store: "RunStore", wanted: tuple[str, str | None], since: str, entity: str | None
 ) -> "_View":
-    """Return the days of a cluster and its quotas that drifted, or what happened to an entity."""
+    """Return the days of a cluster and its quotas that drifted, or the history of an entity."""
     from functools import cache
 
     from quota_ops.model.errors import InvalidInput

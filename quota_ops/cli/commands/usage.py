@@ -142,7 +142,7 @@ def _show_reading(output: str) -> "Iterator[Callable[[int, int], None]]":
 def _show_probe(
     source: "UsageSource", policy: "Policy", store: "RunStore", at: "datetime", output: str
 ) -> None:
-    """Show what Prometheus has; UseUnknown after it if it has no series of the cluster."""
+    """Show the metrics in Prometheus; raise UseUnknown after that if it has none of the cluster."""
     from quota_ops.cli.console import show_result
     from quota_ops.model.errors import UseUnknown
     from quota_ops.report.screens.usage import ProbeFacts, probe_json, probe_screen

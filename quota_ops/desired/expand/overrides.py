@@ -22,7 +22,7 @@ def apply_terms(
 
 
 def _find_limit(key: str, terms: Terms, standing: Limit | None, at: str, file: str) -> Limit | None:
-    """Return the limit of a key at a time, with what becomes of it."""
+    """Return the limit of a key at a time, and when it ends or changes."""
     overrides = [
         (override, limit)
         for override in terms.overrides

@@ -37,7 +37,7 @@ class ProfileLimits:
     )
 
     def find(self, quota: Quota, reference: Reference) -> dict[str, Limit]:
-        """Return the limits of a quota's profile by key; adds a problem if it cannot have it."""
+        """Return the limits of a quota's profile by key; add a problem if it cannot be used."""
         place = reference.name, quota.entity.types
         if place not in self.known:
             if self._refuse(quota, reference):

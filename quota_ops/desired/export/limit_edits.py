@@ -1,4 +1,4 @@
-"""The text of a quotas file in which some limits have the values of the cluster.
+"""Replaces limits in the text of a quotas file by the values of the cluster.
 
 Only the characters of these limits change, by the places that PyYAML reports: a library that writes
 a whole file again would change its layout. Whatever cannot be changed so safely is refused.
@@ -29,7 +29,7 @@ _BY_HAND = "change it by hand"
 
 
 class Edit(NamedTuple):
-    """A part of a text, and what replaces it."""
+    """A part of a text, and its replacement."""
 
     start: int
     end: int

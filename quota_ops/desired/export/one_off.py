@@ -72,7 +72,7 @@ class OneOff:
         return f"{undeclared}; runs leave it alone"
 
     def find_overridden(self, row: BatchRow, effect: Effect | None) -> DesiredRow | None:
-        """Return a declared row of which a changed row, unless Git declares it, takes clients."""
+        """Return a declared row that an undeclared changed row replaces for some clients."""
         if row.id in self._rows or row.after is None:
             return None
         if (other := self.find_respelled(row)) or effect is None:

@@ -19,7 +19,7 @@ _COMMON, _MOST_PROFILES = 3, 10
 
 
 class ProposedGroup(NamedTuple):
-    """A group whose members together have what each of them has now."""
+    """A group with a budget that gives each member its present limit."""
 
     name: str
     members: tuple[Entity, ...]

@@ -58,7 +58,7 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines, without what ends them."""
+        """The lines, without line ends."""
         return _LINE_BREAK.split(self.text)
 
     @cached_property

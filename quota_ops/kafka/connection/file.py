@@ -51,7 +51,7 @@ def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
 def read_settings(settings: Mapping[str, str], *, source: str) -> dict[str, Line]:
     """Return settings from another source by librdkafka's names, without replacing `${...}`.
 
-    Raises InvalidInput as `read_lines` does.
+    Raises InvalidInput like `read_lines` does.
     """
     entries = [Entry(name, value, source) for name, value in settings.items()]
     lines: dict[str, Line] = {}

@@ -128,8 +128,8 @@ def _to_difference(row: HistoryRow) -> Difference:
 def judge_plans(plans: Iterable[PastPlan], policy: Policy) -> tuple[Blocked, ...]:
     """Return what the guards of a policy would have blocked, by the rules of every plan.
 
-    Only what the history has of a plan is known: `PastPlan.not_tried` never block here, and the
-    guards of limits see only the values of a row that is not in its `risks`.
+    The guards in `PastPlan.not_tried` never block here: the history lacks what they compare.
+    For a row that is not in its `risks`, the guards of limits compare the values of the row.
     """
     return tuple(
         Blocked(plan, finding, _count_owners(plan, finding, policy))

@@ -302,7 +302,7 @@ def _limits(
 def judge_alteration(
     writes: Sequence[Difference], policy: Policy, applied: Policy | None, risks: Risks
 ) -> tuple[GuardFinding, ...]:
-    """Return the guards that block a one-off change: those of a plan that check an `alter` too."""
+    """Return the guards that block a one-off change."""
     earlier = EarlierRuns(0, {}, applied, ())
     found = judge(writes, policy=policy, commit=None, desired=1, earlier=earlier, risks=risks)
     return tuple(finding for finding in found if finding.guard in OF_ALTER)
@@ -391,7 +391,7 @@ def _throttling(
 ) -> Findings:
     """Yield the finding of the guard that compares cuts with recent use.
 
-    A cut whose use is not known blocks too: that nobody was throttled would be no finding then.
+    A cut also blocks if its use is unknown, because nobody knows then whom it would throttle.
     """
     most = thresholds.of("would_throttle")
     if most.value is None or found is None:

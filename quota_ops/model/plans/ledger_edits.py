@@ -93,7 +93,7 @@ def intend(
 
 
 def withdraw(rows: dict[LedgerKey, LedgerRow], run: str, unwritten: Container[Key]) -> None:
-    """Remove the intents of a run whose writes certainly did not happen."""
+    """Remove the intents of a run that certainly wrote nothing."""
     for key, row in list(rows.items()):
         if row.state in SENT and row.run == run and row.id in unwritten:
             del rows[key]

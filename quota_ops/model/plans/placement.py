@@ -8,7 +8,7 @@ PREFIX = "*"
 
 
 class UnknownBrokersError(ValueError):
-    """It is unknown which brokers lead some topics; the text says why, `remedy` what to do."""
+    """The leaders of some topics are unknown; the text explains why, and `remedy` what to do."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)
@@ -16,7 +16,7 @@ class UnknownBrokersError(ValueError):
 
 
 class Placement(NamedTuple):
-    """The brokers of a cluster by id, with the topics of which each leads a partition.
+    """The brokers of a cluster by id, with the topics that each leads a partition of.
 
     A broker counts while it is registered, and a partition counts for its preferred leader. So a
     restart changes nothing. `leads` is None if nobody knows which topics the brokers lead.
@@ -27,7 +27,7 @@ class Placement(NamedTuple):
 
     @classmethod
     def of_count(cls, brokers: int) -> Self:
-        """Return so many brokers, about whose topics nothing is known."""
+        """Return this number of brokers, without the topics that they lead."""
         return cls(tuple(range(1, brokers + 1)), None)
 
     @classmethod

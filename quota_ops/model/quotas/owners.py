@@ -1,4 +1,4 @@
-"""The mapping of cluster.yaml from entities to owners: whose users, client ids and addresses."""
+"""The mapping in cluster.yaml from users, client ids and addresses to owners."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ ALL_DEFAULTS = "defaults"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What belongs to an owner. A file ending with `/` is a folder below that of the cluster."""
+    """The entities and files of an owner; a file that ends with `/` is a folder of the cluster."""
 
     name: str
     users: tuple[str, ...] = ()

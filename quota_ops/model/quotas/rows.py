@@ -150,7 +150,7 @@ class HoldRow(NamedTuple):
 
 
 class OverrideRow(NamedTuple):
-    """A row of OVERRIDES: an unmanaged row, and a declared row of which it takes clients.
+    """A row of OVERRIDES: an unmanaged row, and a declared row that it replaces for some clients.
 
     It is accepted if the unmanaged row is protected.
     """

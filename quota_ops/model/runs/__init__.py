@@ -1,1 +1,1 @@
-"""Runs: what one does, what comes of it, and how it can be rolled back."""
+"""Runs: their steps, their results, and how to roll one back."""

@@ -148,7 +148,7 @@ def find_unwritten(outcomes: Iterable[Outcome]) -> set[Key]:
 
 
 def find_open(outcomes: Iterable[Outcome]) -> set[Key]:
-    """Return the entity and key of the rows of which a request may still arrive."""
+    """Return the entity and key of each row for which a request may still arrive."""
     return {
         Key(outcome.entity, key)
         for outcome in outcomes

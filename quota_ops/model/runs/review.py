@@ -32,7 +32,7 @@ class BaseFiles(NamedTuple):
 
 
 class Unjudged(NamedTuple):
-    """Why a change of a branch cannot be judged: what is missing, in detail, and what to do."""
+    """Why a change of a branch cannot be judged: the missing input, in detail, and the remedy."""
 
     what: str
     """A clause for the verdict, in words of quota-ops."""

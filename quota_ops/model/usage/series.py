@@ -1,4 +1,4 @@
-"""A series of use: the names by which brokers count it, and what it was in a time."""
+"""A series of use: the names by which brokers count it, and its values in a period."""
 
 from datetime import datetime
 from typing import NamedTuple

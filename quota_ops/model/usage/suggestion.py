@@ -1,4 +1,4 @@
-"""Suggested limits: what quotas could be, by the use that was measured without throttling."""
+"""Suggested limits of quotas, derived from use that was measured without throttling."""
 
 from collections.abc import Iterator
 from math import ceil, floor, log10

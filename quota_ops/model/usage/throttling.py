@@ -10,7 +10,8 @@ class Delays(NamedTuple):
     `above` and `delayed` are the ends of a range, in seconds: the throttling if clients drop what
     they cannot send, and if they send all of it later. `longest` is the longest delay then. `share`
     is the part of the days, from 0 to 1, of which the use on all brokers is known. `at_present` is
-    for how many seconds the use was at its present limit: delays come on top of those of that.
+    for how many seconds the use was at its present limit: delays are in addition to the present
+    ones.
     """
 
     shared_by: str
@@ -28,7 +29,7 @@ class CutUse(NamedTuple):
 
     `delays` are those of each group of clients that would share the new limit. `below` is how many
     more groups were not seen above it on the recorded part of the days, which is `recorded`, from 0
-    to 1. `why` is why the use of some, or of all, cannot be told.
+    to 1. `why` is why the use of some, or of all, cannot be determined.
     """
 
     entity: str

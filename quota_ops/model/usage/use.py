@@ -95,7 +95,7 @@ class UseOverview(NamedTuple):
 
     @property
     def seen(self) -> float:
-        """The share of the time in which the broker that was scraped least was scraped."""
+        """The share of the time in which Prometheus scraped the broker with the fewest scrapes."""
         shares = [*self.coverage.values()]
         if self.registered_brokers is not None and self.registered_brokers > len(shares):
             return 0.0

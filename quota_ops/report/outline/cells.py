@@ -131,7 +131,7 @@ SHARED: Mapping[tuple[str, ...], str] = {
 
 
 def overriding(row: ReportRow) -> str:
-    """Return which clients get an overriding quota in place of which declared one."""
+    """Return the clients that an overriding quota applies to, and the quota that it replaces."""
     if not row.overrides:
         return ""
     first, key = row.overrides[0], row.difference.key

@@ -33,7 +33,7 @@ class Fold(NamedTuple):
 
 
 def fold_profiles(rows: Sequence[ReportRow]) -> tuple[list[Fold], list[ReportRow]]:
-    """Return what profiles change for three quotas or more, and all other rows.
+    """Return the changes of profiles that concern three quotas or more, and all other rows.
 
     A row that needs attention, or that says more than its values, is never folded.
     """

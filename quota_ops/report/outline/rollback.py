@@ -17,7 +17,7 @@ _HEADINGS = ("entity", "key", "before", "set by the run", "now", "left unchanged
 
 
 def rollback_words(rollback: Rollback) -> str:
-    """Return the summary: who rolls back how many rows of which run, and why."""
+    """Return the summary: the person, the rows, the run that is rolled back, and the reason."""
     number = len(rollback.left)
     left = f", {number:,} left unchanged" if number else ""
     why = f": {rollback.reason}" if rollback.reason else ""

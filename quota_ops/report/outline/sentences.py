@@ -87,7 +87,7 @@ def is_accepted(report: Report) -> bool:
 
 
 def repairs_words(plan: Plan, quoted: Callable[[str], str] = escape_text) -> str:
-    """Return what a run writes although guards block its plan, and what waits; empty for nothing.
+    """Return which changes a run writes although guards block its plan, and which wait.
 
     `quoted` is applied to the name of each row.
     """
@@ -177,7 +177,7 @@ def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = st
 
 
 def late_words(facts: ClusterFacts | None) -> str:
-    """Return what was not checked, because brokers responded too late; empty if everything was."""
+    """Return the checks that were skipped because brokers responded too late; empty without any."""
     found = []
     if facts and facts.late:
         every = len(facts.late) == len(facts.brokers)

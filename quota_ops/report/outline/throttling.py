@@ -22,7 +22,7 @@ def throttling_words(found: Throttling | None) -> tuple[str, ...]:
     if found is None:
         return ()
     if found.trouble:
-        return (f"Whom the cuts would have throttled cannot be told: {found.trouble}",)
+        return (f"Whom the cuts would have throttled cannot be determined: {found.trouble}",)
     cuts = sorted(found.cuts, key=_rank)
     more = len(cuts) - MOST
     return (
@@ -51,12 +51,12 @@ def _format_cut(cut: CutUse, days: int) -> str:
     elif cut.below or not cut.why:
         words.append(f"{row} is above all recorded use.")
     else:
-        return f"{row}: whom it would have throttled cannot be told, because {cut.why}."
+        return f"{row}: whom it would have throttled cannot be determined, because {cut.why}."
     if cut.below or worst is None:
         seen = f"{floor(100 * cut.recorded)} % of {days} days are recorded"
         words.append(f"{counted(cut.below, 'client')} stayed below it ({seen}).")
     if cut.why:
-        words.append(f"For others that cannot be told, because {cut.why}.")
+        words.append(f"For others that cannot be determined, because {cut.why}.")
     return " ".join(words)
 
 

@@ -1,4 +1,4 @@
-"""The ways out of drift and of overriding quotas: what reverts, accepts or holds them."""
+"""The ways out of drift and of overriding quotas: how to revert, accept or hold them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

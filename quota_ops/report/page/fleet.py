@@ -1,4 +1,4 @@
-"""The overview of all clusters as a page: a row for each, totals over time, what drifts most."""
+"""The overview of all clusters as a page: a row for each, totals over time, and frequent drift."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

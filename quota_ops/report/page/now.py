@@ -38,7 +38,7 @@ class LaterRun(NamedTuple):
 
 
 def format_overview(waiting: Sequence[Waiting], later: Sequence[LaterRun], now: datetime) -> str:
-    """Return what happened since an overview was written, as HTML; empty if nothing did."""
+    """Return the events since an overview was written, as HTML; empty without any."""
     lines = [(_format_waiting(plan, now), Link("Decide", plan.address)) for plan in waiting]
     for run in later:
         age = duration((now - datetime.fromisoformat(run.finished)).total_seconds())

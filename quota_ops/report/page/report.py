@@ -63,7 +63,7 @@ class Note(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """The rows of one status, folded; `advice` and `command` are what to do about them."""
+    """The rows of one status, folded; `advice` and `command` are the way out."""
 
     meaning: str
     table: PageTable

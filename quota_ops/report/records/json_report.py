@@ -73,7 +73,7 @@ def as_json(report: Report) -> str:
                     no_longer_limited, losing, throttled, shared_differently),
                     trouble (why they are not counted); null without one, or without writes
     throttling      whom the cuts would have throttled: days and until (the window), trouble (why no
-                    use is known), cuts (entity, key, why: the reason if a part cannot be told,
+                    use is known), cuts (entity, key, why: the reason if a part is unknown,
                     delays: for each group that would share a limit: shared_by, broker, highest,
                     share of the window that was seen, and in seconds above, delayed, longest and
                     at_present: see `quota_ops.model.usage.throttling`); null without a source of

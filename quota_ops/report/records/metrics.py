@@ -48,7 +48,7 @@ _COUNTS = {
         "quotas_unmanaged",
         "Quotas that quota-ops does not manage, without overriding ones.",
     ),
-    "unsettled": ("quotas_unconfirmed", "Quotas of which the value is not confirmed."),
+    "unsettled": ("quotas_unconfirmed", "Quotas whose value is not confirmed."),
 }
 """The counts of a cluster, each with its metric and what it counts."""
 _APPLYING = {"validate", "apply"}

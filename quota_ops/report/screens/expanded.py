@@ -43,7 +43,7 @@ def expanded_objects(rows: Iterable[DesiredRow], cluster: str) -> list[dict[str,
 
 
 def explanation_screen(rows: Sequence[DesiredRow], changes: Changes) -> Screen:
-    """Return each entity with its limits, where they come from, and what becomes of them."""
+    """Return each entity with its limits, their sources, and when they end or change."""
     screen: list[Any] = []
     for entity, group in groupby(rows, key=lambda row: row.entity):
         screen.append(line(entity, Tone.STRONG))

@@ -68,7 +68,7 @@ class Event(NamedTuple):
     def person(self) -> str:
         """Who changed it, and why.
 
-        The reason of a run that applied Git is that of the person who approved it or ran it.
+        The reason of a run that applied Git was given by the person who approved it or ran it.
         """
         if self.what in _FROM_GIT and self.commit_author and self.reason:
             return f"{self.by}; {self.approver or self.ran_by or 'run'}: {self.reason}"
@@ -201,7 +201,7 @@ def change_cells(change: Event) -> Line:
 
 
 def _change(event: Event) -> str:
-    """Return the values before and after; then what was found, if that is not what was sent.
+    """Return the values before and after, and the value found if it differs from the one sent.
 
     The value before a repair is one that somebody set outside Git.
     """

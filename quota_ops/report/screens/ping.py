@@ -45,7 +45,7 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
 
 
 def list_sentences(ping: ClusterPing) -> list[str]:
-    """Return what works and what does not, without what is known only from cluster.yaml."""
+    """Return which operations work, without facts that need cluster.yaml."""
     total = len(ping.brokers) + len(ping.missed)
     response = sum(broker.error is None for broker in ping.brokers)
     granted = " and ".join(right.what for right in ping.rights if right.needed and right.granted)

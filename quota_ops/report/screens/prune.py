@@ -38,7 +38,7 @@ def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_r
 
 
 def newest_run_words(newest: datetime, now: datetime) -> str:
-    """Return that the run from which time counts is old, and how that may be."""
+    """Return a warning that the run from which time counts is old, with possible causes."""
     return (
         f"The time to keep counts back from the run that began at {moment(iso_utc(newest))}, "
         f"{(now - newest).days:,} d before this machine's clock. If runs began since, a clock is "

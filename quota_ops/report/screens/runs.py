@@ -24,7 +24,7 @@ _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "b
 def runs_screen(runs: Sequence[RunSummary], more: int) -> Screen:
     """Return a row for each run, the newest first, with its unreadable parts listed below it.
 
-    A name that is that of several clusters is shown with the id.
+    A name that several clusters share is shown with the id.
     """
     if not runs:
         return (line("No runs yet."),)

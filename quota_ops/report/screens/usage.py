@@ -50,7 +50,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
-    """Return the window and what was seen of it, the shown quotas, and what cannot be known."""
+    """Return the window and the part of it with data, the shown quotas, and what is unknown."""
     rows = tuple(Row(_cells(quota)) for quota in shown)
     headings = ("entity", "key", "limit", "p95", "share of the limit", "at limit", "highest seen")
     table = [Table((*headings, "owner", "note"), rows)] if rows else []
@@ -149,7 +149,7 @@ def _cells(quota: QuotaUse) -> Line:
 
 
 def _note(quota: QuotaUse, busiest: SeriesShare) -> str:
-    """Return what else a reader has to know about the busiest series."""
+    """Return further facts about the busiest series."""
     names = {"user": busiest.user, "client-id": busiest.client_id}
     own = {kind: name for kind, name in quota.entity.parts if name is not None}
     others = [
@@ -188,7 +188,7 @@ def usage_json(overview: UseOverview, shown: Sequence[QuotaUse]) -> dict[str, An
 
 
 def usage_rows(overview: UseOverview, shown: Sequence[QuotaUse]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each quota with its busiest client, and the window and what was seen."""
+    """Yield a row for each quota with its busiest client, the window, and the part with data."""
     for quota in shown:
         own = quota._asdict()
         del own["clients"]
@@ -265,7 +265,7 @@ _KRAFT_RULES = (
 
 
 def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsagePolicy) -> Screen:
-    """Return what Prometheus has of a cluster, and why something is missing."""
+    """Return the metrics that Prometheus has of a cluster, and why some are missing."""
     lines = [line(f"{cluster} in the Prometheus {usage.prometheus}", Tone.STRONG)]
     registered = "" if facts.brokers is None else f" of {facts.brokers:,} registered"
     is_short = facts.brokers is not None and len(probe.up) != facts.brokers
@@ -315,7 +315,7 @@ def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsageP
 
 
 def probe_json(cluster: str, probe: UseProbe, facts: ProbeFacts) -> dict[str, Any]:
-    """Return what Prometheus has of a cluster as JSON values."""
+    """Return the metrics that Prometheus has of a cluster as JSON values."""
     return {
         "cluster": cluster,
         **probe._asdict(),

@@ -100,7 +100,7 @@ def write_repairs(
     """Write only the repairs of a plan that guards block, and outcomes as `apply_plan` does.
 
     All other rows wait; `apply_plan` writes them in the same run once the plan is approved. It uses
-    no decision. Raises as `apply_plan` does, except that no approval is needed.
+    no decision. Raises like `apply_plan` does, except that no approval is needed.
     """
     plan, batches = load_repairs(folder, records.approvals)
     refuse_if_overtaken(folder, records)
@@ -128,7 +128,7 @@ def _write(
     *,
     only: tuple[Difference, ...] | None = None,
 ) -> tuple[Outcome, ...]:
-    """Write the rows of a plan, or `only` some of them, and record what happens to each."""
+    """Write the rows of a plan, or `only` some of them, and record the outcome of each."""
     folder, cluster, records, progress, find_moved = target
     # Why here: an earlier run looks for claims before each request, and the ledger does not change
     # if there is nothing to write. So it learns of this run before this run writes.

@@ -49,9 +49,9 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
 
 
 def load_repairs(folder: RunFolder, approvals: Place) -> tuple[Plan, Batches]:
-    """Return the run's plan, whose repairs may be written although guards block it, and batches.
+    """Return the run's plan and its batches; guards do not stop its repairs.
 
-    Raises as `load_approved_plan` if the files do not belong together or are not validated.
+    Raises like `load_approved_plan` if the files do not belong together or are not validated.
     """
     plan, batches, _ = _load_compared_plan(folder, approvals)
     _refuse_unless_validated(folder, batches)

@@ -26,7 +26,7 @@ def record_intents(
 
     A row that has changed since gets one, because it may be as planned again when it is sent; a row
     that was released since gets none. Returns the name of the ledger file that has the intents,
-    None if none is new. Raises Refused as `refuse_if_overtaken` does.
+    None if none is new. Raises Refused like `refuse_if_overtaken` does.
     """
     about = folder.about()
     now = iso_utc()

@@ -120,7 +120,7 @@ def read_divisors(ledger: pa.Table) -> Mapping[Key, int]:
 
 
 def list_rates(folder: RunFolder, keys: Iterable[Key]) -> tuple[DesiredRow, ...]:
-    """Return those of a run's rows that are shares of limits of the whole cluster."""
+    """Return the rows of a run that are shares of a limit of the whole cluster."""
     if not folder.has(DECLARED.file):
         return ()
     wanted = frozenset(keys)
@@ -151,7 +151,7 @@ def watch_brokers(
 
 
 def _explain_move(row: DesiredRow, placement: Placement) -> str:
-    """Return why a share is no longer that of the plan; an empty text if it still is."""
+    """Return why a share differs from the one in the plan; empty if it does not."""
     try:
         now = len(placement.find_sharing(row.topics))
     except UnknownBrokersError as error:

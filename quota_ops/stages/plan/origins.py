@@ -131,7 +131,7 @@ class _Search:
             self._decide(key, Origin(f"{words}{_CHANGED}", self.changed.get(key)))
 
     def _use_writes(self, run: RunFolder) -> None:
-        """Use the writes of a run that the cluster accepted."""
+        """Read the origins from the writes of a run that the cluster accepted."""
         state = RunState(run)
         if not (keys := self.left.keys() & state.written):
             return

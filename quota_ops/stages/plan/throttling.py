@@ -57,7 +57,7 @@ NOTHING_RECORDED = PastUse({}, 0, {})
 
 
 class Group(NamedTuple):
-    """Those who would share a new limit, and the series in which their use is recorded.
+    """The clients that would share a new limit, and the series with their use.
 
     `present` is the limit that they share now; None if they share none.
     """
@@ -77,7 +77,7 @@ class Quotas(NamedTuple):
 
     @classmethod
     def of(cls, key: str, values: Mapping[Key, float]) -> "Quotas":
-        """Return those of the values that are of this key."""
+        """Return the values of this key."""
         stored = [
             StoredQuota(Entity.parse(row.entity), key, value)
             for row, value in values.items()
@@ -241,7 +241,7 @@ def _list_members(
 
 
 def find_group(losing: ClassEffect, before: Quotas, after: Quotas) -> Group | str:
-    """Return who would share the limit of a class with it, or why that cannot be told."""
+    """Return who would share the limit of a class with it, or why that cannot be determined."""
     limit = losing.after
     if limit is None:
         return "no limit applies"
@@ -271,7 +271,7 @@ def find_group(losing: ClassEffect, before: Quotas, after: Quotas) -> Group | st
 
 
 def _explain_move(before: Collection[Entity], after: Collection[Entity]) -> str | None:
-    """Return why use that moves to or from quotas that come first cannot be told."""
+    """Return why use that moves to or from quotas that come first cannot be determined."""
     if {*after} - {*before}:
         return "a part of its use gets another limit, and how much was not recorded"
     if any(entity.has_default or len(entity.types) == 1 for entity in {*before} - {*after}):

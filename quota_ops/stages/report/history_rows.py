@@ -1,4 +1,4 @@
-"""The rows with which a run enters the history: one for its end, and one for each quota."""
+"""The rows of a run in the history: one for its end, and one for each quota."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping

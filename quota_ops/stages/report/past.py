@@ -1,4 +1,4 @@
-"""The artifact past.json: what happened before a run, for its report and all that repeat it."""
+"""The artifact past.json: the history before a run, for its report and each later copy of it."""
 
 import logging
 from contextlib import suppress
@@ -34,7 +34,7 @@ _MANY = (
 
 
 def add_past(folder: RunFolder, report: Report) -> Report:
-    """Return a report with what happened before its run, which is read once and then kept.
+    """Return a report with the history before its run, which is read once and then kept.
 
     A run without a plan has none. The history never makes a report fail: the page shows why it
     could not be read.

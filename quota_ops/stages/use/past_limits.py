@@ -29,7 +29,7 @@ class Look(NamedTuple):
 
 
 class PastQuotas(NamedTuple):
-    """Looks at a cluster in the order of time, who owns its quotas, and what cannot be read."""
+    """The comparisons of a cluster by time, the owners of its quotas, and unreadable files."""
 
     looks: Sequence[Look]
     owners: Mapping[tuple[Entity, str], str | None]

@@ -12,7 +12,7 @@ from quota_ops.stages.use.past_limits import Limits
 
 
 class Span(NamedTuple):
-    """A time in which the limit of a series did not change."""
+    """A period in which the limit of a series did not change."""
 
     time: Time
     is_known: bool
@@ -45,7 +45,7 @@ class Use(NamedTuple):
 
 
 class KeyUse(NamedTuple):
-    """What was read of one key: `at_limit` has the seconds at the limit by broker and series.
+    """The use of one key: `at_limit` has the seconds at the limit by broker and series.
 
     A series that reached its limit and is missing there was not measured.
     """

@@ -76,7 +76,7 @@ def read_back(
     is_overtaken: Callable[[], bool] = lambda: False,
     skipped: int = 0,
 ) -> ReadBack:
-    """Read rows back from every broker until all agree, as `query_brokers`.
+    """Read rows back from every broker until all agree, like `query_brokers`.
 
     `known` are the brokers of the last verified run. A registered broker that cannot be queried is
     among the results, and does not agree.

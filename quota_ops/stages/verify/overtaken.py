@@ -38,7 +38,7 @@ def format_remedy(run: AppliedRun, stored: Mapping[int, Stored], known: Iterable
 def _find_own_values(
     run: AppliedRun, stored: Mapping[int, Stored], known: Iterable[LedgerRow]
 ) -> list[Key]:
-    """Return the managed rows of which a broker stores this run's value, and no later run's."""
+    """Return the managed rows for which a broker stores the value of this run, not a later one."""
     number = run.about.sequence or 0
     written = {
         Key(outcome.entity, key)

@@ -59,7 +59,7 @@ def write_digest(store: RunStore, cluster_id: str, day: str, digest: pa.Table) -
 
 
 def find_digests(store: RunStore, cluster_id: str, days: Sequence[str]) -> dict[str, Place]:
-    """Return the files of those of some days that have one, by day, sorted."""
+    """Return the file of each of these days that has one, by day, sorted."""
     known = {*days}.intersection(list_days(store, cluster_id))
     return {day: folder_of(store, cluster_id) / f"{day}.parquet" for day in sorted(known)}
 

@@ -52,7 +52,7 @@ def append(store: RunStore, rows: Sequence[HistoryRow]) -> None:
     Does nothing if it was recorded with the same rows.
 
     An end of the same second with other rows is the next revision, which replaces this one when
-    the history is read. Raises InvalidInput as `Place.create`.
+    the history is read. Raises InvalidInput like `Place.create`.
     """
     folder = day_folder(store, rows[0].ended[:10])
     for revision in range(1, MOST_ATTEMPTS):
@@ -205,7 +205,7 @@ def read_day(day: Day) -> DayRows:
 def read_rows(
     days: Iterable[Day], since: str = "", read: ReadDay = read_day
 ) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return the rows of some days from a day on, each end once, and what cannot be read."""
+    """Return the rows since a date, each end once, and why some files cannot be read."""
     tables, troubles = [parquet.from_rows(HISTORY, [])], list(name_foreign(days := [*days]))
     for _, of_month in groupby(days, key=lambda day: day.month):
         included: frozenset[str] = frozenset()

@@ -34,7 +34,7 @@ def digest_of(values: Iterable[tuple[str, str, float | None]]) -> str:
 def create(records: ClusterStore, number: int, claim: Claim) -> None:
     """Create the claim of the run with this number, unless this run has one.
 
-    Raises InvalidInput as `Place.create`; Refused if another run has claimed the number, so that
+    Raises InvalidInput like `Place.create`; Refused if another run has claimed the number, so that
     nothing shows which of the two began later.
     """
     place = records.claims / file_name(number, KIND)

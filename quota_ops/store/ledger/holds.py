@@ -63,7 +63,7 @@ def list_ended(folder: Place, before: datetime) -> tuple[tuple[Place, ...], ...]
 def list_since(store: RunStore, cluster_ids: Iterable[str], day: str) -> tuple[Hold, ...]:
     """Return the holds and releases since a day (UTC), `2026-11-22`, of some clusters.
 
-    Raises InvalidInput as `read`.
+    Raises InvalidInput like `read`.
     """
     holds = (hold for name in sorted(cluster_ids) for hold in read(store.of_cluster(name).holds))
     return tuple(hold for hold in holds if iso_utc(hold.at)[:10] >= day)
@@ -98,7 +98,7 @@ def _read(file: Place) -> Hold:
 
 
 def holds_now(folder: Place) -> tuple[Hold, ...]:
-    """Return the holds of a cluster that are in force now. Raises InvalidInput as `read`."""
+    """Return the holds of a cluster that are in force now. Raises InvalidInput like `read`."""
     return select_current_holds(read(folder), datetime.now(UTC))
 
 

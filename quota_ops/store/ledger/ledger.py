@@ -136,7 +136,7 @@ def last(records: ClusterStore) -> LedgerFile:
 
 
 def file_numbers(records: ClusterStore) -> list[int]:
-    """Return the numbers of the files of a ledger, in order. Raises InvalidInput as `numbers`."""
+    """Return the numbers of the files of a ledger, in order. Raises InvalidInput like `numbers`."""
     return numbers(records.ledger, KIND)
 
 
@@ -155,7 +155,7 @@ def damaged(why: str) -> InvalidInput:
 
 
 def read(records: ClusterStore) -> Ledger:
-    """Return the ledger of the last file. Raises InvalidInput as `last`."""
+    """Return the ledger of the last file. Raises InvalidInput like `last`."""
     found = last(records)
     notes = (known_brokers(found.table), applied_by(found.table))
     return Ledger(found.name, found.rows, *read_applied_notes(found.table), *notes)
@@ -219,7 +219,7 @@ def change(
     `edit` changes a dictionary of rows by `ledger_key`; it is called again if another writer was
     first. `policy` and `commit` are recorded as the last applied ones, unless a run with a larger
     number than `sequence` has recorded its own, and `brokers` as those of the last verified run.
-    Raises InvalidInput as `read`, and, after the change, if its
+    Raises InvalidInput like `read`, and, after the change, if its
     name cannot be recorded outside the folder: the next run could not recognize an older copy.
     """
     for _ in range(MOST_ATTEMPTS):

@@ -44,7 +44,7 @@ class LocalStore:
         return f"/{key}"
 
     def read(self, key: str) -> bytes:
-        """Return the bytes of a regular file. Raises OSError as `open` raises it."""
+        """Return the bytes of a regular file. Raises OSError like `open` raises it."""
         with self.open(key) as file:
             return file.read()
 

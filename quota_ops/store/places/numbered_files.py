@@ -53,7 +53,7 @@ def is_file_name(name: str, kind: str) -> bool:
 def numbers(folder: Place, kind: str) -> list[int]:
     """Return the numbers of the files in a folder, in order; empty if it does not exist.
 
-    Files with other names do not count. Raises InvalidInput as `Place.list`.
+    Files with other names do not count. Raises InvalidInput like `Place.list`.
     """
     found = (_NAME.fullmatch(name) for name in folder.list() if name.endswith(f".{kind}"))
     return sorted(int(name[1]) for name in found if name)
@@ -123,7 +123,7 @@ def create_next(
 ) -> int:
     """Create the file of the first free number from `first` on, and return that number.
 
-    Raises InvalidInput as `Place.create`, and if none of many numbers can be created.
+    Raises InvalidInput like `Place.create`, and if none of many numbers can be created.
     """
     for number in range(first, first + MOST_ATTEMPTS):
         place = place_of(number)

@@ -141,7 +141,7 @@ def open_client(bucket: str) -> "Client":
 
 
 def _provide_profile(profile: str) -> "Boto3CredentialProvider":
-    """Return what gets the credentials of an AWS profile: keys, a role, SSO or a process."""
+    """Return the provider of credentials of an AWS profile: keys, a role, SSO or a process."""
     try:
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - optional, and slow
         from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415 - as above
@@ -168,7 +168,7 @@ def client_errors() -> tuple[type[Exception], ...]:
 
 
 def why_failed(error: Exception) -> str | None:
-    """Return what failed; None if an object does not exist."""
+    """Return the error of a request; None if an object does not exist."""
     found = _find(error)
     return None if found is None else found[0]
 

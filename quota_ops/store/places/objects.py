@@ -49,7 +49,7 @@ class ObjectStore:
     """Its address, for example `s3://bucket`, without a slash at the end."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput as `open_client`; send nothing."""
+        """Raise InvalidInput like `open_client`; send nothing."""
         open_client(self.bucket)
 
     def uri(self, key: str) -> str:

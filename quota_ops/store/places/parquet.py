@@ -139,7 +139,7 @@ def from_bytes(table: Table[Any], content: bytes, place: str) -> pa.Table:
 def read_part(table: Table[Any], place: Place, column: str, wanted: Collection[str]) -> pa.Table:
     """Return the rows with these texts in a column; other groups of rows are not read.
 
-    Raises as `from_bytes`, and OSError if the file cannot be opened.
+    Raises like `from_bytes`, and OSError if the file cannot be opened.
     """
     with place.open() as opened:
         try:

@@ -1,4 +1,4 @@
-"""The identity of a process, by which another process of its machine sees that it has ended.
+"""The identity of a process, so that other processes of the machine see that it has ended.
 
 A store without locks, such as a bucket, shows nothing about processes. The ids of processes do, as
 long as both processes count them alike: in the same boot of a machine, and in the same container.

@@ -169,7 +169,7 @@ class RunStore:
     def list_ids(self, cluster: str) -> set[str]:
         """Return the ids under which a cluster's name has reports.
 
-        Raises InvalidInput as `Place.list`.
+        Raises InvalidInput like `Place.list`.
         """
         names = (name.split("@") for name in (self.root / "newest_runs").list())
         return {id_ for of, id_, *_ in names if of == safe_name(cluster)}
@@ -235,7 +235,7 @@ def _open_store(root: Place) -> RunStore:
 
 
 def find_outer_store(place: Place) -> Place | None:
-    """Return the run store in one of whose folders a place is; None if it is in none."""
+    """Return the run store that contains a place; None if none does."""
     above = place
     while above.key:
         name, above = above.name, above.parent
@@ -306,7 +306,7 @@ class Address(NamedTuple):
 def parse_address(text: str) -> Address | None:
     """Return the address in a text; None for a path.
 
-    Raises InvalidInput if it is neither. The error does not repeat what may be a secret.
+    Raises InvalidInput if it is neither. The error does not repeat text that may be a secret.
     """
     scheme, is_address, rest = text.partition("://")
     if not is_address:

@@ -42,7 +42,7 @@ class Attempt:
     def note(self, number: int, batch: Iterable[Outcome]) -> None:
         """Record a batch's outcomes, as far as they are known, before it is sent.
 
-        Raises InvalidInput as `require_folder`.
+        Raises InvalidInput like `require_folder`.
         """
         self.require_folder()
         self._noted = tuple(merge_earlier(batch, self._earlier))

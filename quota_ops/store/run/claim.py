@@ -65,7 +65,7 @@ class RunClaim:
         return _place(self.folder, self.number)
 
     def require(self) -> None:
-        """Raise Claimed if another process has taken over the run. Raises InvalidInput as `renew`.
+        """Raise Claimed if another process has taken over the run, and InvalidInput like `renew`.
 
         It reads the run store only if a renewal is overdue.
         """

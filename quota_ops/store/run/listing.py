@@ -152,7 +152,7 @@ def _read_end(run: _ListedRun) -> _End | None:
 
 
 def _find_end(run: _ListedRun) -> _End:
-    """Return how a run ended: of a run whose apply was cut off, the record is of an attempt before.
+    """Return how a run ended. If its apply was cut off, its record is of an earlier attempt.
 
     Without a record, it is the stage that stopped, or how far the run got.
     """

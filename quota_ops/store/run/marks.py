@@ -63,7 +63,7 @@ def is_marked(run: Place) -> bool:
 
 
 def find_marked_runs(runs: Place) -> list[Place]:
-    """Return the marked runs in a cluster's folder of runs. Raises as `Place.list`."""
+    """Return the marked runs in a cluster's folder of runs. Raises like `Place.list`."""
     names = _mark(runs / "any").parent.list()
     return [place for place in (runs / name for name in names) if (place / ABOUT).exists()]
 

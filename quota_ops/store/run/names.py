@@ -89,7 +89,7 @@ def list_runs_of(store: RunStore, cluster: str | None) -> tuple[Place, ...]:
 def find_cluster(store: RunStore, named: str) -> tuple[str, str | None]:
     """Return the name of a cluster by its name or its id; and the id, if that was given.
 
-    A text that is neither counts as a name without runs. Raises InvalidInput as `refuse_ambiguous`.
+    Any other text counts as a name without runs. Raises InvalidInput like `refuse_ambiguous`.
     """
     try:
         runs = list_runs_of(store, named)
@@ -102,12 +102,12 @@ def find_cluster(store: RunStore, named: str) -> tuple[str, str | None]:
 
 
 def find_newest_id(store: RunStore, cluster: str) -> str | None:
-    """Return the cluster id of the newest run of a name. Raises InvalidInput as `list_runs_of`."""
+    """Return the cluster id of the newest run of a name. Raises like `list_runs_of`."""
     return next(filter(None, map(_read_id, latest_first(store, store.runs(cluster)))), None)
 
 
 def refuse_ambiguous(store: RunStore, cluster: str, runs: Sequence[Place]) -> None:
-    """Raise InvalidInput if the name of a cluster is that of several, as `find_sharing_ids`."""
+    """Raise InvalidInput if the name of a cluster is that of several: see `find_sharing_ids`."""
     if ids := find_sharing_ids(store, runs):
         raise InvalidInput(
             f"{cluster} is the name of {counted(len(ids), 'cluster')} in the run store "
@@ -157,7 +157,7 @@ def find_last_planned_write(store: RunStore, cluster: str, cluster_id: str) -> s
 
 
 def latest_first(store: RunStore, paths: Sequence[Place]) -> Iterator[Place]:
-    """Yield runs by number, the newest first; runs whose number is damaged come last.
+    """Yield runs by number, the newest first. Runs with a damaged number come last.
 
     Numbers are read from the store's sequence, so that a few runs are found without reading all.
     """

@@ -207,6 +207,6 @@ def digest_applied(folder: RunFolder) -> str | None:
 
 
 def list_cut_off(root: Place) -> Iterator[RunFolder]:
-    """Yield the runs of all clusters of a store that died while writing. Raises as `Place.walk`."""
+    """Yield the runs in a store that died while writing. Raises like `Place.walk`."""
     runs = (RunFolder((root / "runs").below(leaf.path)) for leaf in (root / "at_work").walk())
     return (run for run in runs if RunState(run).is_cut_off)
