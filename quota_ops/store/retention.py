@@ -26,13 +26,12 @@ from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import (
     ABOUT,
-    ADOPTED,
     ALTER,
     APPROVAL,
     END,
     PLAN,
     PRUNED,
-    RELEASED,
+    RECORDS,
     REPORT,
     ROLLBACK,
     Prune,
@@ -67,7 +66,7 @@ class Expired:
 LEDGER_FILES = 100
 """How many of the newest files of a ledger, and of its claims, are kept."""
 
-_RUN_RECORDS = frozenset({APPROVAL, ROLLBACK, ALTER, ADOPTED, RELEASED})
+_RUN_RECORDS = frozenset({APPROVAL, ROLLBACK, *RECORDS})
 _READ_ENDS = frozenset({StageStatus.DONE, StageStatus.NOT_RUN, StageStatus.REFUSED})
 """How the stages of a plan end; guards refuse one."""
 

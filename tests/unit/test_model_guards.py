@@ -180,6 +180,16 @@ def test_guards_that_judge_the_whole_plan_mean_no_row() -> None:
     assert not is_blocked_by(Guard.WENT_BACK, row, policy)
 
 
+@pytest.mark.parametrize("guard", Guard)
+def test_each_guard_is_about_rows_or_the_whole_plan(guard: Guard) -> None:
+    """A guard without a rule for rows would seem to be about no row; it is an error instead."""
+    row = difference({"who": "alice", "kind": "pending", "before": 2, "after": 1})
+
+    assert not is_blocked_by(guard, row, policy_of({}))
+    with pytest.raises(ValueError, match="is not a valid Kind"):
+        is_blocked_by("new_guard", row, policy_of({}))
+
+
 def test_a_name_that_is_no_guard_is_told() -> None:
     """The error for a misspelled guard suggests the right name."""
     assert unknown_guards(["takeover", "take_over", "cut", ""]) == ("take_over", "")

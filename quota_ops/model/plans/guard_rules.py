@@ -426,6 +426,11 @@ def name_rows(rows: Sequence[Difference]) -> str:
 
 
 _ABOUT_CLEARS = {Guard.REMOVALS, Guard.OWNER_REMOVED, Guard.OLD_LEDGER, Guard.EMPTY_DESIRED}
+_WHOLE_PLAN = {
+    *(Guard.BLAST_RADIUS, Guard.WOULD_THROTTLE, Guard.UNPROTECTED),
+    *(Guard.POLICY_CHANGED, Guard.WENT_BACK),
+}
+"""The guards that judge a plan as a whole. Any other that has no rule for rows is a kind."""
 
 
 def is_blocked_by(guard: str, row: Difference, policy: Policy, risk: Risk | None = None) -> bool:
@@ -442,4 +447,6 @@ def is_blocked_by(guard: str, row: Difference, policy: Policy, risk: Risk | None
         return not row.restores and _ON_LIMITS[guard](row, risk, policy.guards)
     if guard == Guard.ABOVE_CEILING:
         return exceeds_ceiling(row, policy.ceilings)
-    return row.kind.value == (Kind.DRIFTED if guard == Guard.DRIFT else guard)
+    if guard in _WHOLE_PLAN:
+        return False
+    return row.kind is (Kind.DRIFTED if guard == Guard.DRIFT else Kind(guard))
