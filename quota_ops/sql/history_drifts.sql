@@ -4,19 +4,27 @@
 -- In:  ends
 -- Out: drifts. A look is an end of a run that compared the cluster with Git. One that wrote nothing
 -- was not later than the looks of later runs, whatever the clocks showed: it has the time of the
--- first of them. One that wrote may have waited for its approval while later runs looked.
-WITH timed AS (
+-- first of them. One that wrote may have waited for its approval while later runs looked; but if
+-- one of them ended before it began, its clock was ahead.
+WITH compared AS (
   SELECT
-    cluster, run, ended, sequence,
-    CASE WHEN mode = 'look' AND sequence IS NOT NULL
-      THEN MIN(CASE WHEN sequence IS NOT NULL THEN ended END) OVER (
-        PARTITION BY cluster, cluster_id ORDER BY sequence, ended
-        ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
-      )
-      ELSE ended
-    END AS looked
+    cluster, run, ended, sequence, mode, started,
+    MIN(CASE WHEN sequence IS NOT NULL THEN ended END) OVER (
+      PARTITION BY cluster, cluster_id ORDER BY sequence, ended
+      ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+    ) AS latest
   FROM ends
   WHERE entity IS NULL AND mode IN ('look', 'apply') AND declared IS NOT NULL
+),
+
+timed AS (
+  SELECT
+    cluster, run, ended, sequence,
+    CASE WHEN sequence IS NOT NULL AND (mode = 'look' OR started > latest)
+      THEN latest
+      ELSE ended
+    END AS looked
+  FROM compared
 ),
 
 looks AS (

@@ -9,7 +9,10 @@ WITH last_drifts AS (
     COUNT(*) OVER (PARTITION BY cluster, entity, key) AS drifts,
     MIN(since) OVER (PARTITION BY cluster, entity, key) AS first_since,
     MAX(repaired) OVER (PARTITION BY cluster, entity, key) AS last_repaired,
-    ROW_NUMBER() OVER (PARTITION BY cluster, entity, key ORDER BY since DESC, last_seen DESC) AS back
+    ROW_NUMBER() OVER (
+      PARTITION BY cluster, entity, key
+      ORDER BY CASE WHEN repaired IS NULL THEN 0 ELSE 1 END, since DESC, last_seen DESC
+    ) AS back
   FROM drifts
 ),
 
