@@ -25,7 +25,7 @@ OUTSIDE: Decorators = (
 )
 AS_OF: Decorators = (
     options.as_of,
-    refuse_idle("--as-of", "Leave it out: this run has a time.", beside=("--run",)),
+    refuse_idle("--as-of", "Leave it out: the run of --run already has a time.", beside=("--run",)),
 )
 EXIT_CODE: Decorators = (options.detailed_exitcode,)
 WRITING: Decorators = (

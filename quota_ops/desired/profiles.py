@@ -29,7 +29,7 @@ class Profile(NamedTuple):
     limits: tuple[Limit, ...]
     extends: Reference | None
     factor: Decimal | None = None
-    """By which the limits of its shared file were multiplied."""
+    """The factor for the limits of its shared file."""
 
 
 Profiles = Mapping[str, Profile]

@@ -99,7 +99,7 @@ def _list_days(time: Time) -> list[str]:
 
 
 def _list_gaps(time: Time, days: Collection[str]) -> Iterator[Time]:
-    """Yield the parts of a time that are in none of some days, joined."""
+    """Yield the periods of a time outside these days; adjacent ones are joined."""
     start = time.start
     for day in sorted(days):
         recorded = time_of(day)

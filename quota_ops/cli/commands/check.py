@@ -34,7 +34,7 @@ Examples:
 @options.run
 @click.option("--strict", is_flag=True, help="Also exit with 2 if a finding is not silenced.")
 @options.as_of
-@refuse_idle("--as-of", "Leave it out: this run has a time.", beside=("--run",))
+@refuse_idle("--as-of", "Leave it out: the run of --run already has a time.", beside=("--run",))
 @options.brokers
 @refuse_idle("--brokers", "Leave it out: the run queries the brokers.", beside=("--run",))
 @options.output_format

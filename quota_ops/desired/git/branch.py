@@ -199,7 +199,7 @@ class Branch:
             )
 
     def read_commit(self, commit: str, clusters: Iterable[str]) -> Mapping[str, BaseFiles]:
-        """Return what a commit or tree declares on those of some clusters that it has."""
+        """Return what a commit or tree declares for each of these clusters that it contains."""
         with self._export(commit, clusters) as root:
             folders = [root / name for name in sorted(clusters) if os.path.lexists(root / name)]
             return {folder.name: _read_files(folder, self.find_use) for folder in folders}

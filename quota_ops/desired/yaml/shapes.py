@@ -283,7 +283,7 @@ USE = Shape(
     {
         "file": Field("The name of the file below _shared.", "gold.yaml", read_text),
         "factor": Field(
-            "By which the limits of its profiles are multiplied on this cluster; whole numbers are"
+            "The factor for the limits of its profiles on this cluster; whole numbers are"
             " rounded down.",
             "0.5",
             *values.MULTIPLIER,
@@ -408,9 +408,9 @@ OWNER = Shape(
     "a field of an owner",
     {
         "users": Field("Users, by their exact names.", "[alice, payments-gw]"),
-        "user_prefixes": Field("What the names of further users begin with.", "[payments-]"),
+        "user_prefixes": Field("The prefixes of the names of further users.", "[payments-]"),
         "client_ids": Field("Client ids, by their exact names.", "[billing-app]"),
-        "client_id_prefixes": Field("What further client ids begin with.", "[billing-]"),
+        "client_id_prefixes": Field("The prefixes of further client ids.", "[billing-]"),
         "ips": Field("Addresses and networks.", "[10.20.0.7, 10.30.0.0/16]"),
         "defaults": Field(
             "Whether the quotas of {default: true} belong to this owner; others need none.", "true"

@@ -16,7 +16,7 @@ _DIGITS = 2
 
 
 class Suggestion(NamedTuple):
-    """A quota and the limit that is suggested for it; None for none, and always why."""
+    """A quota, the suggested limit (None if it should stay), and the reason."""
 
     entity: str
     key: str
