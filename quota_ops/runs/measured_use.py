@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from math import isnan
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import Entity
@@ -40,10 +41,13 @@ class MeasuredTime(NamedTuple):
 
         Raises UseUnknown if it could not be read.
         """
-        found = KeyUse([], set(), {})
+        found = KeyUse([], set(), {}, set())
         spans: dict[SeriesNames, list[Span]] = {}
         for broker in self.coverage.seconds:
             uses = {self.time: read_use(self.server, self.source, broker, key, self.time)}
+            found.without_number.update(
+                series.names for series in uses[self.time] if isnan(series.highest)
+            )
             for series in uses[self.time]:
                 if series.names not in spans:
                     spans[series.names] = self._find_spans(key, series.names)
@@ -53,6 +57,7 @@ class MeasuredTime(NamedTuple):
                 Use(series, span)
                 for time, some in uses.items()
                 for series in some
+                if not isnan(series.highest)
                 for span in spans.get(series.names, ())
                 if span.time == time
             ]

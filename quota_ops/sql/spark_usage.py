@@ -23,8 +23,8 @@ class SampleFiles(NamedTuple):
 
     `rates` and `throttle_times` have the columns `cluster` (Kafka's id), `time`, `broker`, `key`,
     `user_name`, `client_id` and `value`; `scrapes` has `cluster`, `time`, `broker` and `up`. Names
-    are Kafka's, and null if a series has no such label. A throttle time that is not NaN is a
-    throttled client.
+    are Kafka's, and null if a series has no such label. A throttle time above 0 that is not NaN is
+    a throttled client.
     """
 
     rates: str
@@ -46,7 +46,7 @@ def digest_samples(
             for path in (files.rates, files.throttle_times)
         )
         scrapes = spark.read.parquet(files.scrapes).where(f"to_date(time) = '{day}'")
-        delayed = throttle_times.where("value >= 0 AND NOT isnan(value)")
+        delayed = throttle_times.where("value > 0 AND NOT isnan(value)")
         clusters = sorted(row.cluster for row in rates.select("cluster").distinct().collect())
         for cluster in clusters:
             views: dict[str, DataFrame] = {

@@ -48,16 +48,23 @@ def read_use(
 ) -> list[SeriesUse]:
     """Return the use of each series of a broker and a key; none if it is not exported.
 
-    Raises UseUnknown if anything could not be read.
+    The highest value of a series whose samples are all NaN is NaN. Raises UseUnknown if anything
+    could not be read.
     """
     metric = source.names.rates.get(key)
     query = partial(_query, server, source, (broker, metric), time=time)
     with ThreadPoolExecutor(len(_STATISTICS)) as pool:  # a server uses one core for each query
         found = list(pool.map(query, _STATISTICS))
+    highest = found[-1]
     return [
-        SeriesUse(broker, names, *(values.get(names, 0.0) for values in found))
-        for names in found[0]
+        SeriesUse(broker, names, *(_number(values.get(names), most) for values in found))
+        for names, most in highest.items()
     ]
+
+
+def _number(value: float | None, highest: float) -> float:
+    """Return a percentile, which is NaN if most samples are: it is at most the highest then."""
+    return highest if value is None or isnan(value) else value
 
 
 def read_throttled(
@@ -68,8 +75,8 @@ def read_throttled(
     Raises UseUnknown if it could not be read.
     """
     metric = source.names.throttle_times.get(key)
-    # Without a throttle in the last minute the value is NaN, which max_over_time leaves out.
-    return {*_query(server, source, (broker, metric), "max_over_time({}) >= 0", time)}
+    # Without a throttle in the last minute the value is NaN, and 0 after some exporters.
+    return {*_query(server, source, (broker, metric), "max_over_time({}) > 0", time)}
 
 
 def read_throttle_times(
@@ -84,7 +91,7 @@ def read_throttle_times(
     with open_prometheus(source.connection, patience=patience) as server:
         selectors = {key: source.select(each) for key, each in source.names.throttle_times.items()}
         for key, selector in selectors.items():  # NaN is a client that was not throttled
-            for series in server.query(f"{selector} >= 0", at):
+            for series in server.query(f"{selector} > 0", at):
                 place = key, read_names(source, series)
                 wait = series.value.value if series.value else 0.0
                 if wait >= found.get(place, ("", -1.0))[1]:
@@ -105,8 +112,7 @@ def _query(
     selector = source.select(metric, [f"{source.broker}={quote_text(broker)}"])
     try:
         found = server.query(form.format(f"{selector}{format_range(*time)}"), time.end)
-        values = {read_names(source, each): each.value.value for each in found if each.value}
-        return {names: value for names, value in values.items() if not isnan(value)}
+        return {read_names(source, each): each.value.value for each in found if each.value}
     except QueryTooLarge:
         middle = time.start + (time.end - time.start) / 2
         if middle - time.start < _SHORTEST:
@@ -114,7 +120,8 @@ def _query(
         highest: dict[SeriesNames, float] = {}
         for part in (Time(time.start, middle), Time(middle, time.end)):
             for names, value in _query(server, source, series, form, part).items():
-                highest[names] = max(value, highest.get(names, value))
+                both = (value, highest.get(names, value))
+                highest[names] = max((each for each in both if not isnan(each)), default=value)
         return highest
 
 

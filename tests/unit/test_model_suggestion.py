@@ -24,10 +24,11 @@ class Case:
     limit: float = 1_000_000
     verdict: Verdict = Verdict.USED
     reason: str | None = None
-    at_limit: float = 0
+    at_limit: float | None = 0
     reached: int = 99
     """How many of the series were at the limit for `at_limit` seconds."""
     throttled: bool = False
+    known_limit: float | None = 1_000_000
     seen: float = 1.0
 
 
@@ -73,6 +74,11 @@ CASES = {
         ),
         ((400_000, 5), *[(0, 0)] * 19),
     ),
+    "a limit that no run had read": Case(
+        (None, "its limit of that time is not known, so it may have held its clients back"),
+        known_limit=None,
+        at_limit=None,
+    ),
     "too little seen": Case((None, "only 89 % of the time was seen"), seen=0.899),
     "a limit that fits, and too little seen": Case(None, ((700_000, 800_000),), seen=0.1),
     "unused": Case((None, "nobody used it: remove it if nobody will"), (), verdict=Verdict.UNUSED),
@@ -91,7 +97,7 @@ def test_what_use_suggests(case: Case) -> None:
     """A limit is suggested only from use that was not throttled, and it would not throttle it."""
     series = tuple(
         SeriesShare(
-            *("alice", None, "1", 0, p95, highest, None, None),
+            *("alice", None, "1", 0, p95, highest, p95 / 1e6, case.known_limit),
             case.at_limit if number < case.reached else 0,
             case.throttled,
         )

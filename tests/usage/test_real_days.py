@@ -47,7 +47,8 @@ def write_blocks(busy: BusyHour, now: datetime, home: Path) -> None:
         "# TYPE kafka_server_quota_throttle_time gauge",
         *(
             f"kafka_server_quota_throttle_time{{{labels}}} {wait} {second}"
-            for labels, wait in ((produced, "689.6"), (produced.replace("etl", "web"), "NaN"))
+            for user, wait in (("etl", "689.6"), ("web", "NaN"), ("zero", "0"))
+            for labels in (produced.replace("etl", user),)
             for second in times[-5:]
         ),
         "# EOF",

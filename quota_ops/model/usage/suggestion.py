@@ -61,7 +61,9 @@ def _suggest(quota: QuotaUse, seen: float, margin: float) -> tuple[float | None,
 
 
 def _explain_reached(quota: QuotaUse, reached: int) -> str:
-    """Return why nothing is suggested for a quota that some clients reached."""
+    """Return why nothing is suggested for a quota that some clients reached, or may have."""
+    if any(series.limit is series.at_limit is None for series in quota.clients):
+        return "its limit of that time is not known, so it may have held its clients back"
     count = len(quota.clients)
     if count == 1:
         return "its clients reached it, so how much they need is unknown"

@@ -22,7 +22,7 @@ class Verdict(StrEnum):
     NOT_SEEN = "no use seen"
     """No use was seen, but it cannot be excluded."""
     UNKNOWN = "unknown"
-    """Nothing is measured: see the reason."""
+    """Nothing is measured, or not as its use: see the reason."""
 
 
 class SeriesShare(NamedTuple):
@@ -43,8 +43,8 @@ class SeriesShare(NamedTuple):
     limit: float | None
     """The limit that `share` compares with."""
     at_limit: float | None
-    """For how many seconds the rate was at the limit, on the broker with the most; None if it was,
-    and for how long was not measured."""
+    """For how many seconds the rate was at the limit, on the broker with the most; None if that was
+    not measured, though it was at the limit, or if the limit is not known."""
     throttled: bool
     """Whether it was throttled at all."""
 

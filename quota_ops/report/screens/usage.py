@@ -83,6 +83,10 @@ def _heading(overview: UseOverview) -> list[Line]:
     if registered is not None and registered > len(overview.coverage):
         text = f"  {len(overview.coverage)} of {counted(registered, 'broker')} "
         lines.append(line(f"{text}were ever scraped: use on the others is unknown.", Tone.CHANGE))
+    if registered is not None and registered < len(overview.coverage):
+        scraped = f"  {counted(len(overview.coverage), 'broker')} were scraped and {registered:,} "
+        text = "are registered: match may select another cluster, whose use is counted here."
+        lines.append(line(f"{scraped}{text}", Tone.CHANGE))
     if overview.limits_known < SEEN:
         text = f"  The limits are known for {_percent(overview.limits_known)} of the time only"
         lines.append(line(f"{text}: no run saw them before.", Tone.CHANGE))
@@ -190,13 +194,15 @@ def usage_json(overview: UseOverview, shown: Sequence[QuotaUse]) -> dict[str, An
 def usage_rows(overview: UseOverview, shown: Sequence[QuotaUse]) -> Iterator[dict[str, Any]]:
     """Yield a row for each quota with its busiest client, the window, and the part with data."""
     for quota in shown:
-        own = quota._asdict()
+        own, fields = quota._asdict(), SeriesShare._fields
+        busiest = quota.busiest._asdict() if quota.busiest else dict.fromkeys(fields)
         del own["clients"]
         yield {
             **own,
             "entity": quota.entity.text,
             "limit": json_number(quota.limit),
-            **(quota.busiest._asdict() if quota.busiest else dict.fromkeys(SeriesShare._fields)),
+            **{name: value for name, value in busiest.items() if name != "limit"},
+            "limit_then": busiest["limit"],
             "start": iso_utc(overview.start),
             "end": iso_utc(overview.end),
             "seen": round(overview.seen, 4),

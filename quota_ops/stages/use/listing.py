@@ -1,14 +1,18 @@
 """The quotas of a key with the use of their clients, beside the limits of that time."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, Verdict
-from quota_ops.stages.use.past_limits import PastQuotas, Period
+from quota_ops.precedence.series import find_quota
+from quota_ops.stages.use.past_limits import Limits, PastQuotas, Period
 from quota_ops.stages.use.spans import KeyUse, Use
+
+_NOBODY = SeriesNames(None, None)
 
 
 @dataclass(frozen=True)
@@ -31,34 +35,41 @@ class Listing:
         """Yield the use of each quota that the last look saw, by entity."""
         found = self.found
         stored = self.past.looks[-1].stored.get(self.key, {}) if self.past.looks else {}
-        by_quota: dict[Entity, dict[SeriesNames, list[Use]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
-        for use in found.uses:
-            if use.quota is not None:
-                by_quota[use.quota][use.series.names].append(use)
+        placed = _place(found, stored)
         at_limit: dict[tuple[Entity, SeriesNames], float] = {}
         for (_, quota, names), seconds in found.at_limit.items():
             at_limit[quota, names] = max(seconds, at_limit.get((quota, names), 0.0))
-        unknown, is_seen, finer = self._explain_nothing(), self._is_seen(), _find_finer(found)
+        find_verdict = self._explain_unused(placed)
         for entity in sorted(stored, key=lambda entity: entity.text):
-            series = [_share(uses, found, at_limit) for uses in by_quota[entity].values()]
+            series = [_share(uses, found, at_limit) for uses in placed.by_quota[entity].values()]
             series.sort(key=lambda each: (each.share or 0.0, each.p95, each.highest), reverse=True)
-            if any(share.highest > 0 for share in series):
-                verdict, reason = Verdict.USED, None
-            elif unknown is not None:
-                verdict, reason, series = Verdict.UNKNOWN, unknown, []
-            else:
-                is_old = all(
-                    entity in limits for period in self.periods for limits in period.limits
-                )
-                verdict = Verdict.UNUSED if is_seen and is_old else Verdict.NOT_SEEN
-                series, reason = [], None if is_old else "stored for a part of the time"
-                if entity in finer:
-                    reason = f"its clients use {finer[entity]}"
+            verdict, reason = Verdict.USED, None
+            if not any(share.highest > 0 for share in series):
+                (verdict, reason), series = find_verdict(entity), []
             owner = self.past.owners.get((entity, self.key))
             limit = stored[entity]
             yield QuotaUse(entity, self.key, limit, owner, verdict, reason, tuple(series))
+
+    def _explain_unused(self, placed: "_Placed") -> Callable[[Entity], tuple[Verdict, str | None]]:
+        """Return the function that decides what is known of a quota without use, and why."""
+        unknown, is_seen, finer = self._explain_nothing(), self._is_seen(), _find_finer(self.found)
+
+        def decide(entity: Entity) -> tuple[Verdict, str | None]:
+            if unknown is not None:
+                return Verdict.UNKNOWN, unknown
+            if entity in placed.elsewhere:
+                return Verdict.UNKNOWN, "brokers counted its clients by user and client id"
+            if entity in placed.without_number:
+                return Verdict.NOT_SEEN, "its samples are no numbers (NaN)"
+            is_old = all(
+                period.limits and all(entity in limits for limits in period.limits)
+                for period in self.periods
+            )
+            verdict = Verdict.UNUSED if is_seen and is_old else Verdict.NOT_SEEN
+            reason = None if is_old else "its limit is known for a part of the time only"
+            return verdict, f"its clients use {finer[entity]}" if entity in finer else reason
+
+        return decide
 
     def _is_seen(self) -> bool:
         """Return whether each registered broker was scraped all along, and limits are known."""
@@ -77,7 +88,39 @@ class Listing:
             return "the preset has no metric of this key; set it in usage.metrics"
         if self.past.facts and self.past.facts.callback_classes:
             return "client.quota.callback.class of the brokers decides what is measured"
+        if any(use.series.names == _NOBODY and use.series.highest > 0 for use in self.found.uses):
+            return "its series have no names of clients: the exporter or a scrape rule drops them"
         return None if self.found.uses else "no series of this key; see usage --probe"
+
+
+class _Placed(NamedTuple):
+    """The series of each quota, and the quotas of which the use is not known.
+
+    `elsewhere` are quotas whose clients brokers counted by another level than recorded limits tell,
+    `without_number` those whose samples are all NaN.
+    """
+
+    by_quota: Mapping[Entity, Mapping[SeriesNames, list[Use]]]
+    elsewhere: set[Entity]
+    without_number: set[Entity | None]
+
+
+def _place(found: KeyUse, stored: Limits) -> _Placed:
+    """Find the quota of each series: the one that decided then or, if that is not known, now."""
+    by_quota: dict[Entity, dict[SeriesNames, list[Use]]] = defaultdict(lambda: defaultdict(list))
+    elsewhere: set[Entity | None] = set()
+    for use in found.uses:
+        names, quota = use.series.names, use.quota
+        if quota is None and use.series.highest > 0:
+            if not use.span.is_known:
+                quota = find_quota(stored, *names)
+            elif None not in names:  # a quota of both names decided, which no run has read
+                elsewhere |= {find_quota(stored, names.user, None)}
+                elsewhere |= {find_quota(stored, None, names.client_id)}
+        if quota is not None:
+            by_quota[quota][names].append(use)
+    nameless = {find_quota(stored, *names) for names in found.without_number}
+    return _Placed(by_quota, {entity for entity in elsewhere if entity}, nameless)
 
 
 def _share(
@@ -87,7 +130,8 @@ def _share(
     busiest = max((use.series for use in uses), key=lambda series: (series.p95, series.highest))
     shares = [(use.series.p95 / use.limit, use.limit) for use in uses if use.limit]
     share, limit = max(shares, default=(None, None))
-    quota, has_reached = uses[0].quota, any(use.has_reached for use in uses)
+    quota = next((use.quota for use in uses if use.quota), None)
+    has_reached = any(use.has_reached for use in uses)
     return SeriesShare(
         *busiest.names,
         busiest.broker,
@@ -96,7 +140,7 @@ def _share(
         max(use.series.highest for use in uses),
         share,
         limit,
-        at_limit.get((quota, busiest.names), None if has_reached else 0.0) if quota else 0.0,
+        at_limit.get((quota, busiest.names), None if has_reached else 0.0) if quota else None,
         busiest.names in found.throttled,
     )
 

@@ -75,7 +75,7 @@ class RecordedDays(NamedTuple):
             least = None if span.limit is None else AT_LIMIT * span.limit
             rows.append(SpanRow(*series, number, least))
         of_number = [*spans]
-        uses = {key: KeyUse([], set(), {}) for key in MEASURED_KEYS}
+        uses = {key: KeyUse([], set(), {}, set()) for key in MEASURED_KEYS}
         for row in self.summed.measure(rows):
             (names, span), use = of_number[row.span], uses[row.key]
             use.uses.append(Use(SeriesUse(row.broker, names, row.p50, row.p95, row.highest), span))

@@ -47,20 +47,23 @@ class Use(NamedTuple):
 class KeyUse(NamedTuple):
     """The use of one key: `at_limit` has the seconds at the limit by broker and series.
 
-    A series that reached its limit and is missing there was not measured.
+    A series that reached its limit and is missing there was not measured. The samples of series
+    `without_number` are all NaN.
     """
 
     uses: list[Use]
     throttled: set[SeriesNames]
     at_limit: dict[tuple[str, Entity, SeriesNames], float]
+    without_number: set[SeriesNames]
 
 
 def join_uses(parts: Iterable[KeyUse]) -> KeyUse:
     """Return the use of several times of one key."""
-    joined = KeyUse([], set(), {})
+    joined = KeyUse([], set(), {}, set())
     for part in parts:
         joined.uses.extend(part.uses)
         joined.throttled.update(part.throttled)
+        joined.without_number.update(part.without_number)
         for series, seconds in part.at_limit.items():
             joined.at_limit[series] = joined.at_limit.get(series, 0.0) + seconds
     return joined
