@@ -93,7 +93,7 @@ def find_disagreements(folder: Path, path: str, policy: Policy) -> list[Problem]
     if place is None:
         words = "cluster.yaml has code_owners, and the repository has no CODEOWNERS."
         remedy = f"Create it with: {write_rules(path, owners).strip()}"
-        return [Problem(str(folder / CLUSTER_YAML), 1, 1, words, remedy)]
+        return [Problem(str(root / PLACES[0]), 1, 1, words, remedy)]
     try:
         with open_folder(place.parent, own=1) as opened:
             text = opened.read(place.name, _MOST_BYTES).decode("utf-8", "replace")

@@ -12,7 +12,7 @@ from quota_ops.desired.yaml.source import Source
 from quota_ops.findings.codes import CODES, MIXED_UNITS, OTHER_TYPE, SLIP, TWIN
 from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
 from quota_ops.model.finding import Finding
-from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, Entity
+from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.quota import BYTE_UNITS, STARVING_BYTES
 from quota_ops.model.text import plural
 
@@ -134,12 +134,12 @@ def _find_other_types(quotas: Iterable[Quota]) -> Iterator[Finding]:
     """Yield a finding for each entity whose name an earlier one has as another type."""
     first: dict[str, Quota] = {}
     for quota in quotas:
-        kind, _, name = quota.entity.text.partition("=")
-        if kind == IP:
+        kind, name = _find_only_name(quota.entity)
+        if name is None or kind == IP:
             continue
         known = first.setdefault(name, quota)
-        other = known.entity.text.partition("=")[0]
-        if kind != other and name != DEFAULT_TEXT:
+        other, _ = _find_only_name(known.entity)
+        if kind != other:
             place = place_of(known.source, known.span)
             message = f"{name} is a {kind} here and a {other} at {place.file}:{place.line}."
             yield Finding(
@@ -150,6 +150,12 @@ def _find_other_types(quotas: Iterable[Quota]) -> Iterator[Finding]:
                 CODES[OTHER_TYPE].remedy,
                 place_of(quota.source, quota.span),
             )
+
+
+def _find_only_name(entity: Entity) -> tuple[str, str | None]:
+    """Return the type and the name of an entity with one name; a pair may have a default too."""
+    named = [part for part in entity.parts if part[1] is not None]
+    return named[0] if len(named) == 1 else ("", None)
 
 
 def _find_slips(quotas: Iterable[Quota]) -> Iterator[Finding]:

@@ -28,12 +28,16 @@ _QUOTED = re.compile(r"\{\s*default\s*:.*\}")
 """The default as a text: in quotes, YAML reads no mapping."""
 _SPACED = re.compile(r"\s*([,;])\s+")
 CURLY = "\u2018\u2019\u201a\u201c\u201d\u201e"
-_AROUND = f" {CURLY}"
+_STRAIGHT = "\"'"
+_AROUND = f" {CURLY}{_STRAIGHT}"
+_LISTED = re.compile(r"\s*[;|]\s*|\s*,\s+|\s+and\s+")
+_PATTERNS = (_STAR, "?", "${")
+_ODD = re.compile(r"[*?;|]|\$\{|,\s|\sand\s")
 _SUSPICIOUS_STARTS = (_PREFIX, DEFAULT_TEXT, _STAR, _WORD, "{")
 SUSPICIOUS_TEXTS = (
     *(_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP),
-    *(_STAR, ", ", "; "),
-    *('"{', "'{", f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
+    *(*_PATTERNS, ", ", ";", "|", " and "),
+    *("'\"", "\"'", '"{', "'{", f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
 )
 """A file whose names have findings contains one of these texts, or is not ASCII."""
 
@@ -45,9 +49,8 @@ def check_names(entity: Entity) -> Iterator[Finding]:
             kind != IP
             and name.isascii()
             and not name.startswith(_SUSPICIOUS_STARTS)
-            and name == name.strip(" ")
-            and _STAR not in name
-            and not _SPACED.search(name)
+            and name == name.strip(f" {_STRAIGHT}")
+            and not _ODD.search(name)
         )
         if name is None or is_usual:
             continue
@@ -74,7 +77,8 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
         message = f"{entity} is for a {kind} named {_WORD}, not for the default."
         yield DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
     if kind != IP and (bare := name.strip(_AROUND)) != name:
-        what = "a space" if bare == name.strip(" ") else "curly quotes"
+        what = "curly quotes" if name.strip(f" {_STRAIGHT}") != bare else "quotes"
+        what = "a space" if bare == name.strip(" ") else what
         message = f"{entity} has {what} around the name, which Kafka treats as part of it."
         so = f"Write {kind}: {json.dumps(bare, ensure_ascii=False)}."
         yield AROUND_NAME, message, so if bare else CODES[AROUND_NAME].remedy
@@ -95,15 +99,16 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
 
 
 def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
-    """Yield a finding for a name with a *, a list of names, and a DN with a space after a comma."""
+    """Yield a finding for a pattern, a list of names, and a DN with a space after a comma."""
     if kind == IP or name == _STAR:
         return
-    if _STAR in name:
-        message = f"{entity} is for a {kind} with a * in its name: Kafka's quotas have no patterns."
-        yield PATTERN, message, CODES[PATTERN].remedy
-    elif "=" not in name and _SPACED.search(name):
+    mark = next((mark for mark in _PATTERNS if mark in name), None)
+    if mark is not None:
+        what = f"{entity} is for a {kind} with a {mark} in its name"
+        yield PATTERN, f"{what}: Kafka's quotas have no patterns.", CODES[PATTERN].remedy
+    elif "=" not in name and _LISTED.search(name):
         message = f"{entity} is for one {kind} with this name, not for each name in it."
-        yield PATTERN, message, f"Write a list: {kind}: [{_SPACED.sub(', ', name)}]."
+        yield PATTERN, message, f"Write a list: {kind}: [{_LISTED.sub(', ', name)}]."
     elif _SPACED.search(name):
         bare = json.dumps(_SPACED.sub(r"\1", name), ensure_ascii=False)
         message = f"{entity} has a space after a comma; names from certificates have none."

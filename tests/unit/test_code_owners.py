@@ -80,3 +80,5 @@ def test_what_init_writes_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         in differs.output
     )
     assert "the repository has no CODEOWNERS" in missing.output
+    go_on = "Runs do not read CODEOWNERS: they apply what the quotas files declare.\n"
+    assert [ended.output.endswith(go_on) for ended in (differs, missing)] == [True, True]

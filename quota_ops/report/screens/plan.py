@@ -40,6 +40,8 @@ from quota_ops.report.outline.stages import stopped_stages
 from quota_ops.report.outline.ways import list_overriding_ways
 
 STOPPED = "Until then, runs of this cluster change nothing."
+CODEOWNERS = "CODEOWNERS"
+UNREAD = "Runs do not read CODEOWNERS: they apply what the quotas files declare."
 UNTIL_THEN = (
     "Until then, runs change only what the other quotas files declare, and clear nothing. A file "
     "that cannot be read or a problem elsewhere, for example in cluster.yaml, stops them."
@@ -67,9 +69,11 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
         + f" ({counted(error.quotas, 'quota')} read)"
     )
     lines.append(line(total, Tone.REFUSAL))
-    if error.quotas and error.files_with_problems < error.files:
-        stops = any(Path(problem.file).name == CLUSTER_YAML for problem in error.problems)
-        lines.append(line(STOPPED if stops else UNTIL_THEN, Tone.CONTEXT))
+    names = {Path(problem.file).name for problem in error.problems}
+    if names == {CODEOWNERS}:
+        lines.append(line(UNREAD, Tone.CONTEXT))
+    elif error.quotas and error.files_with_problems < error.files:
+        lines.append(line(STOPPED if CLUSTER_YAML in names else UNTIL_THEN, Tone.CONTEXT))
     return tuple(lines)
 
 
