@@ -11,7 +11,7 @@ from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import NO_RISK
 from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.plans.guard_rules import is_blocked_by
-from quota_ops.model.quotas.difference import WRITES, Difference, Kind
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.runs.outcome import DONE, Status
@@ -89,7 +89,20 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
             for row in report_rows(report)
             if row.status not in _LEFT_OUT
         ),
+        *(
+            HistoryRow(**run | _describe_row(row, report, end) | _ADOPTED)
+            for row in report_rows(report)
+            if mode is Mode.APPLY and report.brokers and _is_adopted(row.difference)
+        ),
     )
+
+
+_ADOPTED = {"mode": Mode.ADOPT, "kind": KINDS[Verb.ADOPT]}
+
+
+def _is_adopted(row: Difference) -> bool:
+    """Return whether a run made a row managed that the cluster stored already, as Git declares."""
+    return row.action is Action.RECORD and row.verified is None and row.memory is None
 
 
 def _describe_policy(report: Report) -> str | None:
