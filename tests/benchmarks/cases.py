@@ -16,11 +16,11 @@ from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile
 from tests.benchmarks.against_peers import peers
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.buckets import buckets
-from tests.benchmarks.class_effects import class_effects
 from tests.benchmarks.clients import clients
 from tests.benchmarks.fleet import fleet
 from tests.benchmarks.growth import growth
 from tests.benchmarks.histories import histories
+from tests.benchmarks.limits import limits
 from tests.benchmarks.many_clusters import many_clusters
 from tests.benchmarks.measure import Spread
 from tests.benchmarks.pages import pages
@@ -123,7 +123,7 @@ CASES = {
     "start": start_up,
     "one_off": one_off,
     "plan": plan,
-    "class_effects": class_effects,
+    "limits": limits,
     "growth": growth,
     "buckets": buckets,
     "reconcile": reconcile,

@@ -283,6 +283,16 @@ def test_the_client_ids_of_two_owners_are_compared() -> None:
         assert found[row].risk.foreign == other
 
 
+def test_a_client_id_with_a_pair_of_the_user_has_no_other_owner() -> None:
+    """A user's new quota does not change a client id that keeps a quota for this user."""
+    stored = [("client-id=app", KEY, 90.0), ("client-id=app,user=alice", KEY, 5.0)]
+    row = Key("user=alice", KEY)
+    ownership = Ownership({Key("client-id=app", KEY): "payments"}, {row: "search"}, OwnerIndex(()))
+    for pair, foreign in ((stored[1:], None), ([], "payments")):
+        found = find_effects([stored[0], *pair], {row: Change(None, 1.0)}, ownership)
+        assert found[row].risk.foreign == foreign
+
+
 def test_the_owners_of_addresses() -> None:
     """A changed limit of an address is another owner's if the row got another owner."""
     row = Key("ip=10.0.0.1", "connection_creation_rate")
