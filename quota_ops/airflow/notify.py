@@ -124,7 +124,7 @@ def _describe_failure(run: Place, cluster: str, why: str, link: str) -> News:
     is_refused = ends & STOPPED == {StageStatus.REFUSED}
     news = describe_report("refused" if is_refused else "failed", report, link)
     summary = summarize(report)
-    if summary.word is not SyncStatus.IN_SYNC:
+    if summary.status is not SyncStatus.IN_SYNC:
         return news
     return news._replace(
         sentence=f"{why}, although {'; '.join((summary.reason, *summary.details))}."

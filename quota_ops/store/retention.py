@@ -136,7 +136,7 @@ def refuse_pruned(folder: RunFolder) -> None:
         end = summarize_run(folder.place)
         raise InvalidInput(
             f"run {end.run} was pruned at {at}: its plan, tables and report are gone",
-            f"How it ended: {end.sentence or end.came_to} Its records are in {folder.place}.",
+            f"How it ended: {end.sentence or end.status} Its records are in {folder.place}.",
         )
 
 

@@ -97,10 +97,10 @@ def test_a_topic_that_is_out_of_reach(
         run = lab.run("reconcile")
 
     assert lab.stored() == lab.known() == {"user=a": {KEY: 1.0}}
-    assert run.read_json(END)["answer"]["word"] == "In sync"
+    assert run.read_json(END)["answer"]["status"] == "In sync"
     report = run.read_json("report.json")
     [said] = report["warnings"]
-    assert report["answer"]["word"] == "In sync"
+    assert report["answer"]["status"] == "In sync"
     assert said.startswith("the end of this run is not in the audit topic audit: ")
     why = "1 of 1 not delivered: " if trouble == "nobody listens" else "there is no connection"
     assert why in said

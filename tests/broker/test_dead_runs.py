@@ -59,7 +59,7 @@ def listed(lab: Lab, run: RunFolder) -> tuple[str, int]:
     """Return the result of a run in `runs`, and how many keys it changed."""
     told = json.loads(lab.call("runs", "demo", "--format", "json").stdout)
     [one] = [one for one in told if one["run"] == run.place.name]
-    return one["came_to"], one["changes"]
+    return one["status"], one["changes"]
 
 
 @pytest.mark.local_store
@@ -70,10 +70,11 @@ def test_it_says_which_were_sent(lab: Lab) -> None:
 
     report = shown(lab, run)
 
-    assert listed(lab, run) == ("interrupted", 3)
+    assert listed(lab, run) == ("Interrupted", 3)
     assert counted(report) == {"accepted": 3, "unknown": 3, "not_sent": 3}
-    named = f"run {run.place.name} (interrupted) has not recorded its end"
+    named = f"run {run.place.name} (Interrupted) has not recorded its end"
     assert lab.call("history", "demo").stderr.startswith(named)
+    assert report["answer"]["status"] == "Interrupted"
     assert report["answer"]["sentence"] == (
         "it is unknown whether 3 quotas on demo were written; apply was interrupted; 3 pending; "
         "3 changes were written and not read back; 0 of 9 quotas in sync."
@@ -102,7 +103,7 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
         "interrupted",
         f"it ended without recording how; run {by} recorded its end",
     )
-    assert listed(lab, run) == ("interrupted", 6)
+    assert listed(lab, run) == ("Interrupted", 6)
     lab.run("reconcile")
     assert not (run.place / "end-0002.json").exists()
 
@@ -171,7 +172,7 @@ def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
     begin(lab)
     run = lab.planned()
     with at_work(run.folder.place), run.folder.stage("apply"):
-        assert listed(lab, run.folder) == ("running", 0)
+        assert listed(lab, run.folder) == ("Running", 0)
         lab.run("reconcile")
     lab.run("reconcile")
     assert not (run.folder.place / "end-0001.json").exists()
@@ -185,7 +186,7 @@ def test_a_run_of_another_machine(lab: Lab) -> None:
     begun = json.loads(mark.read())["since"]
     for since, is_settled in ((begun, False), ("2020-01-01T00:00:00+00:00", True)):
         mark.replace(json.dumps({"machine": "another", "since": since}).encode())
-        assert is_settled or listed(lab, run) == ("running or interrupted", 0)
+        assert is_settled or listed(lab, run) == ("Running or interrupted", 0)
         lab.run("reconcile")
         assert (run.place / "end-0001.json").exists() is is_settled
     assert not mark.exists()
@@ -212,7 +213,7 @@ def test_killed_again_when_resumed(lab: Lab) -> None:
     resumed = ("reconcile", "--run", str(run.place), "--approve", run.read_json(PLAN)["digest"])
     kill(lab, partial(die_in_request, 3, before=False), resumed)
 
-    assert listed(lab, run) == ("interrupted", 6)
+    assert listed(lab, run) == ("Interrupted", 6)
     assert counted(shown(lab, run)) == {"accepted": 6, "unknown": 3}
 
 
@@ -242,7 +243,7 @@ def test_an_alter(lab: Lab) -> None:
     change = ("alter", "demo", "--names", "user=a", "--add", f"{KEY}=7")
     run = kill(lab, partial(die_in_request, 1, before=False), change)
 
-    assert listed(lab, run) == ("interrupted", 0)
+    assert listed(lab, run) == ("Interrupted", 0)
     assert [outcome.status for outcome in RunState(run).outcomes] == [Status.UNKNOWN]
     assert "0 of 1 change on demo was written, 1 may have been" in lab.call("show", "last").stdout
     lab.run("reconcile")

@@ -62,7 +62,7 @@ def test_an_invalid_file_stops_its_own_quotas_alone(lab: Lab) -> None:
     run = lab.runs[-2]
     report = run.read_json(REPORT)
     assert report["answer"] == {
-        "word": "Unknown",
+        "status": "Unknown",
         "sentence": "search.yaml (owner search) is invalid, so it is unknown whether demo matches "
         "Git; 3 not judged; 1 of 1 quota in sync; 1 unmanaged.",
     }

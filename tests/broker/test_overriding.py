@@ -64,7 +64,7 @@ def test_in_sync_is_a_promise_about_limits(lab: Lab) -> None:
     run = lab.runs[-2]
     report = run.read_json(REPORT)
     assert report["answer"] == {
-        "word": "Needs attention",
+        "status": "Needs attention",
         "sentence": "1 unmanaged quota on demo overrides 1 quota of Git; 1 of 2 quotas in sync; "
         "1 of 1 broker agrees.",
     }

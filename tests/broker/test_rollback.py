@@ -68,7 +68,7 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
     }
     report = done.read_json("report.json")
     assert report["answer"] == {
-        "word": "In sync",
+        "status": "In sync",
         "sentence": f"run {run.place.name} has been rolled back on demo; "
         "3 changes made by this run; 2 of 2 quotas in sync; 2 changes left unchanged; "
         "1 of 1 broker agrees.",

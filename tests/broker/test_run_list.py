@@ -46,15 +46,18 @@ def test_each_run_is_listed(lab: Lab) -> None:
         "… and 2 older",
     ]
     told = json.loads(said(lab.call("runs", "--format", "json")))
-    assert [(one["came_to"], one["changes"], one["commit"]) for one in told] == [
+    assert [(one["status"], one["changes"], one["commit"]) for one in told] == [
         ("Altered", 1, None),
         ("Pending", 0, None),
         ("In sync", 1, None),
-        ("planned", 0, None),
-        ("unfinished", 0, None),
+        ("Pending", 0, None),
+        ("Unknown", 0, None),
     ]
     assert [one["by"] for one in told] == ["anna", None, None, "robot-7", None]
     assert told[-1]["trouble"] == "run.json is damaged"
+    for run in told[:-1]:
+        answer = json.loads(said(lab.call("show", run["path"], "--format", "json")))["answer"]
+        assert answer == {"status": run["status"], "sentence": run["sentence"]}
     assert told[1]["sentence"].startswith("2 changes to make on demo; 2 guards block")
 
 
@@ -65,7 +68,7 @@ def test_a_run_that_wrote_alone_is_never_called_a_yes(lab: Lab) -> None:
     told = json.loads(said(lab.call("apply", "demo", "--format", "json")))
 
     assert told["answer"] == {
-        "word": "Unknown",
+        "status": "Unknown",
         "sentence": "verify did not run, so it is unknown whether demo matches Git; "
         "1 change was written and not read back; "
         "0 of 1 quota in sync.",

@@ -63,7 +63,7 @@ def test_two_runs_find_one_that_died(lab: Lab) -> None:
     unmark(first.place)
     lab.run("reconcile")
     assert (run.place / "end-0001.json").exists()
-    assert listed(lab, run) == ("interrupted", 3)
+    assert listed(lab, run) == ("Interrupted", 3)
 
 
 @pytest.mark.local_store

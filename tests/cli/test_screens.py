@@ -142,7 +142,7 @@ def test_json(lab: Lab) -> None:
     assert [row["standing"] for row in read["plan"]["rows"]] == ["pending"] * 2
     assert [row["applied"]["status"] for row in read["apply"]["rows"]] == ["accepted"] * 2
     assert read["verify"]["verified"] == 2
-    assert read["reconcile"]["answer"]["word"] == "In sync"
+    assert read["reconcile"]["answer"]["status"] == "In sync"
 
     failed = lab.call("plan", "nowhere", "--format", "json")
     assert failed.stdout == ""

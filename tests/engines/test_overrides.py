@@ -158,7 +158,7 @@ def test_in_sync_means_that_every_class_gets_what_git_declares(seed: int, tmp_pa
     summary, values = summarize(report), json.loads(as_json(report))
     state, declared = read_state("demo", values), len(case.declared)
     heading = re.search("<h1>(.*?)</h1>", as_html(report))
-    assert (shown.returncode, summary.word) == (
+    assert (shown.returncode, summary.status) == (
         (7, SyncStatus.ATTENTION) if pairs else (0, SyncStatus.IN_SYNC)
     ), shown.stdout
     assert state.counts is not None

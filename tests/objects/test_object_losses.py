@@ -45,7 +45,7 @@ def play(lab: Lab) -> Counter[str]:
             == len(outcomes)
             == (3 if number == 1 else 4)
         )
-        assert summarize_run(folder.place).came_to == "In sync"
+        assert summarize_run(folder.place).status == "In sync"
     leaves = lab.store.root.walk()
     assert [leaf for leaf in leaves if leaf.path.startswith("at_work/")] == []
     return Counter(re.sub(r"(?<=[/@])2[^/@]*(?=[/@-])", "RUN", leaf.path) for leaf in leaves)

@@ -188,7 +188,7 @@ def test_a_run_without_an_end_is_settled_by_its_machine(
     held = lab.call("hold", "demo", *NAMES, "--until", "1h", *WHY)
     assert lab.call("reconcile", "demo").returncode == 0
 
-    assert " interrupted " in listed
+    assert " Interrupted " in listed
     assert held.stderr == ""
     assert run.stage_result("apply").message == (
         f"it ended without recording how; run {lab.runs[-1].place.name} recorded its end"

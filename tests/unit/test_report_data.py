@@ -47,7 +47,7 @@ def test_head() -> None:
         "versions",
         "rows",
     ]
-    assert (report["schema"], report["answer"]["word"], report["counts"]) == (
+    assert (report["schema"], report["answer"]["status"], report["counts"]) == (
         2,
         "Needs attention",
         {
@@ -133,7 +133,7 @@ def test_a_failed_run() -> None:
     """Without a plan there are no rows, and the plan is null."""
     report = json.loads(as_json(FAILED))
 
-    assert (report["plan"], report["rows"], report["answer"]["word"]) == (None, [], "Unknown")
+    assert (report["plan"], report["rows"], report["answer"]["status"]) == (None, [], "Unknown")
 
 
 def test_a_rollback() -> None:

@@ -29,7 +29,7 @@ OLD, NEW = "2026-01-01T00:00:00Z", "2026-11-21T00:00:00Z"
 VERIFIED = {"stage": "verify", "status": "done", "seconds": 1.0, "message": None}
 APPLIED = VERIFIED | {"stage": "apply"}
 END = {
-    "answer": {"word": "In sync", "sentence": "demo matches Git."},
+    "answer": {"status": "In sync", "sentence": "demo matches Git."},
     "stages": [APPLIED],
     "plan": {"digest": "abc"},
     "changed": 2,
@@ -96,7 +96,7 @@ def test_a_run_that_failed_stays_in_the_list(store: RunStore) -> None:
     after = [summarize_run(path).as_json() for path in paths]
     before[-1] |= {"digest": None, "size": after[-1]["size"]}
     assert after == before
-    assert [one["came_to"] for one in after[:2]] == ["describe failed", "unfinished"]
+    assert [one["status"] for one in after[:2]] == ["describe failed", "unfinished"]
     assert find_expired(store, BEFORE) == ()
 
 

@@ -69,7 +69,7 @@ def history(
     ]
     for run in unrecorded if output != "json" else ():
         click.echo(
-            f"run {run.name} ({summarize_run(run).came_to}) has not recorded its end, so the "
+            f"run {run.name} ({summarize_run(run).status}) has not recorded its end, so the "
             f"history may lack what it wrote. See quota-ops show {cluster}/{run.name}",
             err=True,
         )

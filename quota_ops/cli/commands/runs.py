@@ -1,8 +1,14 @@
 """The command that lists earlier runs."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from quota_ops.cli import options
+from quota_ops.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from quota_ops.store.run.folder import RunFolder
 
 
 @click.command(
@@ -28,8 +34,8 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     """List the latest runs, their status and who approved them.
 
     CLUSTER is its name or its cluster id. Reads only the run store. The status is that of the
-    cluster when the run ended: In sync, Pending, Needs attention or Unknown. For a run without a
-    report, it is how far the run got.
+    cluster when the run ended, as `show` has it: In sync, Pending, Needs attention or Unknown. For
+    a run that was cut off while it wrote, it is Interrupted, Running or Running or interrupted.
     """
     from quota_ops.cli.console import show_result, warn_empty
     from quota_ops.report.screens.runs import runs_screen
@@ -37,8 +43,20 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     from quota_ops.store.run.listing import list_runs
 
     store = find_run_store(run_store)
-    found, more = list_runs(store, cluster, most)
+    found, more = list_runs(store, cluster, most, _read_status)
     if not found:
         warn_empty(store)
     rows = [run.as_json() for run in found]
     show_result(output, text=lambda: runs_screen(found, more), json=lambda: rows, rows=lambda: rows)
+
+
+def _read_status(folder: "RunFolder") -> tuple[str, str]:
+    """Return the status and the sentence of the report of a run that recorded no end."""
+    from quota_ops.report.outline.summary import SyncStatus, summarize
+    from quota_ops.stages.report.run_report import read_report
+
+    try:
+        summary = summarize(read_report(folder))
+    except InvalidInput as error:
+        return SyncStatus.UNKNOWN, error.message
+    return summary.status, summary.sentence

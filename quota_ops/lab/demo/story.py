@@ -201,7 +201,7 @@ def _draw(rate: float) -> str:
 
 def _show_in_sync(lab: Lab) -> None:
     summary = summarize(lab.read_last_run())
-    expect(summary.word is SyncStatus.IN_SYNC, summary.sentence)
+    expect(summary.status is SyncStatus.IN_SYNC, summary.sentence)
     lab.narration.show_text(summary.sentence, Tone.OK)
 
 

@@ -218,8 +218,8 @@ class RunSummary:
     started: str | None
     """ISO 8601, UTC; if run.json is damaged, the time in the run's name, or None without one."""
     commit: str | None
-    came_to: str
-    """The status in its report or, without a report, how far it got."""
+    status: str
+    """The status in its report; how far it got, if no report of it can be made."""
     sentence: str | None
     """The sentence of its report, or why a stage stopped."""
     digest: str | None

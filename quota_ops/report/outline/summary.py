@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.runs.report import Report, has_not_ended
+from quota_ops.model.runs.report import Report, StageStatus, has_not_ended
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import brokers_words
 from quota_ops.report.outline.cells import trouble_word
@@ -25,12 +25,15 @@ from quota_ops.report.outline.stages import stop_words
 
 
 class SyncStatus(StrEnum):
-    """The status of a cluster in a word or two."""
+    """The status of a cluster in a word or two; of a run whose writes were cut off, its own."""
 
     IN_SYNC = "In sync"
     PENDING = "Pending"
     ATTENTION = "Needs attention"
     UNKNOWN = "Unknown"
+    RUNNING = "Running"
+    RUNNING_OR_INTERRUPTED = "Running or interrupted"
+    INTERRUPTED = "Interrupted"
 
 
 class Summary(NamedTuple):
@@ -39,14 +42,14 @@ class Summary(NamedTuple):
     For a run that compares nothing, the status names its action: `Altered`.
     """
 
-    word: SyncStatus | str
+    status: SyncStatus | str
     reason: str
     details: tuple[str, ...] = ()
 
     @property
     def fact(self) -> str:
         """Return the beginning of the sentence; a fact about a cluster implies its status."""
-        return self.reason if self.word in set(SyncStatus) else f"{self.word}: {self.reason}"
+        return self.reason if self.status in set(SyncStatus) else f"{self.status}: {self.reason}"
 
     @property
     def sentence(self) -> str:
@@ -57,6 +60,20 @@ class Summary(NamedTuple):
 @lru_cache(maxsize=2)
 def summarize(report: Report, named: str | None = None) -> Summary:
     """Return whether the cluster matches Git; `named` is its name as the output formats it."""
+    summary = _summarize(report, named)
+    cut_off = _find_interruption(report)
+    return summary._replace(status=cut_off, reason=summary.fact) if cut_off else summary
+
+
+def _find_interruption(report: Report) -> SyncStatus | None:
+    """Return the status of a run that a signal or a kill cut off while it wrote."""
+    if report.life:
+        return SyncStatus(report.life.capitalize())
+    stopped = {stage.stage for stage in report.stages if stage.status is StageStatus.INTERRUPTED}
+    return SyncStatus.INTERRUPTED if "apply" in stopped else None
+
+
+def _summarize(report: Report, named: str | None) -> Summary:
     rows, count = report_rows(report), count_statuses(report)
     cluster = escape_text(named or report.cluster)
     if report.record is not None or (report.plan is None and not report.brokers):

@@ -161,7 +161,7 @@ def _make_line(
         shares = [*_before(report, shares), (report.finished[:10], compute_share(*now))]
     refused = sum(day.refused for day in days)
     counts = [_count_cell(cluster, status) for status in _COUNTED]
-    status = cluster.summary.word
+    status = cluster.summary.status
     reason = cluster.summary.reason
     others = [
         f"{number:,} {status}"
@@ -193,7 +193,7 @@ _OTHERS = (RowStatus.RETURNED, RowStatus.HELD, RowStatus.NOT_JUDGED, RowStatus.U
 
 
 def _rank(cluster: FleetCluster) -> float:
-    return WORST_FIRST.index(cluster.summary.word)
+    return WORST_FIRST.index(cluster.summary.status)
 
 
 def _count_cell(cluster: FleetCluster, status: RowStatus) -> Cell:

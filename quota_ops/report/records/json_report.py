@@ -50,8 +50,9 @@ def as_json(report: Report) -> str:
     commit_source   compared (with every byte that was read), given or airflow (stated, not
                     compared); null where no commit is known
     uncommitted     the first files that differ from the commit that is checked out
-    answer          word (In sync, Pending, Needs attention, Unknown; for a run without a plan:
-                    Altered, Not altered, Adopted, Released) and sentence
+    answer          status (In sync, Pending, Needs attention, Unknown; for a run that was cut off
+                    while it wrote: Running, Interrupted, Running or interrupted; for a run without
+                    a plan: Altered, Not altered, Adopted, Released) and sentence
     counts          how many quotas have which status at the end of the run. `changed` were set or
                     cleared by this run, `found` were stored before it sent anything; those that
                     are set are in `in_sync` too. `unread` were not changed, and no broker
@@ -122,7 +123,7 @@ def _head(report: Report) -> dict[str, Any]:
         "finished": report.finished,
         "looked": report.looked,
         "writes": report.writes,
-        "answer": {"word": summary.word, "sentence": summary.sentence},
+        "answer": {"status": summary.status, "sentence": summary.sentence},
         "counts": count_rows(report),
         "verified": report.verified,
         "stages": [stage._asdict() for stage in report.stages],

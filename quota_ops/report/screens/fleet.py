@@ -20,7 +20,15 @@ from quota_ops.report.outline.summary import Summary, SyncStatus, summarize
 Fleet = Sequence[tuple[str, Report | str]]
 """The name of each cluster, and its report or the reason why it has none."""
 
-WORST_FIRST = (SyncStatus.UNKNOWN, SyncStatus.ATTENTION, SyncStatus.PENDING, SyncStatus.IN_SYNC)
+WORST_FIRST = (
+    SyncStatus.UNKNOWN,
+    SyncStatus.INTERRUPTED,
+    SyncStatus.RUNNING_OR_INTERRUPTED,
+    SyncStatus.ATTENTION,
+    SyncStatus.RUNNING,
+    SyncStatus.PENDING,
+    SyncStatus.IN_SYNC,
+)
 COUNTED = (
     RowStatus.IN_SYNC,
     RowStatus.PENDING,
@@ -51,7 +59,7 @@ def as_text(fleet: Fleet) -> str:
     """Return the overview as plain text."""
     clusters = rank_clusters(fleet)
     rows = [
-        (cluster.name, cluster.summary.word, *cluster.numbers, cluster.summary.reason)
+        (cluster.name, cluster.summary.status, *cluster.numbers, cluster.summary.reason)
         for cluster in clusters
     ]
     table = Table(
@@ -72,7 +80,7 @@ def rank_clusters(fleet: Fleet) -> list[FleetCluster]:
     """Return the clusters, those that could not be compared first."""
     clusters = [_cluster(name, report) for name, report in fleet]
     return sorted(
-        clusters, key=lambda cluster: (WORST_FIRST.index(cluster.summary.word), cluster.name)
+        clusters, key=lambda cluster: (WORST_FIRST.index(cluster.summary.status), cluster.name)
     )
 
 
@@ -88,7 +96,7 @@ def _cluster(name: str, report: Report | str) -> FleetCluster:
 
 def describe_fleet(clusters: Sequence[FleetCluster]) -> str:
     """Return how many clusters have which status, as a sentence."""
-    words = Counter(cluster.summary.word for cluster in clusters)
+    words = Counter(cluster.summary.status for cluster in clusters)
     others = [
         f"{number:,} {plural(number, *_STATUS[word])}"
         for word in WORST_FIRST
@@ -100,6 +108,9 @@ def describe_fleet(clusters: Sequence[FleetCluster]) -> str:
 _STATUS = {
     SyncStatus.ATTENTION: ("needs attention", "need attention"),
     SyncStatus.UNKNOWN: ("is unknown", "are unknown"),
+    SyncStatus.INTERRUPTED: ("was interrupted", "were interrupted"),
+    SyncStatus.RUNNING_OR_INTERRUPTED: ("is running or interrupted", "are running or interrupted"),
+    SyncStatus.RUNNING: ("is running", "are running"),
     SyncStatus.PENDING: ("is pending", "are pending"),
     SyncStatus.IN_SYNC: ("is in sync", "are in sync"),
 }

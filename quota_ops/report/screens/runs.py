@@ -17,6 +17,8 @@ _TONES: Mapping[str, Tone] = {
     SyncStatus.PENDING: Tone.CHANGE,
     SyncStatus.ATTENTION: Tone.REFUSAL,
     SyncStatus.UNKNOWN: Tone.REFUSAL,
+    SyncStatus.INTERRUPTED: Tone.REFUSAL,
+    SyncStatus.RUNNING_OR_INTERRUPTED: Tone.REFUSAL,
 }
 _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "by")
 
@@ -43,17 +45,12 @@ def _run(run: RunSummary, *, shows_id: bool) -> Row:
         Span(run.run, Tone.STRONG),
         Span(f"{run.cluster} ({run.cluster_id or '?'})" if shows_id else run.cluster),
         Span(short_commit(run.commit) if run.commit else "", Tone.CONTEXT),
-        Span(run.came_to, _tone(run)),
+        Span(run.status, _TONES.get(run.status, Tone.PLAIN)),
         Span(f"{run.changes:,}" if run.changes else ""),
         Span(file_size(run.size), Tone.CONTEXT),
         Span(", ".join(map(_decision_words, run.decisions)) or run.by or ""),
     )
     return Row(cells, below)
-
-
-def _tone(run: RunSummary) -> Tone:
-    stopped = run.came_to.endswith(("refused", "failed", "interrupted"))
-    return _TONES.get(run.came_to, Tone.REFUSAL if stopped else Tone.PLAIN)
 
 
 def _decision_words(decision: Decision) -> str:

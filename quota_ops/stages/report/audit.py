@@ -52,7 +52,7 @@ def audit_record(report: Report, end: int) -> Json:
         "uncommitted": list(report.provenance.uncommitted),
         "started": report.started,
         "finished": report.finished,
-        "answer": {"word": summary.word, "sentence": summary.sentence},
+        "answer": {"status": summary.status, "sentence": summary.sentence},
         "stages": [stage._asdict() for stage in stages],
         "plan": plan
         and {"digest": plan.digest, "guards": [asdict(guard) for guard in plan.guards]},
@@ -251,7 +251,7 @@ def audit_schema() -> Json:
             uncommitted=_list(_TEXT),
             started=_TEXT,
             finished=_TEXT,
-            answer=_object(word=_TEXT, sentence=_TEXT),
+            answer=_object(status=_TEXT, sentence=_TEXT),
             stages=_list(stage),
             plan={"anyOf": [{"type": "null"}, _object(digest=_TEXT, guards=_list(guard))]},
             decisions=_list(decision),

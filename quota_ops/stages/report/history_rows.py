@@ -67,7 +67,7 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
         "ended": end.ended,
         "revision": 1,
         "mode": mode,
-        "status": summarize(report).word,
+        "status": summarize(report).status,
         "commit": report.commit,
         "commit_author": report.provenance.author,
         "author": (rollback and (rollback.by or rollback.login)) or end.by,

@@ -24,27 +24,35 @@ from quota_ops.store.run.order import AT_ONCE
 from quota_ops.store.run.state import Phase, RunState
 
 Value = TypeVar("Value")
+ReadStatus = Callable[[RunFolder], tuple[str, str] | None]
+"""Returns the status and the sentence of a run; None if it does not look for them."""
 
 
 def list_runs(
-    store: RunStore, cluster: str | None, most: int
+    store: RunStore, cluster: str | None, most: int, read_status: ReadStatus = lambda _: None
 ) -> tuple[tuple[RunSummary, ...], int]:
     """Return the latest `most` runs, the newest first, and the number of further runs.
 
-    `cluster` is a name or a cluster id. Raises InvalidInput if the store has no run of it.
+    `cluster` is a name or a cluster id. `read_status` makes the status and the sentence of a run
+    that recorded no end, as its report has them. Raises InvalidInput if the store has no run of it.
     """
     runs = list_runs_of(store, cluster)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = tuple(pool.map(summarize_run, islice(latest_first(store, runs), most)))
+        found = tuple(
+            pool.map(
+                partial(summarize_run, read_status=read_status),
+                islice(latest_first(store, runs), most),
+            )
+        )
     return found, len(runs) - len(found)
 
 
-def summarize_run(place: Place) -> RunSummary:
+def summarize_run(place: Place, read_status: ReadStatus = lambda _: None) -> RunSummary:
     """Return the summary of a run; `trouble` names the files that cannot be read."""
     run = _ListedRun.of(place)
     folder = run.folder
     about = run.find(ABOUT) or About("", place.parent.name, "")
-    end = _find_end(run)
+    end = _find_end(run, read_status)
     if not folder.has(ABOUT):
         run.troubles.append(f"{ABOUT} is missing")
     return RunSummary(
@@ -72,7 +80,7 @@ def _read_author(folder: RunFolder) -> str | None:
 class _End(NamedTuple):
     """How a run ended."""
 
-    came_to: str
+    status: str
     sentence: str | None
     digest: str | None
     changes: int
@@ -133,7 +141,7 @@ def _parse_end(values: dict[str, Any]) -> tuple[_End, dict[str, Any] | None]:
     digest, changed = plan and _digest(plan), int(values["changed"])
     stages = [stage for stage in values["stages"] if stage["status"] != StageStatus.NOT_RUN]
     return (
-        _End(str(answer["word"]), str(answer["sentence"]), digest, changed),
+        _End(str(answer["status"]), str(answer["sentence"]), digest, changed),
         stages[-1] if stages else None,
     )
 
@@ -151,10 +159,11 @@ def _read_end(run: _ListedRun) -> _End | None:
     return end if last is None or run.stage(last["stage"])._asdict() == last else None
 
 
-def _find_end(run: _ListedRun) -> _End:
+def _find_end(run: _ListedRun, read_status: ReadStatus) -> _End:
     """Return how a run ended. If its apply was cut off, its record is of an earlier attempt.
 
-    Without a record, it is the stage that stopped, or how far the run got.
+    Without a record, it is what its artifacts tell, or else the stage that stopped or how far the
+    run got.
     """
     is_cut_off = run.phase in {Phase.WRITING, Phase.INTERRUPTED}
     if not is_cut_off and (end := _read_end(run)):
@@ -162,13 +171,16 @@ def _find_end(run: _ListedRun) -> _End:
     read_digest = partial(run.folder.read_as, PLAN, _digest)
     digest, changes = run.read(PLAN, read_digest), len(run.written)
     if is_cut_off:
-        status = (run.life or Life.GONE).value
+        status = (run.life or Life.GONE).capitalize()
         return _End(status, _count_outcomes(run), digest, changes)
+    found = None if run.phase is Phase.PRUNED else read_status(run.folder)
+    status, sentence = found or (run.phase, None)
     for stage in (*STAGES, "adopt", "release"):
         ended = run.stage(stage)
         if ended.status in STOPPED:
-            return _End(f"{stage} {ended.status}", ended.message, digest, changes)
-    return _End(run.phase, None, digest, changes)
+            stopped = status if found else f"{stage} {ended.status}"
+            return _End(stopped, ended.message, digest, changes)
+    return _End(status, sentence, digest, changes)
 
 
 def _count_outcomes(run: RunState) -> str:
