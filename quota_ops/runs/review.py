@@ -36,7 +36,13 @@ from quota_ops.model.quotas.tables import (
     LEDGER,
 )
 from quota_ops.model.runs.report import Report
-from quota_ops.model.runs.review import BaseFiles, ClusterReview, FindingKey, Unjudged
+from quota_ops.model.runs.review import (
+    BaseFiles,
+    ClusterReview,
+    FindingKey,
+    Unjudged,
+    list_later_changes,
+)
 from quota_ops.report.outline.sentences import late_words
 from quota_ops.runs.review_rates import divide_by_cluster, divide_offline, read_declared
 from quota_ops.runs.run import Run, run_stage
@@ -97,12 +103,16 @@ def _review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clus
             [(row.entity, row.key, row.owner, row.file, row.line) for row in declared.values()]
             for declared in (base.rows, rows)
         )
-        found = replace(found, owner_changes=list_owner_changes(before, after))
+        found = replace(
+            found,
+            owner_changes=list_owner_changes(before, after),
+            later_changes=list_later_changes(base.rows, rows),
+        )
     policy = run.folder.policy()
     if base and base.policy and is_base_known:
         is_same_policy = policy == replace(base.policy, cluster=policy.cluster)
         is_same = is_same_policy and not _find_changed(rows, base.rows)
-        if is_same and not found.owner_changes:
+        if is_same and not (found.owner_changes or found.later_changes):
             return found
     if is_base_known or not files_only:
         found = _describe(run, found, files_only=files_only)

@@ -126,7 +126,7 @@ def review(
                 base=branch.base,
                 head=head,
                 links=Links(shown_at, head, branch.base) if shown_at else None,
-                problems=_find_stray_files(branch),
+                problems=(*_find_stray_files(branch), *branch.find_code_owner_problems()),
                 is_merged=branch.head == branch.base,
             )
             code = found.exit_code(fail_on_guards=fail_on_guards)

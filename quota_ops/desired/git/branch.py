@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.code_owners import PLACES, find_disagreements
 from quota_ops.desired.files import SHARED, cluster_folders, is_read
 from quota_ops.desired.git.repository import Repository
 from quota_ops.desired.read import find_policy, read_cluster
@@ -174,6 +175,21 @@ class Branch:
         """
         changed = self.repository.changed_since(self.base)
         return [path for path in changed if is_read(path.partition("/")[2] or path)]
+
+    def find_code_owner_problems(self) -> Iterator[Problem]:
+        """Yield where CODEOWNERS and a cluster.yaml disagree, if the branch changes one of them."""
+        of_base, of_head = (
+            self.repository.entries_below(commit, "") for commit in (self.base, self.head)
+        )
+        is_changed = any(of_base.get(place) != of_head.get(place) for place in PLACES)
+        changed = self.list_changed()
+        for folder in cluster_folders(self.desired_state):
+            policy = find_policy(folder)
+            if policy and (is_changed or f"{folder.name}/{CLUSTER_YAML}" in changed):
+                path = f"{self.prefix}{folder.name}"
+                root = folder.resolve().parents[path.count("/")]
+                for problem in find_disagreements(folder.resolve(), path, policy):
+                    yield replace(problem, file=os.path.relpath(problem.file, root))
 
     def place_problems(self, problems: Sequence[Problem]) -> Iterator[Problem]:
         """Yield each problem, at its other place if the branch changes that line alone."""

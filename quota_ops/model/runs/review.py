@@ -1,5 +1,6 @@
 """The review of a branch: what it changes on each cluster, compared with its merge base."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,11 +11,13 @@ from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.owners import OwnerChange
+from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.runs.report import Report
 
 FindingKey = tuple[str, str | None, str | None]
 """What makes two findings the same: code, entity and key."""
+_PLACE = re.compile(r" \([^()]*:\d+\)$|:\d+$")
 
 
 class BaseFiles(NamedTuple):
@@ -53,6 +56,54 @@ class Links(NamedTuple):
         return self.repository.find_line(self.base if at_base else self.head, path, line)
 
 
+class Later(NamedTuple):
+    """What Git declares for a row from a time on (ISO 8601, UTC), in words: `5 GiB/s` or `none`."""
+
+    until: str
+    words: str
+
+
+class LaterChange(NamedTuple):
+    """A row of which a branch changes what Git declares later, not what it declares now (`value`).
+
+    `before` and `after` are None where the value does not change with time. `is_restored` is
+    whether it returns to what the merge base declares now, `is_whole` whether the limits are those
+    of the whole cluster.
+    """
+
+    entity: str
+    key: str
+    value: float
+    before: Later | None
+    after: Later | None
+    is_restored: bool
+    is_whole: bool
+
+
+def list_later_changes(
+    before: Mapping[Key, DesiredRow], after: Mapping[Key, DesiredRow]
+) -> tuple[LaterChange, ...]:
+    """Return the rows for which two sets of files declare different values from a time on."""
+    found = []
+    for key, row in sorted(after.items()):
+        known = before.get(key)
+        was, now = known and _find_later(known), _find_later(row)
+        if was != now:
+            is_restored = bool(known and now and row.returns_to == known.value)
+            is_whole = row.whole is not None
+            found.append(LaterChange(*key, row.value, was, now, is_restored, is_whole))
+    return tuple(found)
+
+
+def _find_later(row: DesiredRow) -> Later | None:
+    if row.until is None:
+        return None
+    _, found, words = (row.derivation or "").rpartition("then ")
+    if not found:
+        words = format_limit(row.key, row.returns_to or None)
+    return Later(row.until, _PLACE.sub("", words))  # a line that moves changes no limit
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterReview:
     """What a branch changes on one cluster; it equals only itself, as a report does.
@@ -84,6 +135,8 @@ class ClusterReview:
     """The content of cluster.yaml; None if it is invalid."""
     owner_changes: tuple[OwnerChange, ...] = ()
     """The quotas that get a different owner than in the merge base."""
+    later_changes: tuple[LaterChange, ...] = ()
+    """What the branch changes from a time on; no guard has judged that."""
     notes: tuple[str, ...] = ()
     """Sentences on what was assumed or skipped."""
     brokers: int = 0
@@ -128,6 +181,11 @@ class ClusterReview:
             if finding.silenced is None
             if finding[:3] not in self.known_findings or (finding.entity is None and adds_entity)
         )
+
+    @property
+    def has_new_later(self) -> bool:
+        """Whether a quota gets a value later that the merge base does not declare now."""
+        return not all(change.is_restored for change in self.later_changes)
 
     def exit_code(self, *, fail_on_guards: bool = True) -> int:
         """Return the exit code: 0 if nothing is wrong."""

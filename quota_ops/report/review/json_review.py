@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from quota_ops.model.finding import Problem
-from quota_ops.model.runs.review import ClusterReview, Review
+from quota_ops.model.runs.review import ClusterReview, LaterChange, Review
 from quota_ops.report.outline.findings import findings_json
 from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.records.json_report import row_json
@@ -29,8 +29,10 @@ def as_json(review: Review, exit_code: int) -> str:
                     compared_with (current: the cluster; merge base), error, unjudged (why there is
                     no verdict: what, detail, remedy; empty if every comparison was made), problems,
                     unlisted_problems (how many more), owner_changes (before, after, entities,
-                    source), notes (sentences on what was assumed or skipped), guards (those that
-                    block: guard, message, ...), findings (that the merge base does not have),
+                    source), later_changes (entity, key, value now, before and after: until and
+                    words, of the merge base and of the branch; is_restored, is_whole), notes
+                    (sentences on what was assumed or skipped), guards (those that block: guard,
+                    message, ...), findings (that the merge base does not have),
                     settings (changed fields of cluster.yaml: name, and before and after, each a
                     list of values as text), `plan` (the digest, null without a plan), and rows:
                     `written` by this branch; `unwritten`, which the branch declares differently
@@ -68,6 +70,7 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "problems": _problems(review.problems),
         "unlisted_problems": review.unlisted,
         "owner_changes": [change._asdict() for change in review.owner_changes],
+        "later_changes": [_later(change) for change in review.later_changes],
         "notes": list(review.notes),
         "guards": [asdict(guard) for guard in review.guards],
         "findings": findings_json(review.findings, review.folder),
@@ -80,6 +83,11 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "stored": [list(key) for key in rows.stored],
         "absent": [list(key) for key in rows.absent],
     }
+
+
+def _later(change: LaterChange) -> dict[str, Any]:
+    before, after = (later and later._asdict() for later in (change.before, change.after))
+    return change._asdict() | {"before": before, "after": after}
 
 
 def _problems(problems: Iterable[Problem]) -> list[dict[str, Any]]:

@@ -8,12 +8,14 @@ from quota_ops.model.plans.guard_rules import is_blocked_by
 from quota_ops.model.plans.plan import SHORT
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key
-from quota_ops.model.runs.review import ClusterReview, Links
+from quota_ops.model.runs.review import ClusterReview, Later, Links
 from quota_ops.model.text import counted, plural
 from quota_ops.report.markdown.parts import code, findings_heading, format_block
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.findings import FEW
+from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.outline import Topic, list_blocks
 from quota_ops.report.outline.policy_changes import format_changes
 from quota_ops.report.outline.sentences import (
@@ -42,6 +44,7 @@ def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]
     yield from _unjudged(review)
     yield from _settings(review)
     yield from _owners(review)
+    yield from _later(review)
     yield from _stored(split_rows(review))
     yield from _merged(split_rows(review))
     yield from _overriding(review)
@@ -103,6 +106,25 @@ def _unjudged(review: ClusterReview) -> Iterator[str]:
 
 def _owners(review: ClusterReview) -> Iterator[str]:
     yield from (f"\n⚠️ {code(change.text)}" for change in review.owner_changes)
+
+
+def _later(review: ClusterReview) -> Iterator[str]:
+    """Yield what the branch changes from a time on."""
+    changes = review.later_changes
+    if changes:
+        yield "\nWhat this branch changes later. The guards judge it when that time has come:\n"
+    for change in changes[:_MOST_PROBLEMS]:
+        now = format_limit(change.key, change.value)
+        whole = " for the whole cluster" if change.is_whole else ""
+        after, before = map(_format_later, (change.after, change.before))
+        named = code(f"{change.entity} {change.key}")
+        yield f"- {named}{whole}: {now}, {after} (merge base: {before})"
+    if left := len(changes[_MOST_PROBLEMS:]):
+        yield f"- {CUT.format(counted(left, 'more later change'))}"
+
+
+def _format_later(later: Later | None) -> str:
+    return f"from {moment(later.until)} **{code(later.words)}**" if later else "no later change"
 
 
 def _notes(review: ClusterReview) -> Iterator[str]:

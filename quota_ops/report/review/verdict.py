@@ -34,7 +34,8 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     overridden = sum(len(list_overriding(cluster)) for cluster in judged)
     changes = sum(len(split_rows(cluster).written) for cluster in changed)
     removed = sum(cluster.is_removed for cluster in changed)
-    sign = "⚠️" if blocked or warned or removed or overridden else "✅"
+    later = any(cluster.has_new_later for cluster in judged)
+    sign = "⚠️" if blocked or warned or removed or overridden or later else "✅"
     sign = UNJUDGED if unjudged else sign
     sign = "❌" if wrong or review.problems else sign
     words = f"{sign} {counted(changes, 'change')} on {counted(len(changed), 'cluster')}"
@@ -56,7 +57,8 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
 def is_shown(review: ClusterReview) -> bool:
     """Return whether a comment has more about a cluster than that its quotas do not change."""
     changes = (review.own, review.is_removed, review.earlier_name, list_policy_changes(review))
-    return review.error is not None or any((*changes, review.unjudged, review.owner_changes))
+    unseen = (review.unjudged, review.owner_changes, review.later_changes)
+    return review.error is not None or any((*changes, *unseen))
 
 
 def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
@@ -106,6 +108,8 @@ def _describe_changes(review: ClusterReview, cluster: str) -> str:
     found += ["changed settings"] if list_policy_changes(review) else []
     owners = sum(len(change.entities) for change in review.owner_changes)
     found += [counted(owners, "changed owner")] if owners else []
+    later = len(review.later_changes)
+    found += [counted(later, "later change")] if later else []
     changes = f"{' and '.join(found) or 'no change'} on {cluster}"
     if rejected := count_rejected(review):
         return f"❌ {changes}; the broker rejects {rejected:,}"
@@ -117,7 +121,7 @@ def _describe_changes(review: ClusterReview, cluster: str) -> str:
         return f"⚠️ {changes}; {_overriding_words(overriding)}"
     if warnings := count_warnings(review):
         return f"⚠️ {changes}; {counted(warnings, 'new warning')}"
-    return f"✅ {changes}"
+    return f"{'⚠️' if review.has_new_later else '✅'} {changes}"
 
 
 def _overriding_words(number: int) -> str:
