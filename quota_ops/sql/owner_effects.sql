@@ -1,5 +1,5 @@
 -- How many clients of each owner a change concerns, by verdict. A client with several keys counts
--- once for each verdict, and once among those that lose.
+-- once for each verdict, and once among those that lose, or may because fewer clients share less.
 --
 -- In:  classified, class_effects  the rows of client_classes.sql and class_effects.sql
 --      client_effects             the rows of client_effects.sql
@@ -12,7 +12,13 @@ WITH concerned AS (
     MAX(CASE WHEN verdict = 'cut' THEN 1 ELSE 0 END) AS cut,
     MAX(CASE WHEN verdict = 'raised' THEN 1 ELSE 0 END) AS raised,
     MAX(CASE WHEN verdict = 'no longer limited' THEN 1 ELSE 0 END) AS no_longer_limited,
-    MAX(CASE WHEN verdict IN ('newly limited', 'cut') THEN 1 ELSE 0 END) AS losing,
+    MAX(
+      CASE
+        WHEN verdict IN ('newly limited', 'cut') THEN 1
+        WHEN verdict = 'shared differently' AND after < before THEN 1
+        ELSE 0
+      END
+    ) AS losing,
     MAX(CASE WHEN verdict = 'shared differently' THEN 1 ELSE 0 END) AS shared_differently
   FROM class_effects
   WHERE verdict <> 'same'

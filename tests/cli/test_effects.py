@@ -140,11 +140,33 @@ def test_a_plan_says_whom_it_concerns(folder: Path) -> None:
     run = next(one for one in shown.splitlines() if one.startswith("run: ")).removeprefix("run: ")
 
     assert (code, CUT in shown) == (1, True)
-    guard = "blast_radius: 1 client would be cut or newly limited, more than 0\n"
+    guard = "blast_radius: 1 client would or may get less, more than 0\n"
     assert guard in shown
     assert CUT in call_cli(["show", run], {"HOME": str(folder)}, folder).stdout
     assert call(folder, "report", "--run", run)[0] == 0
     assert CUT.strip() in (Path(run) / "report.html").read_text("utf-8")
+
+
+def test_a_lower_limit_for_one_client_id_alone_may_be_less(folder: Path) -> None:
+    """A pair that takes each user's only client id from a higher shared limit counts as a loss."""
+    users = [f"u{number}" for number in range(1, 10)]
+    text = "{{user: {}, {}limits: {{producer_byte_rate: {} MiB}}}}"
+    default = text.format("{default: true}", "", 10)
+    pairs = text.format(f"[{', '.join(users)}]", "client-id: c, ", 1)
+    (folder / "cluster.yaml").write_text(
+        f"{CLUSTER}inventory: clients.csv\nguards: {{blast_radius: 8}}\n", "utf-8"
+    )
+    (folder / "team.yaml").write_text(f"owner: a\nquotas:\n  - {default}\n  - {pairs}\n", "utf-8")
+    clients = "".join(f"{user},c\n" for user in users)
+    (folder / "clients.csv").write_text(f"user,client-id\n{clients}", "utf-8")
+    stored = {"entity": {"user": None}, "key": "producer_byte_rate", "value": 10 * 2**20}
+    (folder.parents[1] / "snapshot.jsonl").write_text(f"{json.dumps(stored)}\n", "utf-8")
+
+    code, shown, _ = call(folder, "plan")
+
+    assert "Of 9 clients in the inventory: 9 shared differently.\n" in shown
+    assert "blast_radius: 9 clients would or may get less, more than 8\n" in shown
+    assert code == 1
 
 
 def test_a_wrong_inventory(folder: Path) -> None:

@@ -77,7 +77,7 @@ def count_expected(
     clients: Sequence[Any], rows: Sequence[ClientEffectRow]
 ) -> Iterator[OwnerEffects]:
     """Yield the numbers of each owner, by sets of clients."""
-    losing, shared = {"newly limited", "cut"}, LimitChange.SHARED_DIFFERENTLY
+    cut, shared = {"newly limited", "cut"}, LimitChange.SHARED_DIFFERENTLY
     for owner in {client.owner for client in clients}:
         own = [row for row in rows if row.owner == owner]
         by_verdict = {
@@ -91,9 +91,16 @@ def count_expected(
             cut=len(by_verdict[LimitChange.CUT]),
             raised=len(by_verdict[LimitChange.RAISED]),
             no_longer_limited=len(by_verdict[LimitChange.NO_LONGER_LIMITED]),
-            losing=len({row[:2] for row in own if row.verdict in losing}),
+            losing=len(
+                {
+                    row[:2]
+                    for row in own
+                    if row.verdict in cut
+                    or (row.verdict == shared and (row.after or 0.0) < (row.before or 0.0))
+                }
+            ),
             throttled=len(
-                {row[:2] for row in own if row.throttled and row.verdict in {*losing, shared}}
+                {row[:2] for row in own if row.throttled and row.verdict in {*cut, shared}}
             ),
             shared_differently=len(by_verdict[shared]),
         )

@@ -125,7 +125,7 @@ def test_guards_of_clients_are_tried_with_what_the_runs_recorded() -> None:
         (3, "cut", (("team", 1),)),
         (3, "blast_radius", ()),
     ]
-    assert found[1].finding.message == ("300 clients would be cut or newly limited, more than 200")
+    assert found[1].finding.message == ("300 clients would or may get less, more than 200")
     assert count_unknown(plans) == (1, 1)
     assert count_stopped_then(plans) == 1
     few = GuardThresholds(cut_share=60, blast_radius=300, blast_radius_share=30)

@@ -575,7 +575,7 @@ GUARDS = Shape(
             *values.PERCENT.default(_GUARDS.small_percentage),
         ),
         "blast_radius": Field(
-            "How many clients one plan may cut or newly limit.",
+            "How many clients may get less by one plan.",
             "1000",
             *values.WHOLE.default(_GUARDS.blast_radius),
         ),

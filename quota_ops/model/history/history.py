@@ -110,7 +110,7 @@ class HistoryRow(NamedTuple):
     clients: int | None = None
     """How many clients the inventory had, in the row of a run; null if they were not counted."""
     losing: int | None = None
-    """How many of the clients would be cut or newly limited."""
+    """How many of the clients would or may get less."""
     commit_author: str | None = None
     """The author of the commit, as Git shows it."""
     approver: str | None = None

@@ -38,8 +38,9 @@ class OwnerEffects(NamedTuple):
     """A row of OWNER_EFFECTS: how many clients of an owner a change concerns.
 
     `keys` is the number of rows of CLIENT_EFFECTS. A client counts once for each verdict, and once
-    in `losing` if any of its limits is cut or new. `throttled` are the clients that use more than
-    such a limit, or than one that is shared differently.
+    in `losing` if any of its limits is cut, new, or lower and shared with fewer clients.
+    `throttled` are the clients that use more than such a limit, or than one that is shared
+    differently.
     """
 
     owner: str | None

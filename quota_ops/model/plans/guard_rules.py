@@ -374,12 +374,12 @@ def _clients(
     least = thresholds.of("blast_radius_share")
     share = 100 * total.losing / total.clients
     if total.losing > most.value:
-        lost = f"{counted(total.losing, 'client')} would be cut or newly limited, more than "
+        lost = f"{counted(total.losing, 'client')} would or may get less, more than "
         words = f"{lost}{most.value:,}{most.source}"
         yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
     elif total.losing >= SHARE_COUNTS_FROM and share > least.value:
-        lost = f"{total.losing:,} of {counted(total.clients, 'client')} would be cut or newly "
-        words = f"{lost}limited, more than {least.value:g} %{least.source}"
+        lost = f"{total.losing:,} of {counted(total.clients, 'client')} would or may get less"
+        words = f"{lost}, more than {least.value:g} %{least.source}"
         yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
 
 
