@@ -84,13 +84,12 @@ def _write_csv(rows: Iterable[Mapping[str, Any]]) -> None:
 def refuse_incomplete(troubles: Iterable[str], output: str) -> None:
     """Exit with 2 if part of a history could not be read, after naming it on stderr.
 
-    The result has been shown and may lack something. Programs that ask for JSON find the same in
-    `not_counted`.
+    The result has been shown and may lack something. In JSON, `not_counted` has the same.
     """
     troubles = tuple(troubles)
     if not troubles:
         return
-    if output == TEXT:
+    if output != "json":
         for trouble in troubles:
             click.echo(f"not counted: {trouble}", err=True)
         click.echo(

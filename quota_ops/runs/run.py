@@ -53,9 +53,9 @@ class Run:
     approve: str | None = None
     """The approved digest; None approves the plan that this very run has just made."""
     request_decision: Callable[[Plan], Decision] | None = None
+    """Requests a decision on a plan that needs approval; None when no person can decide."""
     records_decision: bool = False
     """Whether a decision is requested and recorded even if the plan needs none."""
-    """Requests a decision on a plan that needs approval; None when no person can decide."""
     progress: Progress = SILENT
     bundle: BundleVersion | None = None
     """The DAG bundle that the cluster's folder is in, where Airflow runs this."""

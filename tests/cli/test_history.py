@@ -36,6 +36,7 @@ def test_what_is_not_counted_is_named_and_ends_with_2(tmp_path: Path) -> None:
     shown = call_cli(asked, settings, tmp_path)
     policy = ("--policy", "cluster.yaml", "--format", "json")
     tried = call_cli(("backtest", *asked[1:], *policy), settings, tmp_path)
+    rows = call_cli(("backtest", *asked[1:], *policy[:3], "csv"), settings, tmp_path)
 
     assert (shown.returncode, "3 of 3" in shown.stdout) == (2, True)
     *named, remedy = shown.stderr.splitlines()
@@ -47,4 +48,5 @@ def test_what_is_not_counted_is_named_and_ends_with_2(tmp_path: Path) -> None:
     ]
     assert remedy.startswith("  The result may lack something. Read a file of another version")
     assert (tried.returncode, tried.stderr) == (2, "")
+    assert (rows.returncode, sorted(rows.stderr)) == (2, sorted(shown.stderr))
     assert len(json.loads(tried.stdout)["not_counted"]) == len(named)

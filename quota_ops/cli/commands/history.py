@@ -54,7 +54,7 @@ def history(
     its end. If a file of the history cannot be read, the result does not count it, stderr names it,
     and the exit code is 2.
     """
-    from quota_ops.cli.console import TEXT, refuse_incomplete, show_result
+    from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.run.listing import summarize_run
     from quota_ops.store.run.marks import find_unrecorded_runs
@@ -89,7 +89,7 @@ def history(
         },
         rows=lambda: ({"cluster": cluster, **row} for row in values[table]),
     )
-    refuse_incomplete(troubles, "json" if output == "json" else TEXT)
+    refuse_incomplete(troubles, output)
 
 
 def _read_changes(

@@ -18,8 +18,7 @@ MAX_EXACT = 2.0**53
 MAX_INT = 2_147_483_647.0
 PROTECTED = "protected"
 NEWLY_PROTECTED = "newly protected"
-"""Why no run writes a quota: the policy protects it, or does so and was not applied yet."""
-"""Why a row that `protect` of cluster.yaml covers is never written, as `explain_unalterable`."""
+"""Why no run writes a quota, as `explain_unalterable`: the policy protects it, or will."""
 UNLIMITED = "unlimited"
 """The text for the largest value, which exempts an entity from a default."""
 
