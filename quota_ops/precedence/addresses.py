@@ -7,11 +7,21 @@ from quota_ops.model.quotas.entity import IP, Entity
 
 _DECIMALS = re.compile(r"[0-9]{1,99}(?:\.[0-9]{1,99}){0,3}")
 _BYTE = 256
-SAME_ADDRESS = (
-    "the same address in another spelling: each broker applies the one that was changed last, and "
+_LAST = (
+    "each broker applies the one that was changed last, and "
     "after only one is cleared, none until the other is cleared and set again"
 )
-"""What two stored spellings of one address mean. Source: measured on brokers."""
+
+
+def explain_same_address(entity: str) -> str:
+    """Explain what two stored names of one address mean, of which `entity` is not the declared one.
+
+    Source: measured on brokers.
+    """
+    how = "if the broker resolves the name to it"
+    if find_shortest(entity) is not None:
+        how = "in another spelling"
+    return f"the same address {how}: {_LAST}"
 
 
 def normalize_address(name: str) -> str | None:
@@ -32,14 +42,14 @@ def normalize_address(name: str) -> str | None:
     return str(read.ipv4_mapped or IPv6Address(int(read)))
 
 
-def find_shortest(entity: str) -> str:
+def find_shortest(entity: str) -> str | None:
     """Return the entity of an address in its shortest spelling, the one that Git may have.
 
-    Any other entity is returned as it is.
+    None for a host name, and for an entity that is not a single address.
     """
     name = Entity.parse(entity).as_dict().get(IP)
     shortest = normalize_address(name) if name else None
-    return Entity.of({IP: shortest}).text if shortest else entity
+    return None if shortest is None else Entity.of({IP: shortest}).text
 
 
 def read_address(typed: str) -> str | None:

@@ -274,7 +274,7 @@ def _refuse_lost_addresses(writes: Iterable[Difference], stored: Stored) -> None
     """Raise Refused if a cleared spelling of an address leaves its shortest one without effect."""
     clears = {row.id for row in writes if row.target is None and row.before is not None}
     for entity, key in clears:
-        shortest = find_shortest(entity)
+        shortest = find_shortest(entity) or entity
         if (other := Key(shortest, key)) in stored and shortest != entity and other not in clears:
             raise Refused(
                 f"{entity} is another spelling of {shortest}: once it is cleared, brokers do not "

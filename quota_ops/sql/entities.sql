@@ -11,6 +11,11 @@ WITH respelled AS (
   SELECT d.cluster, s.entity, d.key
   FROM spellings AS s
   INNER JOIN desired AS d ON s.respelled = d.entity
+  UNION
+  SELECT d.cluster, s.entity, d.key
+  FROM spellings AS s
+  CROSS JOIN desired AS d
+  WHERE s.respelled IS NULL AND d.entity LIKE 'ip=%' AND d.entity <> 'ip=<default>'
 ),
 
 others AS (
@@ -18,8 +23,8 @@ others AS (
     d.cluster, d.entity, d.key, d.before AS value, d.held,
     CASE
       WHEN d.hands_off = 'protected' THEN 'protected'
-      WHEN d.action = 'clear' THEN 'unmanaged'
-      WHEN d.kind = 'unmanaged' AND COALESCE(d.hands_off, 'newly protected') = 'newly protected' THEN 'unmanaged'
+      WHEN d.kind <> 'not_judged' AND COALESCE(d.hands_off, 'newly protected') = 'newly protected'
+        THEN 'unmanaged'
       ELSE 'other'
     END AS side
   FROM differences AS d

@@ -10,7 +10,7 @@
 -- another value, or that other clients share, decides it among these and all rows that stay. A
 -- protected row takes it from the row that would decide without this one. Another spelling of a
 -- declared address takes it whatever its value, because clearing one leaves the address without a
--- limit. Only classes that an
+-- limit; a host name may be another spelling of each. Only classes that an
 -- unmanaged or a protected row can decide are examined. Which row decides at the levels 4 to 8 does
 -- not depend on which user it is, so users and client ids are never multiplied.
 -- `taken` has the row that would decide without the unmanaged row, for each class that this decides.

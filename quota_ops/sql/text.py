@@ -42,9 +42,9 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
 
 
 MAY_OVERRIDE = """\
-SELECT 1 AS found FROM differences WHERE (kind = 'unmanaged' AND action = 'report'
-AND COALESCE(hands_off, 'protected') IN ('protected', 'newly protected'))
-OR (action = 'clear' AND entity LIKE 'ip=%') LIMIT 1"""
+SELECT 1 AS found FROM differences WHERE after IS NULL AND before IS NOT NULL
+AND (action IN ('report', 'held') OR (action = 'clear' AND entity LIKE 'ip=%'))
+AND COALESCE(hands_off, 'protected') IN ('protected', 'newly protected') LIMIT 1"""
 """A row if there is a quota that may override others; otherwise none does."""
 
 
@@ -55,7 +55,10 @@ AND after IS NULL AND before IS NOT NULL AND action IN ('report', 'held', 'clear
 
 
 def respell(entities: Iterable[str]) -> pa.Table:
-    """Return the table `spellings`: addresses that Git spells otherwise, and how, as entities."""
+    """Return the table `spellings`: addresses that Git spells otherwise, and how, as entities.
+
+    Null for a host name, which a broker may resolve to any address.
+    """
     rows = [
         {"entity": entity, "respelled": shortest}
         for entity in entities

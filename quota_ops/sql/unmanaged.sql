@@ -3,7 +3,8 @@
 -- In:  levels, spellings
 -- Out: unmanaged: `kept_N` is the entity of level N that is declared or protected, `has_N` whether any
 --      row has that level; both for the user, the client id or everyone that the row names. `kept_9`
---      is the declared row of the same address in another spelling.
+--      is the declared row of the same address in another spelling, or each one for a host name,
+--      which a broker may resolve to any address.
 WITH of_user AS (
   SELECT
     cluster, key, user_name,
@@ -37,11 +38,22 @@ of_anyone AS (
     MAX(CASE WHEN level = 6 THEN 1 ELSE 0 END) AS has_6
   FROM levels
   GROUP BY cluster, key
+),
+
+respelled AS (
+  SELECT d.cluster, d.key, s.entity, d.entity AS kept_9
+  FROM spellings AS s
+  INNER JOIN levels AS d ON s.respelled = d.entity AND d.side = 'declared'
+  UNION
+  SELECT d.cluster, d.key, s.entity, d.entity AS kept_9
+  FROM spellings AS s
+  CROSS JOIN levels AS d
+  WHERE s.respelled IS NULL AND d.level = 9 AND d.side = 'declared'
 )
 
 SELECT
   l.cluster, l.key, l.entity, l.user_name, l.client_id, l.level, l.value, l.side,
-  u.kept_2, u.kept_3, c.kept_4, a.kept_5, a.kept_6, c.kept_7, a.kept_8, d.entity AS kept_9, a.kept_10,
+  u.kept_2, u.kept_3, c.kept_4, a.kept_5, a.kept_6, c.kept_7, a.kept_8, r.kept_9, a.kept_10,
   COALESCE(u.has_2, 0) AS has_2, COALESCE(c.has_4, 0) AS has_4, a.has_5, a.has_6,
   -- Whether the row decides for clients of a user which other rows decide at the levels 4 to 8.
   (l.level = 2 AND u.kept_3 IS NULL) OR (l.level = 3 AND u.has_2 = 0) AS falls
@@ -49,7 +61,5 @@ FROM levels AS l
 INNER JOIN of_anyone AS a ON l.cluster = a.cluster AND l.key = a.key
 LEFT JOIN of_user AS u ON l.cluster = u.cluster AND l.key = u.key AND l.user_name = u.user_name
 LEFT JOIN of_client AS c ON l.cluster = c.cluster AND l.key = c.key AND l.client_id = c.client_id
-LEFT JOIN spellings AS s ON l.entity = s.entity
-LEFT JOIN levels AS d
-  ON l.cluster = d.cluster AND l.key = d.key AND s.respelled = d.entity AND d.side = 'declared'
+LEFT JOIN respelled AS r ON l.cluster = r.cluster AND l.key = r.key AND l.entity = r.entity
 WHERE l.side IN ('unmanaged', 'protected')

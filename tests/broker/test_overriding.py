@@ -139,7 +139,7 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
     accepted = lab.call(*ways[4].split())
     removed = lab.call(*ways[0].replace("TEXT", "INC-7").split())
 
-    assert [way.partition(" --until")[0] for way in ways] == [
+    assert [re.split(" --until| --run", way)[0] for way in ways] == [
         f"alter demo {bob} --delete {KEY} --reason TEXT",
         f"accept demo {bob} --key {KEY} --file team.yaml",
         f"hold demo {bob}",
@@ -165,6 +165,11 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
     assert lab.call("verify", "demo").stdout.endswith(
         "3 of 3 quotas verified on every broker: stored and in force.\n"
     )
+    changes = " ".join(lab.call("history", "demo", "--changes").stdout.split())
+    assert f"{other} {KEY} adopted 64 KiB/s team" in changes, changes
+    asked = ("--user", "carol", "--client-id", "app", "--explain")
+    resolved = lab.call("resolve", "demo", *asked).stdout
+    assert "managed, verified by run" in resolved, resolved
 
 
 def test_protected_and_removed_quotas(lab: Lab) -> None:
@@ -235,3 +240,15 @@ def test_a_declared_address_in_another_spelling(lab: Lab) -> None:
     assert lab.call("verify", "demo").stdout.endswith(": stored and in force.\n")
     assert lab.call("report", "demo").returncode == 0
     assert lab.stored() == {"ip=10.0.0.1": {key: 5.0}}
+
+    lab.put({"ip=localhost": {key: 5.0}})
+    named = lab.call("report", "demo")
+    assert named.returncode == 7
+    assert (
+        "5 connections/s, or 5 connections/s of ip=10.0.0.1 (team.yaml:5), the same address if the "
+        "broker resolves the name to it: each broker applies the one that was changed last"
+    ) in named.stdout
+    assert "To keep it" not in named.stdout
+    kept = lab.call("accept", "demo", "--names", "ip=localhost")
+    why = "localhost is not an IP address. Write it in digits: brokers may resolve a host name"
+    assert (kept.returncode, f"left out: ip=localhost {key}: {why}" in kept.stdout) == (2, True)

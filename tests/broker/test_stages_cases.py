@@ -196,7 +196,7 @@ def test_the_broker_stores_the_others_differently() -> None:
         "two declared addresses, each stored in another spelling too, whatever its value": (
             "a broker test of its own has the addresses"
         ),
-        "no run clears another spelling of a declared address": (
+        "no run clears another spelling of a declared address, or a host name that may be one": (
             "a broker test of its own has the addresses"
         ),
     }

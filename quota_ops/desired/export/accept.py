@@ -9,14 +9,17 @@ from typing import NamedTuple
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export.disk import write_files
 from quota_ops.desired.export.limit_edits import accept_values, add_values
+from quota_ops.desired.export.writable import split_writable
 from quota_ops.desired.git.commit import find_path
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.difference import Difference, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import DesiredRow, Key
+from quota_ops.model.quotas.rows import DesiredRow, Key, StoredQuota
 
 _FEW = 5
 _BOM = b"\xef\xbb\xbf"
@@ -62,10 +65,11 @@ def accept_rows(
         if same(known and known.value, row.before):
             already.add(row.id)
         elif known is None and row.before is not None and row.after is None:
-            if file := files.find(row.entity):
+            file, why = files.find(row.entity, row.key, row.before)
+            if file:
                 added.setdefault(file, {})[row.id] = row.before
             else:
-                left_out[row.id] = f"Git does not declare it: name a file, {files.example}"
+                left_out[row.id] = why
         elif known is None:
             left_out[row.id] = "Git does not declare it"
         elif not is_alter and (why := _explain_change(row, known, conflicts=conflicts)):
@@ -110,14 +114,31 @@ class _Receivers:
             )
         self._receiver = receiver
         self._by_entity = {row.entity: row.file for row in desired.rows}
+        self._owners = OwnerIndex(desired.policy.owners)
+        self._owner_of = {row.file: row.owner for row in desired.rows}
 
-    def find(self, entity: str) -> str | None:
-        """Return the file's name below the cluster's folder; None if a person must choose."""
+    def find(self, entity: str, key: str, value: float) -> tuple[str | None, str]:
+        """Return the name, below the cluster's folder, of the file for a new quota.
+
+        None if no file can declare it, or a person must choose one; the text is why.
+        """
+        quota = StoredQuota(Entity.parse(entity), key, value)
+        _, undeclarable = split_writable([quota])
+        if undeclarable:
+            return None, undeclarable[0].reason
         only = self._files[0] if len(self._files) == 1 else None
-        return self._by_entity.get(entity) or self._receiver or only
+        owner = self._owners.find_owner(quota.entity)
+        owned = (name for name in self._files if owner and self._owner_of.get(name) == owner)
+        file = self._by_entity.get(entity) or self._receiver or next(owned, None) or only
+        if file is None:
+            return None, f"Git does not declare it: name a file, {self._example}"
+        others = self._owner_of.get(file)
+        if owner and others and owner != others:
+            return None, f"it belongs to {owner}, and {file} to {others}: name a file of {owner}"
+        return file, ""
 
     @property
-    def example(self) -> str:
+    def _example(self) -> str:
         """An example of the option --file, for the remedy of an error."""
         return f"for example --file {self._files[0]}" if self._files else "which you create first"
 

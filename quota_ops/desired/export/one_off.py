@@ -11,11 +11,12 @@ from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.hold import Hold, find_hold
 from quota_ops.model.plans.ledger_edits import VERIFIED, find_current, has_arrived
 from quota_ops.model.plans.policy import DriftPolicy
-from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.filter import any_accepts
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.precedence.addresses import find_shortest
+from quota_ops.precedence.changed_limits import ANY_IP
 
 _UNLESS = ", unless a guard blocks it or it needs approval"
 _SET_BACK = {
@@ -80,14 +81,25 @@ class OneOff:
         taken = (
             self._rows.get(Key(limits.before.entity, row.key))
             for limits in effect.classes
-            if limits.before is not None and limits.before.entity != row.entity
+            if limits.before is not None
+            and limits.before.entity != row.entity
+            # An equal limit that the same clients share takes nothing away.
+            and (limits.after is None or limits.before[::2] != limits.after[::2])
         )
         return next((known for known in taken if known is not None), None)
 
     def find_respelled(self, row: BatchRow) -> DesiredRow | None:
-        """Return the declared row of the same address, if this is another spelling of it."""
+        """Return the declared row of the same address, if this is another spelling of it.
+
+        A host name may be any declared address: the first one is returned.
+        """
+        if Entity.parse(row.entity).types != (IP,) or row.entity == ANY_IP:
+            return None
         shortest = find_shortest(row.entity)
-        return None if shortest == row.entity else self._rows.get(Key(shortest, row.key))
+        if shortest is not None:
+            return None if shortest == row.entity else self._rows.get(Key(shortest, row.key))
+        same_key = (known for (_, key), known in sorted(self._rows.items()) if key == row.key)
+        return next((known for known in same_key if find_shortest(known.entity)), None)
 
     def _compare_with_declared(
         self, row: BatchRow, declared: DesiredRow, verified: float | None, *, is_managed: bool

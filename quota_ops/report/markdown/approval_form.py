@@ -169,7 +169,8 @@ def _format_choices(
     nothing = "nothing more" if plan.repairs else "nothing"
     if drifted := [row for row in rows if row.difference.is_drift and not row.was_written]:
         ways, first = list_ways(report), drifted[0]
-        keeps = f"{ways.accept}{format_names(first)}{format_accept_options(first)}{ways.accept_end}"
+        options = format_accept_options(first, report)
+        keeps = f"{ways.accept}{format_names(first)}{options}{ways.accept_end}"
         yield (
             f"**Approve** overwrites {counted(len(drifted), 'change')} made outside Git. To keep "
             f"one, reject, and accept it into Git: {code(keeps)}\n"

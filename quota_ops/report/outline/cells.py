@@ -12,7 +12,7 @@ from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.outcome import AS_INTENDED, DONE, Outcome, Status
 from quota_ops.model.runs.verification import BOOTSTRAP, RowVerdict, Verdict
 from quota_ops.model.text import format_percent, plural
-from quota_ops.precedence.addresses import SAME_ADDRESS
+from quota_ops.precedence.addresses import explain_same_address
 from quota_ops.report.outline.formats import escape_text, moment, short_commit
 from quota_ops.report.outline.row_status import ReportRow, Section, find_respelled
 
@@ -137,8 +137,10 @@ def overriding(row: ReportRow) -> str:
     first, key = row.overrides[0], row.difference.key
     limits = format_limit(key, first.value), format_limit(key, first.declared)
     place = f"{first.declared_entity} ({first.file}:{first.line})"
+    others = " and other quotas of Git" if row.overrides[1:] else ""
     if find_respelled(row.overrides):
-        return escape_text(f"{limits[0]}, or {limits[1]} of {place}, {SAME_ADDRESS}")
+        same_address = explain_same_address(row.difference.entity)
+        return escape_text(f"{limits[0]}, or {limits[1]} of {place}{others}, {same_address}")
     own, declared = Entity.parse(row.difference.entity), Entity.parse(first.declared_entity)
     named = {kind: name for kind, name in own.parts if name is not None}
     both = Entity.of({**own.as_dict(), **declared.as_dict(), **named})
@@ -149,7 +151,6 @@ def overriding(row: ReportRow) -> str:
         order = "and"
         if own.types != declared.types:
             limits = f"{limits[0]} {SHARED[own.types]}", f"{limits[1]} {SHARED[declared.types]}"
-    others = " and other quotas of Git" if row.overrides[1:] else ""
     return escape_text(
         f"{whom}: {limits[0]} in force, {order} {limits[1]} declared by {place}{others}"
     )

@@ -16,6 +16,7 @@ from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.specification import format_flags
 from quota_ops.model.runs.report import Report
@@ -64,20 +65,25 @@ def format_names(row: ReportRow) -> str:
     return format_flags(Entity.parse(row.difference.entity)) if _has_ways(row) else ""
 
 
-def format_accept_options(row: ReportRow) -> str:
+def format_accept_options(row: ReportRow, report: Report) -> str:
     """Return the options that name the key, and the file of a quota that `row` overrides.
 
-    Empty if nothing brings the value into Git.
+    Empty if nothing brings the value into Git. Without a file if `accept` finds it by the owner.
     """
     if find_respelled(row.overrides):
         return ""
     is_kept = row.difference.after is not None or row.status is RowStatus.OVERRIDING
     key = f" --key {quote(row.difference.key)}" if is_kept else ""
-    return key + _format_file(row)
+    return key + _format_file(row, report)
 
 
-def _format_file(row: ReportRow) -> str:
-    return f" --file {quote(row.overrides[0].file)}" if row.overrides else ""
+def _format_file(row: ReportRow, report: Report) -> str:
+    if not row.overrides:
+        return ""
+    owners = OwnerIndex(report.plan.policy.owners) if report.plan else OwnerIndex(())
+    owner = owners.find_owner(Entity.parse(row.difference.entity))
+    overridden = row.overrides[0]
+    return f" --file {quote(overridden.file)}" if owner in {None, overridden.owner} else ""
 
 
 def format_revert(row: ReportRow, report: Report) -> str:
@@ -127,6 +133,8 @@ def _format_end(report: Report, rows: Sequence[ReportRow]) -> str:
     value = quote(f"{declared.key}={declared.declared:.17g}")
     set_again = f"quota-ops alter {quote(report.cluster)} {names} --add {value} --reason TEXT"
     clears = (_format_removal(report, names, (declared.key,)), removal)
+    if len(rows[0].overrides) > 1:  # a host name
+        return f"{clears[1]} (first clear the quota of its address, and set that again afterwards)"
     return " && ".join((*(f"{clear} --allow {Guard.UNLIMITED}" for clear in clears), set_again))
 
 
@@ -146,7 +154,8 @@ def list_overriding_ways(report: Report) -> Iterator[str]:
         only = "".join(f" --key {quote(key)}" for key in keys)
         yield f"To remove it:         {_format_end(report, rows)}"
         if not find_respelled(rows[0].overrides):
-            yield f"To keep it:           {ways.accept}{names}{only}{_format_file(rows[0])}"
+            file = _format_file(rows[0], report)
+            yield f"To keep it:           {ways.accept}{names}{only}{file}{ways.accept_end}"
         yield f"To decide it later:   {ways.hold}{names}{ways.hold_end}"
     if (more := len(by_entity) - MOST_ENTITIES) > 0:
         yield f"… and the same for {counted(more, 'other entity')}."

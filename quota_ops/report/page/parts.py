@@ -129,7 +129,7 @@ def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") ->
         past=" ".join(past_words(row, past, report.started)),
         commit=links.find_commit(known.set_commit) if known and known.set_at else "",
         names=format_names(row),
-        accept_options=format_accept_options(row),
+        accept_options=format_accept_options(row, report),
         revert=explain_revert(row, report),
         revert_command=format_revert(row, report),
     )

@@ -17,7 +17,7 @@ from quota_ops.model.quotas.quota import format_limit, json_number, same
 from quota_ops.model.quotas.rows import BatchRow, Key
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.verification import BrokerResult
-from quota_ops.precedence.addresses import SAME_ADDRESS
+from quota_ops.precedence.addresses import explain_same_address
 from quota_ops.report.outline.brokers import brokers_words
 from quota_ops.report.outline.cells import outcome_words
 from quota_ops.report.outline.effects import format_effect
@@ -183,7 +183,8 @@ def _row(report: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
     if accepted and report.git and (by_git := report.git.describe_effect(row)):
         below.append(by_git if report.sent else f"once written: {by_git}")
     if accepted and report.git and (other := report.git.find_respelled(row)):
-        below.append(f"{other.entity} ({other.file}:{other.line}) is {SAME_ADDRESS}")
+        same_address = explain_same_address(row.entity)
+        below.append(f"{other.entity} ({other.file}:{other.line}) is {same_address}")
     elif accepted and report.git and (taken := report.git.find_overridden(row, effect)):
         below.append(
             f"it comes before {taken.entity} ({taken.file}:{taken.line}) for some clients: reports "
