@@ -36,7 +36,8 @@ def as_json(review: Review, exit_code: int) -> str:
                     settings (changed fields of cluster.yaml: name, and before and after, each a
                     list of values as text), `plan` (the digest, null without a plan), and rows:
                     `written` by this branch; `unwritten`, which the branch declares differently
-                    while the cluster keeps its value; `others`, which differ for another reason;
+                    while the cluster keeps its value; `overriding`, unmanaged ones that keep
+                    clients from what it declares; `others`, which differ for another reason;
                     `merged`, which the target branch changed since and the cluster has already;
                     each as in report.json. `stored` are the [entity, key] that the branch declares
                     differently and the cluster already has, `absent` those that it removes and the
@@ -78,6 +79,7 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "plan": report.plan.digest if report and report.plan else None,
         "written": _rows(rows.written),
         "unwritten": _rows(rows.unwritten),
+        "overriding": _rows(rows.overriding),
         "others": _rows(rows.others),
         "merged": _rows(rows.merged),
         "stored": [list(key) for key in rows.stored],

@@ -27,7 +27,6 @@ from quota_ops.report.review.rows import (
     ReviewRows,
     count_rejected,
     find_place,
-    list_overriding,
     split_rows,
 )
 from quota_ops.report.review.verdict import UNJUDGED, list_policy_changes
@@ -154,7 +153,7 @@ def _merged(rows: ReviewRows) -> Iterator[str]:
 
 def _overriding(review: ClusterReview) -> Iterator[str]:
     """Yield which clients do not get what this branch declares, because of unmanaged quotas."""
-    rows = list_overriding(review)
+    rows = split_rows(review).overriding
     if rows:
         yield (
             "\n⚠️ Unmanaged quotas on the cluster come first, so these clients do not get what "

@@ -17,13 +17,15 @@ class ReviewRows(NamedTuple):
     """The rows of one cluster, the riskiest first.
 
     `written` would be written by this branch; `unwritten` are declared differently by this branch,
-    and their value on the cluster stays; `others` differ for another reason; `merged` have the
-    value that the target branch declares since the merge base; `stored` are declared differently,
-    and the cluster already has the value; `absent` are removed, and the cluster does not have them.
+    and their value on the cluster stays; `overriding` are unmanaged, and keep clients from what
+    this branch declares; `others` differ for another reason; `merged` have the value that the
+    target branch declares since the merge base; `stored` are declared differently, and the cluster
+    already has the value; `absent` are removed, and the cluster does not have them.
     """
 
     written: tuple[ReportRow, ...]
     unwritten: tuple[ReportRow, ...]
+    overriding: tuple[ReportRow, ...]
     others: tuple[ReportRow, ...]
     merged: tuple[ReportRow, ...]
     stored: tuple[Key, ...]
@@ -45,7 +47,10 @@ def split_rows(review: ClusterReview) -> ReviewRows:
             for row in own
             if row.difference.action not in WRITES and row.difference.id not in done
         ),
-        tuple(row for row in others if not _is_merged(review, row)),
+        tuple(row for row in others if _is_overriding(review, row)),
+        tuple(
+            row for row in others if not (_is_merged(review, row) or _is_overriding(review, row))
+        ),
         tuple(row for row in others if _is_merged(review, row)),
         tuple(sorted(done & review.declared)),
         tuple(sorted(done - review.declared)),
@@ -70,13 +75,9 @@ def _is_merged(review: ClusterReview, row: ReportRow) -> bool:
     return target != base and row.difference.before == target
 
 
-def list_overriding(review: ClusterReview) -> tuple[ReportRow, ...]:
-    """Return the unmanaged quotas that keep clients from what this branch declares."""
-    return tuple(
-        row
-        for row in split_rows(review).others
-        if row.status is RowStatus.OVERRIDING
-        and any(taken.declared_id in review.declared for taken in row.overrides)
+def _is_overriding(review: ClusterReview, row: ReportRow) -> bool:
+    return row.status is RowStatus.OVERRIDING and any(
+        taken.declared_id in review.declared for taken in row.overrides
     )
 
 

@@ -7,7 +7,7 @@ from quota_ops.model.runs.review import ClusterReview, Review
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.policy_changes import PolicyChange, compare_policies
 from quota_ops.report.outline.row_status import Section
-from quota_ops.report.review.rows import count_rejected, list_overriding, split_rows
+from quota_ops.report.review.rows import count_rejected, split_rows
 
 UNJUDGED = "❔"
 """The mark of a verdict that lacks a comparison."""
@@ -31,7 +31,7 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     unjudged = len(changed) - wrong - len(judged)
     blocked = sum(bool(cluster.guards) for cluster in judged)
     warned = sum(count_warnings(cluster) for cluster in judged)
-    overridden = sum(len(list_overriding(cluster)) for cluster in judged)
+    overridden = sum(len(split_rows(cluster).overriding) for cluster in judged)
     changes = sum(len(split_rows(cluster).written) for cluster in changed)
     removed = sum(cluster.is_removed for cluster in changed)
     later = any(cluster.has_new_later for cluster in judged)
@@ -117,7 +117,7 @@ def _describe_changes(review: ClusterReview, cluster: str) -> str:
         return f"{UNJUDGED} {changes}; cannot judge: {_list_reasons(review)}"
     if guards := len(review.blocking):
         return f"⚠️ {changes}; {counted(guards, 'guard')} {plural(guards, 'needs', 'need')} approval"
-    if overriding := len(list_overriding(review)):
+    if overriding := len(rows.overriding):
         return f"⚠️ {changes}; {_overriding_words(overriding)}"
     if warnings := count_warnings(review):
         return f"⚠️ {changes}; {counted(warnings, 'new warning')}"
