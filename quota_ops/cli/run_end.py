@@ -45,9 +45,8 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     if command in {"diff", "plan", "validate", "apply", "reconcile", "report", "rollback"}:
         show_screen(screens.plan_screen(report, most=None if command == "diff" else MOST))
     if report.rollback:
-        ahead = [
-            line(words, Tone.CHANGE) for words in list_next_steps(report.rollback, report.cluster)
-        ]
+        steps = list_next_steps(report.rollback, report.cluster, report.run)
+        ahead = [line(words, Tone.CHANGE) for words in steps]
         show_screen((line(), *rollback_screen(report.rollback), *ahead, line()))
     if report.applied:
         show_screen(screens.apply_screen(report, most=MOST))

@@ -93,11 +93,13 @@ def test_an_owner_a_file_and_a_run_are_held_with_one_command(lab: Lab) -> None:
         held = lab.call("hold", "demo", *group, "--until", "2h", "--reason", "INC-31")
         kept = lab.call("reconcile", "demo")
         name = f"{group[0].removeprefix('--')} {group[1]}"
-        assert f": {name} is held until " in held.stdout, held.stderr
+        assert f": {name} (user=alice, user=bob) is held until " in held.stdout, held.stderr
         assert "0 in sync, 2 held, 0 unmanaged\n" in kept.stdout
         assert lab.call("holds", "demo").stdout.splitlines()[1].startswith(name)
         released = lab.call("release", "demo", *group)
-        assert f": {name} is no longer held\n" in released.stdout, released.stderr
+        assert f": {name} (user=alice, user=bob) is no longer held\n" in released.stdout, (
+            released.stderr
+        )
 
     assert lab.stored() == {**ALICE, **BOB}
 

@@ -20,9 +20,8 @@ def told(*entities: Entity, commit: str | None = "c2", foreign: bool = False) ->
         Undone(entity.text, "k", 1.0, 2.0, None, verified=True, foreign=foreign and not number)
         for number, entity in enumerate(entities)
     ]
-    return list(
-        list_next_steps(Rollback("that", commit, "digest", "anna", "", tuple(rows)), "demo")
-    )
+    rollback = Rollback("that", commit, "digest", "anna", "", tuple(rows))
+    return list(list_next_steps(rollback, "demo", "this"))
 
 
 @pytest.mark.parametrize(
@@ -53,9 +52,12 @@ def test_each_entity_can_be_held(entity: Entity) -> None:
 
 
 def test_many_are_held_by_their_run() -> None:
-    """One command holds 2,000 entities, and one whose name cannot be typed."""
+    """One command holds 2,000 entities, and one whose name cannot be typed: those of the rollback.
+
+    The run that is rolled back may have written others, which are left unchanged.
+    """
     entities = [Entity.of({"user": f"user-{number}"}) for number in range(2_000)]
-    hold = "quota-ops hold demo --run that --until 12h --reason TEXT"
+    hold = "quota-ops hold demo --run this --until 12h --reason TEXT"
 
     assert told(*entities)[1:] == [
         f"To hold these 2,000 entities, once they are written: {hold}",

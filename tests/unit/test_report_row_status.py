@@ -57,7 +57,7 @@ DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
             RowStatus.UNSETTLED,
             Section.PERSON,
         ),
-        (report_of(SET, applied=answered(Status.NOT_SENT, SET)), RowStatus.PENDING, Section.CHANGE),
+        (report_of(SET, applied=answered(Status.NOT_SENT, SET)), RowStatus.PENDING, Section.PERSON),
         (
             report_of(SET, validated=answered(Status.REFUSED, SET)),
             RowStatus.UNSETTLED,

@@ -53,8 +53,8 @@ def left_words(rollback: Rollback) -> Iterator[str]:
         yield f"and {more:,} more left unchanged; report.json has them all"
 
 
-def list_next_steps(rollback: Rollback, cluster: str) -> Iterator[str]:
-    """Yield the effects of the next runs on the rows, and how to prevent them."""
+def list_next_steps(rollback: Rollback, cluster: str, run: str) -> Iterator[str]:
+    """Yield what the next runs do to the rows of the rollback `run`, and how to prevent it."""
     if not rollback.taken:
         return
     if rollback.commit is None:
@@ -70,7 +70,7 @@ def list_next_steps(rollback: Rollback, cluster: str) -> Iterator[str]:
         )
     first, *others = [Entity.parse(text) for text in {row.entity: 0 for row in rollback.taken}]
     is_typed = not others and all(is_visible(name or "") for _, name in first.parts)
-    which = format_flags(first) if is_typed else f"--run {rollback.run}"
+    which = format_flags(first) if is_typed else f"--run {quote(run)}"
     number = counted(1 + len(others), "entity")
     held = f"these {number}, once they are" if others else "it, once it is"
     yield (

@@ -108,11 +108,12 @@ class ReportRow(NamedTuple):
 
     @property
     def section(self) -> Section:
-        """Return the section that shows it; a row that a guard blocks, or holds back, is first."""
-        waits = self.applied is not None and self.applied.status is Status.WAITING
+        """Return the section that shows it; what a guard blocks or a stopped run left is first."""
+        waits = self.applied is not None and self.applied.status in _NOT_WRITTEN_YET
         return Section.PERSON if self.guarded or waits else _SECTIONS[self.status]
 
 
+_NOT_WRITTEN_YET = frozenset({Status.WAITING, Status.NOT_SENT})
 _SECTIONS = dict.fromkeys(RowStatus, Section.REST) | {
     RowStatus.UNSETTLED: Section.PERSON,
     RowStatus.OVERRIDING: Section.PERSON,

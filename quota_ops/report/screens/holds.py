@@ -10,6 +10,8 @@ from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
 from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 
+_MOST_NAMES = 3
+"""The most entities of a group that are listed."""
 HEADINGS = ("who", "until", "by", "since", "why")
 _UNKNOWN = (
     "Neither Git nor the ledger has an entity of that name, and no run has found it on the "
@@ -69,8 +71,17 @@ def release_screen(
 
 
 def _kept(policy: Policy, hold: Hold, words: str, more: Iterable[str]) -> Screen:
-    where = f"{policy.cluster} ({policy.cluster_id}): {hold.who.text} {words}"
+    where = f"{policy.cluster} ({policy.cluster_id}): {_name_held(hold.who)} {words}"
     return (line(where, Tone.STRONG), *(line(text, Tone.CONTEXT) for text in more))
+
+
+def _name_held(who: EntityFilter | EntityGroup) -> str:
+    """Return the text of held entities, with the first names of a group."""
+    if isinstance(who, EntityFilter) or not who.entities:
+        return who.text
+    first, more = sorted(who.entities)[:_MOST_NAMES], len(who.entities) - _MOST_NAMES
+    others = f" and {more:,} more" if more > 0 else ""
+    return f"{who.text} ({', '.join(first)}{others})"
 
 
 def find_covering_hold(who: EntityFilter | EntityGroup, lasting: Iterable[Hold]) -> Hold | None:
@@ -151,4 +162,4 @@ def _row(hold: Hold, now: datetime) -> Row:
     until = "released" if hold.is_release else moment(hold.until.isoformat())
     tone = Tone.CHANGE if hold.until > now else Tone.CONTEXT
     cells = (hold.by, moment(hold.at.isoformat()), hold.reason)
-    return Row((Span(hold.who.text, Tone.STRONG), Span(until, tone), *map(Span, cells)))
+    return Row((Span(_name_held(hold.who), Tone.STRONG), Span(until, tone), *map(Span, cells)))
