@@ -13,6 +13,7 @@ from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.errors import GitFailed, InvalidInput
+from quota_ops.model.usage.recorded import FindUse
 from tests.repositories import TEAM, commit_all, found, git, head, write_cluster
 
 COMPARED = CommitSource.COMPARED
@@ -76,8 +77,10 @@ def test_a_checkout_while_files_are_read(
     git(repository, "checkout", "--quiet", first)
     reads: list[Desired] = []
 
-    def read(cluster_folder: Path, *, at: str | None, skip_invalid: bool) -> Desired:
-        desired = read_cluster(cluster_folder, at=at, skip_invalid=skip_invalid)
+    def read(
+        cluster_folder: Path, *, at: str | None, skip_invalid: bool, find_use: FindUse | None
+    ) -> Desired:
+        desired = read_cluster(cluster_folder, at=at, skip_invalid=skip_invalid, find_use=find_use)
         if not reads:  # half of the files were read before the checkout, half after it
             git(repository, "checkout", "--quiet", second)
             mixed = dict(desired.contents)
