@@ -122,7 +122,7 @@ def read_cluster(
     """
     try:
         with open_cluster_folder(folder) as opened:
-            return _read_cluster(opened, at or iso_utc(), skip_invalid, find_use)
+            return _read_cluster(opened, at or iso_utc(), find_use, skip_invalid=skip_invalid)
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in list_sibling_clusters(folder))
         remedy = f"Clusters in the same folder: {beside}." if beside else None
@@ -133,10 +133,7 @@ def read_cluster(
 
 
 def _read_cluster(
-    folder: Folder,
-    at: str,
-    skip_invalid: bool,  # noqa: FBT001 - as read_cluster
-    find_use: FindUse | None,
+    folder: Folder, at: str, find_use: FindUse | None, *, skip_invalid: bool
 ) -> Desired:
     problems = Problems()
     cluster = _read_cluster_file(folder, problems)
