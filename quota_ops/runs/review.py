@@ -5,7 +5,7 @@ files writes other rows than the plan of the merge base would, for example becau
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -22,9 +22,10 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.difference import WRITES, Action, Difference
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
+from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.model.quotas.snapshot import SnapshotHeader
 from quota_ops.model.quotas.tables import (
@@ -43,6 +44,7 @@ from quota_ops.model.runs.review import (
     Unjudged,
     list_later_changes,
 )
+from quota_ops.report.markdown.parts import code
 from quota_ops.report.outline.sentences import late_words
 from quota_ops.runs.review_rates import divide_by_cluster, divide_offline, read_declared
 from quota_ops.runs.run import Run, run_stage
@@ -74,6 +76,11 @@ OWNERS_NOT_APPLIED = (
     "The target branch, not this change, has given quotas to another owner, and no run has applied "
     "that: {} A guard judges that too (foreign_owner)."
 )
+NOT_MERGED = (
+    "The target branch has changed quotas since this branch began, and no run has applied that: "
+    "{}. Clients and guards are judged with these changes."
+)
+_MOST_NAMES = 3
 FILES_ONLY = "The cluster was not queried: this compares the files with those of the merge base."
 
 
@@ -122,6 +129,12 @@ def _review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clus
         return _compare(run, found)
     except QuotaOpsError as error:
         return _doubt(found, "the comparison failed", error)
+
+
+def _list_first(texts: Sequence[str]) -> str:
+    """Return the first texts as Markdown, and the number of the others."""
+    more = len(texts) - _MOST_NAMES
+    return ", ".join(map(code, texts[:_MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _doubt(found: ClusterReview, what: str, error: QuotaOpsError) -> ClusterReview:
@@ -203,14 +216,20 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
         of_base = _diff_base(run, base) if is_base_known else ()
         before = _find_writes(of_base)
         own = _list_own(folder.differences(), changed, before, everything=not is_base_known)
-        _limit_writes(folder, own)
+        changed_since = _find_merged(found) - own if queried else set()
+        merged = tuple(_list_merged(folder, found, changed_since))
+        left = (row for row in _limit_writes(folder, own) if row.id not in changed_since)
+        others = (*left, *merged)
+    if merged:
+        note = NOT_MERGED.format(_list_first([f"{row.entity} {row.key}" for row in merged]))
+        found = replace(found, notes=(*found.notes, note))
     found = replace(found, own=own, declared=own & rows.keys())
     known = read_earlier_runs(folder)
     unapplied = tuple(_list_unapplied_owners(known, found))
     found = replace(found, notes=(*found.notes, *_note_unapplied(known, found, unapplied)))
     earlier = _add_policies(known, found, unapplied)
     with suppress(GuardsRefused), folder.stage("plan"):  # the plan lists them
-        plan_changes(folder, run.records.approvals, earlier=earlier)
+        plan_changes(folder, run.records.approvals, earlier=earlier, others=others)
     if queried:
         found = _validate(run, found)
     known_findings = _find_known_findings(folder, found, of_base)
@@ -362,12 +381,39 @@ def _list_own(
     return frozenset({*changed, *(key for key, _ in now.items() ^ before.items())})
 
 
-def _limit_writes(folder: RunFolder, own: frozenset[Key]) -> None:
-    """Keep the writes of own rows; all other differences of the run are only reported."""
+def _limit_writes(folder: RunFolder, own: frozenset[Key]) -> list[Difference]:
+    """Keep the writes of own rows, and return the others, which the run then only reports."""
+    differences = folder.differences()
+    others = [row for row in differences if row.id not in own and row.action in WRITES]
+    left = {row.id for row in others}
     rows = [
-        row
-        if row.id in own or row.action not in WRITES
-        else row._replace(action=Action.REPORT, batch=None)
-        for row in folder.differences()
+        row._replace(action=Action.REPORT, batch=None) if row.id in left else row
+        for row in differences
     ]
     folder.write_table(DIFFERENCES, rows)
+    return others
+
+
+def _find_merged(found: ClusterReview) -> set[Key]:
+    """Return the rows that the target branch has changed since the merge base."""
+    base, target = found.base, found.target
+    if base is None or target is None or base.invalid or target.invalid:
+        return set()
+    return _find_changed(target.rows, base.rows)
+
+
+def _list_merged(
+    folder: RunFolder, found: ClusterReview, merged: Iterable[Key]
+) -> Iterator[Difference]:
+    """Yield how merged rows of the target branch differ from those that are stored."""
+    stored = {row.id: row.value for row in folder.read_rows(ACTUAL)}
+    cluster_id = folder.policy().cluster_id
+    for key in sorted(merged):
+        before, wanted = stored.get(key), found.target and found.target.rows.get(key)
+        after = wanted and wanted.value
+        if not same(before, after):
+            action = Action.CLEAR if after is None else Action.SET
+            row = Difference.of_values(
+                (cluster_id, *key), Kind.PENDING, action, before=before, after=after
+            )
+            yield row._replace(owner=wanted and wanted.owner)

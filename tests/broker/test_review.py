@@ -255,6 +255,33 @@ def test_a_digest_is_promised_only_if_nothing_else_is_merged(lab: Lab) -> None:
     assert ["The plan after the merge has" in one for one in (alone, behind)] == [True, False]
 
 
+def test_what_is_merged_and_not_applied_is_judged_too(lab: Lab) -> None:
+    """A raise concerns clients whose own quota main has removed, also before a run removes it."""
+    pair, others = "client-id=app,user=bob", limits(carol=1, dave=1, erin=1)
+    guards = {"cut_share": 50, "raise_factor": 10}
+    begin(lab)
+    state = {**limits(bob=4), **others, pair: {RATE: 2.0}}
+    lab.desire(state, guards=guards)
+    root = lab.folder.parent
+    commit_all(root)
+    git(root, "branch", "--force", "main")
+    lab.run("reconcile")
+    lab.desire({**state, **limits(bob=39)}, guards=guards)
+    commit_all(root)
+    alone = review(lab)
+    git(root, "checkout", "--quiet", "main")
+    lab.desire({**limits(bob=4), **others}, guards=guards)
+    commit_all(root)
+    git(root, "checkout", "--quiet", "branch")
+
+    code, comment = review(lab)
+
+    note = f"no run has applied that: `{pair} {RATE}`. Clients and guards are judged with"
+    assert (alone[0], "not affected by this row" in alone[1], note in alone[1]) == (0, True, False)
+    assert (code, "not affected by this row" in comment, note in comment) == (1, False, True)
+    assert "**raise**" in comment or "`raise`" in comment
+
+
 def test_what_was_merged_since_is_not_reverted(lab: Lab) -> None:
     """A branch that is behind main shows neither main's new quotas as removed nor its raises."""
     begin(lab, alice=10, bob=20)

@@ -1,7 +1,7 @@
 """plan: check the differences with the guards, and give the plan a digest to approve."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -16,6 +16,7 @@ from quota_ops.model.plans.guard_rules import EarlierRuns, judge, name_rows
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.plans.strict_policy import combine_strictly
+from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.sql.client_effects import (
@@ -42,6 +43,7 @@ def plan_changes(
     author: Author | None = None,
     earlier: EarlierRuns | None = None,
     *,
+    others: Sequence[Difference] = (),
     find_use: Callable[[str], PrometheusConnection] = find_prometheus,
 ) -> Plan:
     """Write plan.json, findings.json, origins.json and effects.json.
@@ -51,7 +53,8 @@ def plan_changes(
 
     `allow` maps the name of each guard that `author` overrides to the reason. The override is
     recorded in `approvals`, and only that record overrides a guard. The guards compare with
-    `earlier` or, without it, with the earlier runs that the ledger records. Raises GuardsRefused,
+    `earlier` or, without it, with the earlier runs that the ledger records. `others` are changes
+    that are written before these or with them, but are not of this plan. Raises GuardsRefused,
     after it has written the plan, when a guard blocks and is not overridden.
     """
     _check_names(allow or {})
@@ -59,7 +62,7 @@ def plan_changes(
     _count_clients(folder)
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=earlier.strict_policy)
-    effects = find_plan_effects(folder, plan)
+    effects = find_plan_effects(folder, plan, others)
     store = RunStore(approvals.parent.parent)
     write_throttling(folder, plan, effects, earlier, store, find_use=find_use)
     if earlier.others is None:  # a review has no page, and its branch may name any connection

@@ -10,6 +10,7 @@ import pyarrow as pa
 from quota_ops.model.plans.effect import ClassEffect, Effect, Risk
 from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.rows import Key
@@ -24,20 +25,27 @@ _Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, .
 complete_type(list[_Row])
 
 
-def find_plan_effects(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
-    """Return the effects of a plan's writes on classes of clients.
+def find_plan_effects(
+    folder: RunFolder, plan: Plan, others: Sequence[Difference] = ()
+) -> dict[Key, Effect]:
+    """Return the effects of a plan's writes on classes of clients, together with `others`.
 
     A process that plans and applies finds them once, unless the plan was changed between the two.
     """
-    return folder.read_cached(f"effects of plan {plan.digest}", lambda: _find(folder, plan))
+    return folder.read_cached(f"effects of plan {plan.digest}", lambda: _find(folder, plan, others))
 
 
-def _find(folder: RunFolder, plan: Plan) -> dict[Key, Effect]:
-    return find_write_effects(_read_stored(folder), plan.writes, _read_ownership(folder, plan))
+def _find(folder: RunFolder, plan: Plan, others: Sequence[Difference]) -> dict[Key, Effect]:
+    writes = (*plan.writes, *others)
+    effects = find_write_effects(
+        _read_stored(folder), writes, _read_ownership(folder, plan, writes)
+    )
+    own = {row.id for row in plan.writes}
+    return {row: effect for row, effect in effects.items() if row in own} if others else effects
 
 
-def _read_ownership(folder: RunFolder, plan: Plan) -> Ownership:
-    """Return who owns the stored quotas and the writes of a plan.
+def _read_ownership(folder: RunFolder, plan: Plan, writes: Sequence[Difference]) -> Ownership:
+    """Return who owns the stored quotas and the writes.
 
     The owner of a stored quota is that of the ledger or, before a run has recorded it, that of the
     file which declares it.
@@ -50,9 +58,8 @@ def _read_ownership(folder: RunFolder, plan: Plan) -> Ownership:
         for (row, owner), state in zip(_list_owned(ledger), states, strict=True)
         if state == VERIFIED
     }
-    return Ownership(
-        before, {row.id: row.owner for row in plan.writes}, OwnerIndex(plan.policy.owners)
-    )
+    owners = OwnerIndex(plan.policy.owners)
+    return Ownership(before, {row.id: row.owner for row in writes}, owners)
 
 
 def _list_owned(table: pa.Table) -> Iterator[tuple[Key, str | None]]:
