@@ -135,7 +135,10 @@ def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
 
     If an unmanaged one keeps clients from what the branch declares, the verdict says so.
     """
-    lab.put(limits(alice=10) | {"client-id=<default>,user=carol": {RATE: 1000.0}})
+    lab.put(
+        limits(alice=10)
+        | {f"client-id=<default>,user={user}": {RATE: 1000.0} for user in ("alice", "carol")}
+    )
     begin(lab, alice=10, bob=20)
     change(lab, alice=10, carol=5)
 
@@ -149,7 +152,9 @@ def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
         "user=carol (team.yaml:7)`\n"
     ) in comment
     assert f"\nAlready absent from the cluster: `user=bob {RATE}`.\n" in comment
-    assert "not of this branch" not in comment
+    others = comment.partition("not of this branch")[2]
+    assert f"| `{RATE}` | 1 kB/s → 10 MiB/s | `overriding` |" in others
+    assert "carol" not in others
 
 
 def test_another_owner_is_a_change(lab: Lab) -> None:

@@ -321,4 +321,6 @@ def other_table(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def _in_git(row: ReportRow) -> str:
-    return format_limit(row.difference.key, row.difference.after)
+    difference = row.difference
+    value = row.overrides[0].declared if row.overrides else difference.after
+    return format_limit(difference.key, value)
