@@ -97,6 +97,7 @@ def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa
 def _summarize(day: str, digest: pa.Table) -> DigestedDay:
     is_client = pc.or_(pc.is_valid(digest["user_name"]), pc.is_valid(digest["client_id"]))
     series = digest.filter(is_client).group_by(["broker", "key", "user_name", "client_id"])
-    up = digest.filter(pc.invert(is_client)).group_by("broker").aggregate([("seconds", "max")])
+    is_seen = pc.and_(pc.invert(is_client), pc.is_null(digest["bucket"]))
+    up = digest.filter(is_seen).group_by("broker").aggregate([("seconds", "max")])
     share = pc.sum(up["seconds_max"]).as_py() / (len(up) * timedelta(days=1).total_seconds())
     return DigestedDay(day, len(series.aggregate([])), len(up), min(share, 1.0))

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import isnan
 from typing import NamedTuple
 
@@ -44,7 +45,9 @@ class MeasuredTime(NamedTuple):
         found = KeyUse([], set(), {}, set())
         spans: dict[SeriesNames, list[Span]] = {}
         for broker in self.coverage.seconds:
-            uses = {self.time: read_use(self.server, self.source, broker, key, self.time)}
+            interval = self.coverage.interval
+            read = partial(read_use, self.server, self.source, broker, key, interval=interval)
+            uses = {self.time: read(self.time)}
             found.without_number.update(
                 series.names for series in uses[self.time] if isnan(series.highest)
             )
@@ -52,7 +55,7 @@ class MeasuredTime(NamedTuple):
                 if series.names not in spans:
                     spans[series.names] = self._find_spans(key, series.names)
             for time in sorted({span.time for own in spans.values() for span in own} - {*uses}):
-                uses[time] = read_use(self.server, self.source, broker, key, time)
+                uses[time] = read(time)
             own = [
                 Use(series, span)
                 for time, some in uses.items()

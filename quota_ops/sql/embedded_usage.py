@@ -32,9 +32,6 @@ _log = logging.getLogger(__name__)
 _MEMORY = "250MB"
 """The most memory that DuckDB takes for digests; what does not fit goes to the disk."""
 
-_SIMILAR = """key, broker, MAX(seconds) OVER (PARTITION BY key, broker, user_name, client_id),
-user_name, client_id, bucket"""
-
 
 def digest_day(
     rates: pa.Table, scrapes: pa.Table, delayed: pa.Table, day: str, step: int
@@ -50,12 +47,8 @@ def digest_day(
 
 
 def join_parts(digests: pa.Table) -> pa.Table:
-    """Return DIGEST of a day from digests of parts of its rates, each with all scrapes.
-
-    Clients with similar numbers are beside each other, which takes 7 % less space.
-    """
-    sql = f"FROM ({text.parts_text()}) ORDER BY {_SIMILAR}"
-    return _run(DIGEST, sql, {"digests": digests})
+    """Return DIGEST of a day, sorted, from digests of parts of its rates, each with all scrapes."""
+    return _run(DIGEST, text.parts_text(), {"digests": digests})
 
 
 class RecordedSeries(NamedTuple):
@@ -97,10 +90,13 @@ class SummedDays(NamedTuple):
     db: duckdb.DuckDBPyConnection
 
     def list_series(self) -> list[RecordedSeries]:
-        """Return each series and each part of the days that has it, sorted."""
+        """Return each series and each part of the days that has it, sorted.
+
+        One without both names is use of clients that are not known.
+        """
         rows = self.db.execute(
             "SELECT DISTINCT key, user_name, client_id, part FROM series"
-            " WHERE user_name IS NOT NULL OR client_id IS NOT NULL ORDER BY ALL"
+            " WHERE user_name IS NOT NULL OR client_id IS NOT NULL OR highest > 0 ORDER BY ALL"
         ).fetchall()
         return list(map(RecordedSeries._make, rows))
 
@@ -108,14 +104,16 @@ class SummedDays(NamedTuple):
         """Return the key and the names of each series, and its highest use on any broker."""
         return self.db.execute(
             "SELECT key, user_name, client_id, MAX(highest) FROM series"
-            " WHERE user_name IS NOT NULL OR client_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
+            " WHERE is_number AND (user_name IS NOT NULL OR client_id IS NOT NULL)"
+            " GROUP BY ALL ORDER BY ALL"
         ).fetchall()
 
     def read_seen(self) -> dict[str, dict[str, float]]:
         """Return for how many seconds each broker was seen, by key."""
         rows = self.db.execute(
             "SELECT key, broker, SUM(seconds) FROM sums JOIN series USING (series, part)"
-            " WHERE user_name IS NULL AND client_id IS NULL GROUP BY ALL ORDER BY ALL"
+            " WHERE user_name IS NULL AND client_id IS NULL AND bucket IS NULL"
+            " GROUP BY ALL ORDER BY ALL"
         ).fetchall()
         seen: dict[str, dict[str, float]] = {}
         for key, broker, seconds in rows:

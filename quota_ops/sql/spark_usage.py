@@ -56,9 +56,8 @@ def digest_samples(
             }
             for name, rows in views.items():
                 rows.where(rows.cluster == cluster).createOrReplaceTempView(name)
-            digest = spark.sql(text.digest_text(day, step)).orderBy(
-                "key", "broker", "user_name", "client_id", "bucket"
-            )
+            spark.sql(text.digest_text(day, step)).createOrReplaceTempView("digests")
+            digest = spark.sql(text.parts_text())
             write_digest(store, cluster, day, parquet.conform(DIGEST, digest.toArrow()))
             yield cluster
     except (PySparkException, Py4JJavaError) as error:

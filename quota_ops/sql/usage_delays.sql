@@ -37,6 +37,7 @@ used AS (
       r.key = s.key
       AND r.user_name IS NOT DISTINCT FROM s.user_name
       AND r.client_id IS NOT DISTINCT FROM s.client_id
+  WHERE ABS(r.value) < CAST('Infinity' AS DOUBLE)  -- NaN is above it
   GROUP BY s.shared_by, r.broker, r.time
 ),
 

@@ -5,6 +5,9 @@
 --      delayed  broker, key, user_name, client_id: the series that were throttled on that day
 -- Out: the columns of DIGEST in quota_ops/model/usage/digest.py
 --
+-- A value that is no finite number stands for no time: a series without any other has a row of 0
+-- seconds. Use without both names is kept apart from the rows of `coverage` by its bucket.
+--
 -- A sample stands for the time until the next scrape, {step} seconds at most: the rest of a longer gap
 -- was not seen. Of a scrape that failed nothing counts.
 WITH intervals AS (
@@ -21,11 +24,19 @@ seen AS (
   SELECT broker, time, millis FROM intervals WHERE up
 ),
 
+numbers AS (
+  SELECT
+    time, broker, key, user_name, client_id,
+    CASE WHEN ABS(value) < CAST('Infinity' AS DOUBLE) THEN value END AS value  -- NaN is above it
+  FROM rates
+),
+
 used AS (
   SELECT
-    r.broker, r.key, r.user_name, r.client_id, r.value, s.millis,
+    r.broker, r.key, r.user_name, r.client_id, r.value,
+    CASE WHEN r.value IS NULL THEN 0 ELSE s.millis END AS millis,
     CASE WHEN r.value > 0 THEN CAST(CEIL(LN(r.value) / LN({base})) AS INT) END AS bucket
-  FROM rates AS r
+  FROM numbers AS r
   INNER JOIN seen AS s ON r.broker = s.broker AND r.time = s.time
 ),
 
@@ -34,6 +45,7 @@ buckets AS (
     broker, key, user_name, client_id, bucket,
     SUM(millis) AS millis, MAX(value) AS highest
   FROM used
+  WHERE user_name IS NOT NULL OR client_id IS NOT NULL OR bucket IS NOT NULL
   GROUP BY broker, key, user_name, client_id, bucket
 ),
 

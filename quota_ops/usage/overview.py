@@ -22,10 +22,12 @@ from quota_ops.usage.samples import UP, format_range, read_names
 from quota_ops.usage.source import UsageSource
 
 _SHORTEST = timedelta(hours=1)
+_COUNT = "count_over_time({})"
 _STATISTICS = (
     "quantile_over_time(0.5, {})",
     "quantile_over_time(0.95, {})",
     "max_over_time({})",
+    _COUNT,
 )
 
 
@@ -44,20 +46,26 @@ class Coverage(NamedTuple):
 
 
 def read_use(
-    server: Prometheus, source: UsageSource, broker: str, key: str, time: Time
+    server: Prometheus, source: UsageSource, broker: str, key: str, time: Time, *, interval: float
 ) -> list[SeriesUse]:
     """Return the use of each series of a broker and a key; none if it is not exported.
 
-    The highest value of a series whose samples are all NaN is NaN. Raises UseUnknown if anything
-    could not be read.
+    `interval` is for how many seconds a sample stands. The highest value of a series whose samples
+    are all NaN is NaN. Raises UseUnknown if anything could not be read.
     """
     metric = source.names.rates.get(key)
     query = partial(_query, server, source, (broker, metric), time=time)
     with ThreadPoolExecutor(len(_STATISTICS)) as pool:  # a server uses one core for each query
-        found = list(pool.map(query, _STATISTICS))
-    highest = found[-1]
+        medians, p95s, highest, counts = pool.map(query, _STATISTICS)
     return [
-        SeriesUse(broker, names, *(_number(values.get(names), most) for values in found))
+        SeriesUse(
+            broker,
+            names,
+            _number(medians.get(names), most),
+            _number(p95s.get(names), most),
+            most,
+            counts.get(names, 0.0) * interval,
+        )
         for names, most in highest.items()
     ]
 
@@ -105,7 +113,10 @@ def read_throttle_times(
 def _query(
     server: Prometheus, source: UsageSource, series: _SeriesOf, form: str, time: Time
 ) -> dict[SeriesNames, float]:
-    """Return the value of each series that has one, the highest of parts if the time is divided."""
+    """Return the value of each series that has one.
+
+    If the time is divided, it is the highest of the parts, or the sum of counts.
+    """
     broker, metric = series
     if metric is None:
         return {}
@@ -117,12 +128,15 @@ def _query(
         middle = time.start + (time.end - time.start) / 2
         if middle - time.start < _SHORTEST:
             raise
-        highest: dict[SeriesNames, float] = {}
+        joined: dict[SeriesNames, float] = {}
         for part in (Time(time.start, middle), Time(middle, time.end)):
             for names, value in _query(server, source, series, form, part).items():
-                both = (value, highest.get(names, value))
-                highest[names] = max((each for each in both if not isnan(each)), default=value)
-        return highest
+                if form == _COUNT:
+                    joined[names] = joined.get(names, 0.0) + value
+                    continue
+                both = (value, joined.get(names, value))
+                joined[names] = max((each for each in both if not isnan(each)), default=value)
+        return joined
 
 
 def read_coverage(server: Prometheus, source: UsageSource, time: Time) -> Coverage:

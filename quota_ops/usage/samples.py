@@ -144,7 +144,7 @@ class _SeriesOf:
         values = pa.array([sample.value for _, some in found for sample in some], pa.float64())
         times = _list_times(sample for _, some in found for sample in some)
         table = pa.table([times, *of_all, users, client_ids, values], schema=SAMPLES)
-        return table.filter(pc.and_(pc.greater(times, _to_time(start)), pc.is_finite(values)))
+        return table.filter(pc.greater(times, _to_time(start)))
 
     def read_scrapes(self, start: datetime, end: datetime) -> pa.Table:
         """Return the scrapes of the broker after `start` until `end`."""

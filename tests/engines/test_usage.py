@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from quota_ops.model.usage.digest import BASE, SHARES, DelayRow, ShareRow, UseRow
 from quota_ops.sql import text
-from quota_ops.sql.embedded_usage import digest_day, find_delays
+from quota_ops.sql.embedded_usage import digest_day, find_delays, join_parts
 from quota_ops.sql.spark_usage import SampleFiles, digest_samples
-from quota_ops.store.history.digests import list_days
+from quota_ops.store.history.digests import find_digests, list_days
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.engines.usage_oracle import (
@@ -284,3 +284,5 @@ def test_the_job_records_the_days_of_all_clusters(session: "SparkSession", tmp_p
     own = merge({"2026-11-25": digest(some, seen)}, 3e3)
     assert [read_use(store, cluster, ["2026-11-25"], 3e3) for cluster in clusters] == [own, own]
     assert list_days(store, "a") == ["2026-11-25"]
+    (stored,) = find_digests(store, "a", ["2026-11-25"]).values()
+    assert pq.read_table(str(stored)).equals(join_parts(digest(some, seen)))

@@ -1,7 +1,7 @@
 """Limits that use suggests, and why others are not suggested."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -30,6 +30,9 @@ class Case:
     throttled: bool = False
     known_limit: float | None = 1_000_000
     seen: float = 1.0
+    hours: float = 14 * 24
+    """For how many of 336 hours each series has samples."""
+    brokers: int = 1
 
 
 CASES = {
@@ -80,6 +83,16 @@ CASES = {
         at_limit=None,
     ),
     "too little seen": Case((None, "only 89 % of the time was seen"), seen=0.899),
+    "one hour of use": Case(
+        (None, "its busiest client has samples of 1.0 of 336 hours only"), hours=1
+    ),
+    "brokers of another cluster": Case(
+        (
+            None,
+            "more brokers were scraped than are registered, so it may be use of another cluster",
+        ),
+        brokers=0,
+    ),
     "a limit that fits, and too little seen": Case(None, ((700_000, 800_000),), seen=0.1),
     "unused": Case((None, "nobody used it: remove it if nobody will"), (), verdict=Verdict.UNUSED),
     "unknown": Case((None, "no rules"), (), verdict=Verdict.UNKNOWN, reason="no rules"),
@@ -100,12 +113,15 @@ def test_what_use_suggests(case: Case) -> None:
             *("alice", None, "1", 0, p95, highest, p95 / 1e6, case.known_limit),
             case.at_limit if number < case.reached else 0,
             case.throttled,
+            case.hours * 3600,
         )
         for number, (p95, highest) in enumerate(case.use)
     )
     quota = QuotaUse(ALICE, case.key, case.limit, None, case.verdict, case.reason, series)
     coverage = {"1": case.seen}
-    overview = UseOverview("c", AT, AT, 60, coverage, 1, 1, AT, [quota], {}, ())
+    overview = UseOverview(
+        "c", AT - timedelta(days=14), AT, 60, coverage, case.brokers, 1, AT, [quota], {}, ()
+    )
 
     found = list(suggest_limits(overview, 20))
 

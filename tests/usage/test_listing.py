@@ -16,12 +16,12 @@ KEY = "producer_byte_rate"
 CAROL = Entity.of({"user": "carol"})
 END = datetime(2026, 11, 26, tzinfo=UTC)
 TIME = Time(END - timedelta(days=7), END)
-OTHER = SeriesUse("1", SeriesNames("other", None), 1.0, 1.0, 1.0)
+OTHER = SeriesUse("1", SeriesNames("other", None), 1.0, 1.0, 1.0, 60.0)
 
 
 def use(names: SeriesNames, *, is_known: bool) -> Use:
     """Return the use of a series of which no quota is known."""
-    return Use(SeriesUse("1", names, 6e6, 9e6, 9.9e6), Span(TIME, is_known, None, None))
+    return Use(SeriesUse("1", names, 6e6, 9e6, 9.9e6, 60.0), Span(TIME, is_known, None, None))
 
 
 @pytest.mark.parametrize(

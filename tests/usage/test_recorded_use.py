@@ -1,7 +1,8 @@
 """Recorded days beside limits: the command `usage --recorded`, and the page of a run."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from quota_ops.store.history.digests import find_digests
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.usage.busy_hour import BusyHour
 from tests.usage.past import leave_look
-from tests.usage.recording import serve
+from tests.usage.recording import Answer, Question, serve
 from tests.usage.scenario import CLUSTER_ID
+from tests.writing import State
 
 NOW = datetime(2026, 11, 26, 4, 0, tzinfo=UTC)
 BUSY = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -82,6 +84,54 @@ def test_recorded_days_are_read_without_a_server() -> None:
 
     assert code == 0
     assert re.sub(r" {2,}", "  ", output) == EXPECTED
+
+
+def test_recorded_days_keep_series_without_numbers_or_names(store: RunStore) -> None:
+    """A quota is not unused if its samples were NaN, or its client's name was lost."""
+    busy = BusyHour(BUSY.timestamp())
+
+    def respond(asked: Question, headers: Mapping[str, str]) -> Answer:
+        answer = busy.respond(asked, headers)
+        if "kafka_server_quota_byte_rate" not in asked.query or not asked.query.endswith("ms]"):
+            return answer
+        produced = asked._replace(query=asked.query.replace("Fetch", "Produce"))
+        (etl,) = json.loads(busy.respond(produced, headers).body)["data"]["result"]
+        broker = {"instance": "kafka-1:9404"}
+        if 'resource="Fetch"' in asked.query:
+            found = [{"metric": broker, "values": etl["values"]}]
+        else:
+            no_numbers = [[at, "NaN"] for at, _ in etl["values"]]
+            found = [etl, {"metric": {"user": "nan", **broker}, "values": no_numbers}]
+        return Answer(200, json.dumps({"status": "success", "data": {"result": found}}))
+
+    state: State = {
+        **{f"user={name}": {KEY: 9e5} for name in ("etl", "nan", "idle")},
+        "user=lost": {"consumer_byte_rate": 9e5},
+    }
+    for at in (BUSY, NOW - DAY - timedelta(hours=15), NOW - timedelta(hours=15)):
+        leave_look(store, at, state, brokers=1)
+    with serve(respond) as url:
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        recorded = call("record", "--days", "3", "--format", "json")
+        for day in ("2026-11-23", "2026-11-25"):
+            call("record", "--day", day)
+    code, output = call("usage", "--days", "3", "--recorded", "--format", "json")
+
+    assert (recorded[0], code) == (0, 0)
+    values = json.loads(output)
+    assert values["coverage"] == {"kafka-1:9404": 1.0}
+    told = {
+        quota["entity"]["user"]: (quota["verdict"], quota["reason"]) for quota in values["quotas"]
+    }
+    assert told == {
+        "etl": ("used", None),
+        "idle": ("unused", None),
+        "nan": ("no use seen", "its samples are no numbers (NaN)"),
+        "lost": (
+            "unknown",
+            "its series have no names of clients: the exporter or a scrape rule drops them",
+        ),
+    }
 
 
 def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(

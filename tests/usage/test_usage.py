@@ -303,8 +303,9 @@ def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPa
 
     assert (little.returncode, enough.returncode, file.read_text()) == (0, 0, text)
     assert little.stdout.endswith("0 limits suggested of 11 quotas.\n")
+    assert "broker-1 was not seen for" in little.stdout
     head, _, patch = enough.stdout.partition("--- ")
-    assert [line.split()[:6] for line in head.splitlines()[3:5]] == [
+    assert [line.split()[:6] for line in head.splitlines()[5:7]] == [
         ["client-id=<default>", "producer_byte_rate", "1", "MB/s", "460", "kB/s"],
         ["user=bob", "producer_byte_rate", "100", "kB/s", "26", "kB/s"],
     ]

@@ -23,9 +23,10 @@ class DigestRow(NamedTuple):
     digits, in the row of the highest bucket alone. `throttled` is whether the broker throttled the
     client on that day at all, in each of its rows.
 
-    A row without both names has no use: it states for how many seconds the broker was seen. Time
-    that was not seen is in no row, and is unknown. In time that was seen, a client without a row
-    used nothing.
+    A row without names and bucket has no use: it states for how many seconds the broker was seen.
+    Time that was not seen is in no row, and is unknown. In time that was seen, a client without a
+    row used nothing. Rows of 0 seconds are of a client whose samples were no numbers. A row without
+    names, but with a bucket, is use of clients that are not known.
     """
 
     day: str

@@ -15,6 +15,7 @@ class SeriesUse(NamedTuple):
     """The use of a series on one broker in a time, in the unit of its quota key.
 
     `highest` is a lower bound of the highest use: between two scrapes it may have been higher.
+    `counted` is for how many seconds there are samples.
     """
 
     broker: str
@@ -22,6 +23,7 @@ class SeriesUse(NamedTuple):
     median: float
     p95: float
     highest: float
+    counted: float
 
 
 class Time(NamedTuple):

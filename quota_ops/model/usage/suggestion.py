@@ -30,18 +30,21 @@ def suggest_limits(overview: UseOverview, margin: float) -> Iterator[Suggestion]
 
     A suggested limit is the p95 of the busiest client plus `margin` percent, and at least the
     highest use that was seen, so that it would not have throttled anything that was recorded.
-    Nothing is suggested from throttled use, which shows the limit and not what clients need. A
-    quota whose limit fits is left out.
+    Nothing is suggested from throttled use, which shows the limit and not what clients need, nor
+    from a small part of the time, nor if use of another cluster may be counted. A quota whose limit
+    fits is left out.
     """
     for quota in overview.quotas:
         if not limits_a_client(quota.key, quota.limit):
             continue
-        if (found := _suggest(quota, overview.seen, margin)) is not None:
+        if (found := _suggest(quota, overview, margin)) is not None:
             suggested, reason = found
             yield Suggestion(quota.entity.text, quota.key, quota.limit, suggested, reason)
 
 
-def _suggest(quota: QuotaUse, seen: float, margin: float) -> tuple[float | None, str] | None:
+def _suggest(
+    quota: QuotaUse, overview: UseOverview, margin: float
+) -> tuple[float | None, str] | None:
     """Return the suggested limit, if there is one, and why; None if the limit fits."""
     if quota.verdict is Verdict.UNUSED:
         return None, "nobody used it: remove it if nobody will"
@@ -54,10 +57,24 @@ def _suggest(quota: QuotaUse, seen: float, margin: float) -> tuple[float | None,
     needed = _round_up(quota.key, max(p95 * (1 + margin / 100), highest))
     if quota.limit * (1 - _NEAR) < needed <= quota.limit:
         return None
-    if seen < ENOUGH:
-        return None, f"only {floor(100 * seen)} % of the time was seen"
+    if (little := _explain_little(quota, overview)) is not None:
+        return None, little
     basis = "p95" if p95 * (1 + margin / 100) >= highest else "highest use"
     return needed, f"by the {basis} of its busiest client{_describe_most(quota)}"
+
+
+def _explain_little(quota: QuotaUse, overview: UseOverview) -> str | None:
+    """Return why the use of a quota is not known well enough for another limit, if it is not."""
+    if overview.has_others:
+        return "more brokers were scraped than are registered, so it may be use of another cluster"
+    if overview.seen < ENOUGH:
+        return f"only {floor(100 * overview.seen)} % of the time was seen"
+    window = (overview.end - overview.start).total_seconds()
+    counted = max(quota.clients, key=lambda series: series.p95).counted
+    if counted >= ENOUGH * window:
+        return None
+    hours = f"{counted / 3600:.1f} of {window / 3600:.0f} hours"
+    return f"its busiest client has samples of {hours} only"
 
 
 def _explain_reached(quota: QuotaUse, reached: int) -> str:

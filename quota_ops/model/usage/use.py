@@ -47,6 +47,8 @@ class SeriesShare(NamedTuple):
     not measured, though it was at the limit, or if the limit is not known."""
     throttled: bool
     """Whether it was throttled at all."""
+    counted: float
+    """For how many seconds `broker` has samples of it."""
 
 
 class QuotaUse(NamedTuple):
@@ -92,6 +94,11 @@ class UseOverview(NamedTuple):
     """Why parts of the history of limits could not be read."""
     recorded_days: int = 0
     """How many of the days were read from their digests, whose rates are wrong by up to 2.5 %."""
+
+    @property
+    def has_others(self) -> bool:
+        """Whether more brokers were scraped than are registered: use of others is counted."""
+        return self.registered_brokers is not None and self.registered_brokers < len(self.coverage)
 
     @property
     def seen(self) -> float:

@@ -1,14 +1,13 @@
 """The screen of `suggest`: the limits that use suggests, and the patch that declares them."""
 
 from collections.abc import Sequence
-from math import floor
 
-from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.text import counted, format_percent
 from quota_ops.model.usage.suggestion import Suggestion
 from quota_ops.model.usage.use import UseOverview
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Row, Screen, Span, Table, line
+from quota_ops.report.screens.usage import list_coverage
 
 _HEADINGS = ("entity", "key", "limit", "suggested", "change", "why")
 
@@ -17,12 +16,8 @@ def suggestions_screen(overview: UseOverview, found: Sequence[Suggestion]) -> Sc
     """Return a row for each quota that use says something about, those with a limit first."""
     rows = sorted(found, key=lambda each: (each.suggested is None, each.entity, each.key))
     number = sum(each.suggested is not None for each in found)
-    window = f"from {iso_utc(overview.start)} to {iso_utc(overview.end)}"
     return (
-        line(
-            f"{overview.cluster} {window}, seen {floor(100 * overview.seen)} % of the time",
-            Tone.STRONG,
-        ),
+        *list_coverage(overview),
         line(),
         *((Table(_HEADINGS, tuple(map(_row, rows))), line()) if rows else ()),
         line(f"{counted(number, 'limit')} suggested of {counted(len(overview.quotas), 'quota')}."),

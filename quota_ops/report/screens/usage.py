@@ -56,7 +56,7 @@ def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
     table = [Table((*headings, "owner", "note"), rows)] if rows else []
     listed = f"{counted(len(shown), 'quota')} of {len(overview.quotas):,}"
     return [
-        *_heading(overview),
+        *list_coverage(overview),
         line(),
         *table,
         *([line()] if table else []),
@@ -65,7 +65,8 @@ def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
     ]
 
 
-def _heading(overview: UseOverview) -> list[Line]:
+def list_coverage(overview: UseOverview) -> list[Line]:
+    """Return the window and the part of it with data, and what may be missing or too much."""
     lines = [
         line(
             f"{overview.cluster} from {iso_utc(overview.start)} to {iso_utc(overview.end)}, "
@@ -83,7 +84,7 @@ def _heading(overview: UseOverview) -> list[Line]:
     if registered is not None and registered > len(overview.coverage):
         text = f"  {len(overview.coverage)} of {counted(registered, 'broker')} "
         lines.append(line(f"{text}were ever scraped: use on the others is unknown.", Tone.CHANGE))
-    if registered is not None and registered < len(overview.coverage):
+    if overview.has_others:
         scraped = f"  {counted(len(overview.coverage), 'broker')} were scraped and {registered:,} "
         text = "are registered: match may select another cluster, whose use is counted here."
         lines.append(line(f"{scraped}{text}", Tone.CHANGE))

@@ -142,6 +142,11 @@ def _share(
         limit,
         at_limit.get((quota, busiest.names), None if has_reached else 0.0) if quota else None,
         busiest.names in found.throttled,
+        sum(
+            use.series.counted
+            for use in uses
+            if (use.series.broker, use.series.names) == (busiest.broker, busiest.names)
+        ),
     )
 
 

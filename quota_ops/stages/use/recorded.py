@@ -78,7 +78,11 @@ class RecordedDays(NamedTuple):
         uses = {key: KeyUse([], set(), {}, set()) for key in MEASURED_KEYS}
         for row in self.summed.measure(rows):
             (names, span), use = of_number[row.span], uses[row.key]
-            use.uses.append(Use(SeriesUse(row.broker, names, row.p50, row.p95, row.highest), span))
+            if not row.counted:
+                use.without_number.add(names)
+                continue
+            rates = row.p50, row.p95, row.highest, row.counted
+            use.uses.append(Use(SeriesUse(row.broker, names, *rates), span))
             if row.throttled:
                 use.throttled.add(names)
             if span.quota is not None:
