@@ -134,6 +134,27 @@ def test_recorded_days_keep_series_without_numbers_or_names(store: RunStore) -> 
     }
 
 
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("option", ["--unused", "--near=80"])
+def test_a_list_without_any_known_use_is_not_taken_for_an_empty_one(option: str) -> None:
+    """If the use of no quota is known, a list of some of them exits with 6 and says so."""
+    nothing = RunStore(open_place(Path("nothing")))
+    leave_look(nothing, BUSY, {"user=etl": {KEY: 9e5}}, brokers=1)
+
+    code, output = call("usage", "--recorded", option, "--run-store", "nothing")
+
+    assert (code, output.splitlines()[-2:]) == (
+        6,
+        [
+            (
+                "the use of orders is unknown, so this list does not show who is near a limit, or "
+                "what is unused"
+            ),
+            "  Run quota-ops usage orders --probe to see why.",
+        ],
+    )
+
+
 def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -248,16 +248,22 @@ def explain_key(found: KeyProbe, facts: ProbeFacts, probe: UseProbe) -> str:
         (found.series, "measured"),
         (facts.callback_class, f"{facts.callback_class} of the brokers decides what is measured"),
         (not found.is_exported, "the preset has no metric of this key: set it in usage.metrics"),
-        (found.elsewhere, f"wrong matchers: {found.elsewhere:,} series have other labels"),
+        (
+            found.elsewhere and not probe.up,
+            f"wrong matchers: {found.elsewhere:,} series have other labels",
+        ),
         (is_unused, "no quota of this key is stored, so brokers measure nothing"),
         (probe.merged_users or probe.named_after_clients, "rules that lose names: see below"),
         (not probe.up, "no broker is scraped, or wrong matchers: up has no series either"),
+        (not any(probe.up.values()), "the last scrape of each broker failed"),
         (
             any(other.series for other in probe.keys),
             "no client used it in the last hour, or no rule exports it",
         ),
     )
     otherwise = "no rule exports it, or it has another name: see the rules to copy"
+    if found.elsewhere:  # those of other clusters, if the matchers are right
+        otherwise = f"{otherwise}; {found.elsewhere:,} series have other labels than match"
     return next((verdict for is_so, verdict in verdicts if is_so), otherwise)
 
 
