@@ -125,8 +125,9 @@ def throttling_of(case: dict[str, Any]) -> Throttling | None:
         return None
     if isinstance(found, str):
         return Throttling(7, "2026-11-26T00:00:00Z", (), found)
+    seen = case.get("seen", 1.0)
     cuts = (
-        CutUse(f"user={who}", KEY, (Delays(f"user={who}", "1", 0, 60 * use, 1, 0, 1, 1),))
+        CutUse(f"user={who}", KEY, (Delays(f"user={who}", "1", 0, 60 * use, 1, 0, 1, seen),))
         if not isinstance(use, str)
         else CutUse(f"user={who}", KEY, why=use)
         for who, use in found.items()

@@ -391,16 +391,21 @@ def _throttling(
 ) -> Findings:
     """Yield the finding of the guard that compares cuts with recent use.
 
-    A cut also blocks if its use is unknown, because nobody knows then whom it would throttle.
+    A cut also blocks if its use is unknown, or not seen for long enough, because nobody knows then
+    whom it would throttle.
     """
     most = thresholds.of("would_throttle")
     if most.value is None or found is None:
         return
     losing = [row for row in writes if not row.restores and row.id in risks and risks[row.id].loses]
     cuts = {Key(cut.entity, cut.key): cut for cut in found.cuts}
-    unknown = [row for row in losing if found.trouble or cuts[row.id].why]
     longest = {row.id: cuts[row.id].longest for row in losing if row.id in cuts}
     throttled = [row for row in losing if longest.get(row.id, 0.0) > 60 * most.value]
+    unknown = [
+        row
+        for row in losing
+        if found.trouble or cuts[row.id].why or (cuts[row.id].doubt and row not in throttled)
+    ]
     words = []
     if throttled:
         seconds = max(longest[row.id] for row in throttled)
@@ -411,7 +416,7 @@ def _throttling(
             f"{found.days} days, {allowed}"
         )
     if unknown:
-        why = found.trouble or cuts[unknown[0].id].why
+        why = found.trouble or cuts[unknown[0].id].doubt
         words.append(f"whom {name_rows(unknown)} would have throttled is not known: {why}")
     if words:
         share = ceil(max(longest.values(), default=0.0) / 864 / found.days)

@@ -5,10 +5,9 @@ from math import ceil, floor, log10
 from typing import NamedTuple
 
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, limits_a_client
+from quota_ops.model.usage.throttling import ENOUGH
 from quota_ops.model.usage.use import QuotaUse, UseOverview, Verdict
 
-ENOUGH = 0.9
-"""The part of the time that must be seen: a lower limit from less would rest on luck."""
 _NEAR = 0.2
 """A limit that is higher than a suggestion by less than this part of itself stays."""
 _DIGITS = 2

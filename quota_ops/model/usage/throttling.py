@@ -1,7 +1,11 @@
 """The throttling that a plan's cuts would have caused in the last days, as far as it is known."""
 
 from dataclasses import dataclass
+from math import floor
 from typing import NamedTuple
+
+ENOUGH = 0.9
+"""The part of the time that must be seen to judge a lower limit; with less it would be luck."""
 
 
 class Delays(NamedTuple):
@@ -9,7 +13,7 @@ class Delays(NamedTuple):
 
     `above` and `delayed` are the ends of a range, in seconds: the throttling if clients drop what
     they cannot send, and if they send all of it later. `longest` is the longest delay then. `share`
-    is the part of the days, from 0 to 1, of which the use on all brokers is known. `at_present` is
+    is the part of the days, from 0 to 1, that was seen, as a mean over the brokers. `at_present` is
     for how many seconds the use was at its present limit: delays are in addition to the present
     ones.
     """
@@ -43,6 +47,14 @@ class CutUse(NamedTuple):
     def worst(self) -> Delays | None:
         """The group that would have been throttled the longest; None if no use is known."""
         return max(self.delays, key=lambda group: (group.delayed, group.highest), default=None)
+
+    @property
+    def doubt(self) -> str | None:
+        """Why some of its use cannot be determined, or that too little of the time was seen."""
+        shares = [group.share for group in self.delays] + [self.recorded] * bool(self.below)
+        if self.why is None and shares and min(shares) < ENOUGH:
+            return f"the use of {floor(100 * min(shares))} % of that time was seen"
+        return self.why
 
     @property
     def longest(self) -> float:

@@ -66,7 +66,7 @@ def _format_delays(key: str, worst: Delays, days: int) -> str:
         highest = (
             f"the highest that was seen of {worst.shared_by} is {format_limit(key, worst.highest)}"
         )
-        return f"is above all use of the last {days} days: {highest} ({seen})"
+        return f"is above all use that was seen in the last {days} days: {highest} ({seen})"
     measured = QUOTA_KEYS[key].measured
     is_open = measured is not None and measured.hides_use
     span = format_span(worst.above, worst.delayed, is_open=is_open)
