@@ -30,7 +30,7 @@ from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import build_dag, is_retry, refuse_unless_done, run_stage
 from quota_ops.model.errors import CannotJudge, ClusterTrouble, GuardsRefused, Unreachable
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.runs.report import StageStatus
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted
 
 _log = logging.getLogger(__name__)

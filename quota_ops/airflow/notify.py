@@ -11,7 +11,7 @@ from quota_ops.airflow.errors import NotBegun
 from quota_ops.airflow.links import find_news_link
 from quota_ops.airflow.runs import ClusterFolder, find_run_place, find_store, name_run
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
-from quota_ops.model.runs.report import STOPPED, StageStatus
+from quota_ops.model.runs.stages import STOPPED, StageStatus
 from quota_ops.store.places.place import Place
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.airflow.runs import ClusterFolder, start_folder
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.runs.report import StageStatus
+from quota_ops.model.runs.stages import StageStatus
 
 if TYPE_CHECKING:
     from quota_ops.model.history.fleet_history import FleetHistory

@@ -25,7 +25,7 @@ from quota_ops.airflow.errors import SparkFailed, log_errors
 from quota_ops.airflow.results import describe_result
 from quota_ops.airflow.runs import ClusterFolder, start_folder
 from quota_ops.model.errors import InvalidInput, MissingTool
-from quota_ops.model.runs.report import StageStatus
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted
 from quota_ops.store.places.place import Place
 

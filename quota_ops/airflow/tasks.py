@@ -21,7 +21,7 @@ from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, Quo
 from quota_ops.model.plans.guard import Guard, idle_words
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.runs.outcome import Status
-from quota_ops.model.runs.report import STAGES, StageStatus
+from quota_ops.model.runs.stages import STAGES, StageStatus
 from quota_ops.model.text import clean_text
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.progress import ConcurrentWrite
-from quota_ops.model.runs.report import Life
+from quota_ops.model.runs.stages import Life
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import find_marked_runs, format_deadline

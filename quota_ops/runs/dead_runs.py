@@ -8,7 +8,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import Key, Stored, Targets, find_unequal
 from quota_ops.model.runs.outcome import Outcome, Status
-from quota_ops.model.runs.report import Life, StageResult, StageStatus
+from quota_ops.model.runs.stages import Life, StageResult, StageStatus
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.stored import to_json
 from quota_ops.stages.verify.record import follow_applied

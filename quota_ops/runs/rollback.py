@@ -14,8 +14,8 @@ from quota_ops.model.quotas.difference import FOREIGN_KINDS
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import DesiredRow, LedgerRow
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES, LEDGER
-from quota_ops.model.runs.report import Life
 from quota_ops.model.runs.rollback import Rollback, Undone
+from quota_ops.model.runs.stages import Life
 from quota_ops.model.stored import from_json
 from quota_ops.stages.diff import find_differences
 from quota_ops.store.ledger import ledger

@@ -17,7 +17,7 @@ from quota_ops.model.quotas.tables import (
     OVERRIDES,
     Table,
 )
-from quota_ops.model.runs.report import StageResult, StageStatus
+from quota_ops.model.runs.stages import StageResult, StageStatus
 from quota_ops.model.text import counted
 from quota_ops.store.places import parquet
 from quota_ops.store.places.numbered_files import read_file

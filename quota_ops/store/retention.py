@@ -16,8 +16,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.quotas.tables import DIFFERENCES
-from quota_ops.model.runs.report import STAGES, StageStatus
 from quota_ops.model.runs.run import Pruned
+from quota_ops.model.runs.stages import STAGES, StageStatus
 from quota_ops.store.history import digests
 from quota_ops.store.ledger import claims, holds, ledger
 from quota_ops.store.ledger.ledger_end import KIND

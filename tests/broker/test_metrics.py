@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from quota_ops.model.quotas.rows import DesiredRow
 from quota_ops.model.quotas.tables import DESIRED
-from quota_ops.model.runs.report import STAGES
+from quota_ops.model.runs.stages import STAGES
 from quota_ops.report.records.metrics import format_metrics, read_state
 from quota_ops.runs.chain import run_stages
 from quota_ops.store.run.files import REPORT

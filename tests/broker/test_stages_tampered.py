@@ -14,8 +14,8 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES, LEDGER, Table
-from quota_ops.model.runs.report import StageStatus
 from quota_ops.model.runs.run import StoredPlan
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.stored import from_json
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.stages.apply.approved_plan import load_approved_plan

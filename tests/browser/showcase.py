@@ -7,7 +7,7 @@ from quota_ops.model.history.past import Past
 from quota_ops.model.plans.plan import rank_by_risk
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.runs.outcome import Status
-from quota_ops.model.runs.report import STAGES, StageResult, StageStatus
+from quota_ops.model.runs.stages import STAGES, StageResult, StageStatus
 from quota_ops.model.runs.verification import BrokerResult
 from tests.browser.drift_sample import DAYS
 from tests.unit.report_sample import AGREED, APPLIED, MIB, PLAN, answered, difference

@@ -9,7 +9,7 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.plans.ledger_edits import VERIFIED, adopt
 from quota_ops.model.quotas.rows import LedgerRow
-from quota_ops.model.runs.report import StageStatus
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.sql.history import read_history
 from quota_ops.sql.spark_archive import find_spark
 from quota_ops.store.history.history import append

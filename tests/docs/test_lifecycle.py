@@ -1,6 +1,6 @@
 """The promises of the page on the life of a quota, besides its commands."""
 
-from quota_ops.model.runs.report import STAGES
+from quota_ops.model.runs.stages import STAGES
 from tests.docs.markdown import ROOT, Page
 
 LIFECYCLE = Page(ROOT / "docs" / "explanation" / "lifecycle.md")

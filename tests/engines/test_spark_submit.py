@@ -7,7 +7,7 @@ import pytest
 
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow
-from quota_ops.model.runs.report import StageStatus
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark_archive import driver_options, make_archive

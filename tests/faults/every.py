@@ -1,6 +1,6 @@
 """Every fault, in the order of the page: by stage, then by definition."""
 
-from quota_ops.model.runs.report import STAGES
+from quota_ops.model.runs.stages import STAGES
 from tests.faults import (
     absences,
     images,

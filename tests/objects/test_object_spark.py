@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from quota_ops.model.quotas.tables import Table
-from quota_ops.model.runs.report import StageStatus
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import RESULTS, diff_runs
 from quota_ops.sql.spark_s3 import fetch_connector, list_settings

@@ -10,7 +10,8 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.outcome import Outcome, Status
-from quota_ops.model.runs.report import STAGES, Report, StageResult, StageStatus
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.stages import STAGES, StageResult, StageStatus
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"

@@ -9,7 +9,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from quota_ops.model.runs.report import Life
+from quota_ops.model.runs.stages import Life
 from quota_ops.store.places.local import LocalStore
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.process import Process

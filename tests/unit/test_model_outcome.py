@@ -16,7 +16,7 @@ from quota_ops.model.runs.outcome import (
     format_lines,
     match_outcomes,
 )
-from quota_ops.model.runs.report import StageResult, StageStatus, explain_failure, has_not_ended
+from quota_ops.model.runs.stages import StageResult, StageStatus, explain_failure, has_not_ended
 
 
 @pytest.mark.parametrize(

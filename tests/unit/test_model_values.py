@@ -36,8 +36,8 @@ from quota_ops.model.quotas.tables import (
 )
 from quota_ops.model.runs.ownership import Adoption
 from quota_ops.model.runs.progress import SILENT
-from quota_ops.model.runs.report import STAGES
 from quota_ops.model.runs.rollback import Undone
+from quota_ops.model.runs.stages import STAGES
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.precedence.tables import LIMITS
 from tests.unit.report_sample import PLANNED

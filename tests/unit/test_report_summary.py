@@ -8,7 +8,8 @@ from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.commit import Provenance
 from quota_ops.model.runs.outcome import Status
-from quota_ops.model.runs.report import Report, StageStatus
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.outline.summary import summarize
 from tests.unit.report_sample import (

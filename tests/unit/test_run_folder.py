@@ -10,7 +10,7 @@ from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import BatchRow
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Outcome, Status
-from quota_ops.model.runs.report import StageResult, StageStatus
+from quota_ops.model.runs.stages import StageResult, StageStatus
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import ABOUT, APPLIED, POLICY
 from quota_ops.store.run.folder import RunFolder

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.runs.report import StageResult, StageStatus
+from quota_ops.model.runs.stages import StageResult, StageStatus
 from quota_ops.stages.report.run_report import read_end_time
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import BATCH

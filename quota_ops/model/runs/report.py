@@ -1,6 +1,6 @@
-"""The report of a run, its stages, and its line in the list of runs."""
+"""The report of a run, and its line in the list of runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
 from quota_ops.model.code_host import Repository
 from quota_ops.model.commit import Changes, Provenance
-from quota_ops.model.errors import QuotaOpsError, Refused
 from quota_ops.model.finding import Finding, InvalidFile
 from quota_ops.model.history.past import Past
 from quota_ops.model.plans.approval import Decision
@@ -20,6 +19,7 @@ from quota_ops.model.quotas.owners import OwnerChange
 from quota_ops.model.quotas.rows import DesiredRow, HoldRow, Key, OverrideRow
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.rollback import Rollback
+from quota_ops.model.runs.stages import Life, StageResult
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict
 from quota_ops.model.stored import to_json
 from quota_ops.model.usage.recorded import RecordedUse
@@ -37,50 +37,6 @@ class Origin(NamedTuple):
 
 
 UNKNOWN = Origin("who set it, and when, is unknown")
-
-
-STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
-
-
-class StageStatus(StrEnum):
-    """How a stage of a run ended."""
-
-    DONE = "done"
-    REFUSED = "refused"
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
-    """By a signal, or found dead by a later run."""
-    NOT_ENDED = "not ended"
-    """Running, or killed before it could record its end."""
-    NOT_RUN = "not run"
-
-
-STOPPED = frozenset(
-    {StageStatus.REFUSED, StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
-)
-"""The statuses of stages that did not complete their task."""
-
-
-class Life(StrEnum):
-    """The status of a run that has not recorded the end of its writes, as every screen shows it."""
-
-    RUNNING = "running"
-    GONE = "interrupted"
-    UNKNOWN = "running or interrupted"
-
-
-class StageResult(NamedTuple):
-    """A stage, how it ended, how long it took, and its message when it did not succeed."""
-
-    stage: str
-    status: StageStatus
-    seconds: float | None = None
-    message: str | None = None
-
-
-def has_not_ended(stages: Iterable[StageResult]) -> bool:
-    """Return whether a run has not recorded the end of its writes: it is running, or was killed."""
-    return any(stage.status is StageStatus.NOT_ENDED for stage in stages)
 
 
 class Verb(StrEnum):
@@ -238,12 +194,3 @@ class RunSummary:
         """Return the run as JSON values."""
         values: dict[str, Any] = to_json(RunSummary, self)
         return values | {"decisions": [decision.as_json() for decision in self.decisions]}
-
-
-def explain_failure(error: BaseException) -> tuple[StageStatus, str]:
-    """Return the status of a stage that raised an error, and the message to record."""
-    if isinstance(error, KeyboardInterrupt):
-        return StageStatus.INTERRUPTED, "interrupted by a signal"
-    status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
-    is_foreseen = isinstance(error, QuotaOpsError)
-    return status, str(error) if is_foreseen else f"{type(error).__name__}: {error}"

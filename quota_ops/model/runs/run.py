@@ -16,7 +16,8 @@ from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import BatchRow, Key, Keys, LedgerRow
 from quota_ops.model.runs.outcome import Outcome
-from quota_ops.model.runs.report import Origin, StageResult, StageStatus
+from quota_ops.model.runs.report import Origin
+from quota_ops.model.runs.stages import StageResult, StageStatus
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict
 
 

@@ -22,7 +22,8 @@ from quota_ops.model.quotas.difference import (
 from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.rows import DesiredRow, Key, OverrideRow
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
-from quota_ops.model.runs.report import Origin, Report, StageStatus
+from quota_ops.model.runs.report import Origin, Report
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.runs.verification import RowVerdict, Verdict
 
 

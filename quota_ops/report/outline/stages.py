@@ -1,7 +1,8 @@
 """Finds the stages that stopped a run or did not run, and the reasons."""
 
 from quota_ops.model.runs.outcome import DONE
-from quota_ops.model.runs.report import STOPPED, Life, Report, StageResult, StageStatus
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.stages import STOPPED, Life, StageResult, StageStatus
 
 MOST_LINES = 8
 

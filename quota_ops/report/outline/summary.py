@@ -6,7 +6,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.runs.report import Report, StageStatus, has_not_ended
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.stages import StageStatus, has_not_ended
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import brokers_words
 from quota_ops.report.outline.cells import trouble_word

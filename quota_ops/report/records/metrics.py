@@ -15,7 +15,7 @@ from quota_ops.model.quotas.difference import DRIFT_KINDS
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.quota import limits_a_client
 from quota_ops.model.runs.outcome import Status
-from quota_ops.model.runs.report import STOPPED, StageStatus
+from quota_ops.model.runs.stages import STOPPED, StageStatus
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.precedence.resolution import find_level
 from quota_ops.report.outline.formats import escape_text

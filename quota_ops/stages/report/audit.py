@@ -9,7 +9,8 @@ from quota_ops.model.commit import CommitSource
 from quota_ops.model.quotas.difference import WRITES
 from quota_ops.model.quotas.quota import json_number, same
 from quota_ops.model.runs.outcome import DONE, Status
-from quota_ops.model.runs.report import STAGES, Record, Report, StageStatus, Verb
+from quota_ops.model.runs.report import Record, Report, Verb
+from quota_ops.model.runs.stages import STAGES, StageStatus
 from quota_ops.model.runs.verification import Verdict
 from quota_ops.report.outline.row_status import ReportRow, report_rows
 from quota_ops.report.outline.summary import summarize

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.runs.outcome import Status
-from quota_ops.model.runs.report import Record, RecordedChange, StageStatus, Verb
+from quota_ops.model.runs.report import Record, RecordedChange, Verb
 from quota_ops.model.runs.run import Alter
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted, plural
 from quota_ops.report.screens.ownership import released_words
 from quota_ops.store.run.files import ADOPTED, ALTER, RECORDS, RELEASED, VALIDATED

@@ -15,7 +15,8 @@ from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.runs.outcome import DONE, Status
-from quota_ops.model.runs.report import STOPPED, Record, Report, StageStatus, Verb
+from quota_ops.model.runs.report import Record, Report, Verb
+from quota_ops.model.runs.stages import STOPPED, StageStatus
 from quota_ops.model.runs.verification import RowVerdict, Settlement
 from quota_ops.report.outline.policy_changes import compare_policies
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows

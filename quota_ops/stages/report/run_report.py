@@ -13,14 +13,8 @@ from quota_ops.model.plans.capacity import DeclaredLimit, Promises, sum_promises
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
-from quota_ops.model.runs.report import (
-    STAGES,
-    Life,
-    Record,
-    Report,
-    StageResult,
-    StageStatus,
-)
+from quota_ops.model.runs.report import Record, Report
+from quota_ops.model.runs.stages import STAGES, Life, StageResult, StageStatus
 from quota_ops.model.runs.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.earlier_runs import read_owner_changes

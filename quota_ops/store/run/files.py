@@ -19,7 +19,6 @@ from quota_ops.model.quotas.tables import (
     LEDGER,
     OVERRIDES,
 )
-from quota_ops.model.runs.report import STAGES
 from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.runs.run import (
     About,
@@ -38,6 +37,7 @@ from quota_ops.model.runs.run import (
     StoredPlan,
     Verification,
 )
+from quota_ops.model.runs.stages import STAGES
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.usage.recorded import RecordedUse
 from quota_ops.model.usage.throttling import ThrottledNow, Throttling

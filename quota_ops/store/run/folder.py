@@ -25,8 +25,8 @@ from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import BatchRow, OverrideRow, group_by_batch
 from quota_ops.model.quotas.tables import DIFFERENCES, OVERRIDES, Row, Table
 from quota_ops.model.runs.outcome import Outcome
-from quota_ops.model.runs.report import StageResult, StageStatus, explain_failure
 from quota_ops.model.runs.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
+from quota_ops.model.runs.stages import StageResult, StageStatus, explain_failure
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places import parquet

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.runs.report import STAGES, STOPPED, Life, RunSummary, StageStatus
+from quota_ops.model.runs.report import RunSummary
 from quota_ops.model.runs.run import About
+from quota_ops.model.runs.stages import STAGES, STOPPED, Life, StageStatus
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.written_by import OtherForm

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.runs.report import Life
+from quota_ops.model.runs.stages import Life
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.process import Process, has_ended
 from quota_ops.store.places.written_by import stamp

@@ -16,8 +16,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import Key, Keys
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
-from quota_ops.model.runs.report import Life, StageResult, StageStatus
 from quota_ops.model.runs.run import Alter, Outcomes, Verification
+from quota_ops.model.runs.stages import Life, StageResult, StageStatus
 from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.files import (

@@ -1,0 +1,59 @@
+"""The stages of a run, and how they end."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from quota_ops.model.errors import QuotaOpsError, Refused
+
+STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
+
+
+class StageStatus(StrEnum):
+    """How a stage of a run ended."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    """By a signal, or found dead by a later run."""
+    NOT_ENDED = "not ended"
+    """Running, or killed before it could record its end."""
+    NOT_RUN = "not run"
+
+
+STOPPED = frozenset(
+    {StageStatus.REFUSED, StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
+)
+"""The statuses of stages that did not complete their task."""
+
+
+class Life(StrEnum):
+    """The status of a run that has not recorded the end of its writes, as every screen shows it."""
+
+    RUNNING = "running"
+    GONE = "interrupted"
+    UNKNOWN = "running or interrupted"
+
+
+class StageResult(NamedTuple):
+    """A stage, how it ended, how long it took, and its message when it did not succeed."""
+
+    stage: str
+    status: StageStatus
+    seconds: float | None = None
+    message: str | None = None
+
+
+def has_not_ended(stages: Iterable[StageResult]) -> bool:
+    """Return whether a run has not recorded the end of its writes: it is running, or was killed."""
+    return any(stage.status is StageStatus.NOT_ENDED for stage in stages)
+
+
+def explain_failure(error: BaseException) -> tuple[StageStatus, str]:
+    """Return the status of a stage that raised an error, and the message to record."""
+    if isinstance(error, KeyboardInterrupt):
+        return StageStatus.INTERRUPTED, "interrupted by a signal"
+    status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
+    is_foreseen = isinstance(error, QuotaOpsError)
+    return status, str(error) if is_foreseen else f"{type(error).__name__}: {error}"
