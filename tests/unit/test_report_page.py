@@ -119,7 +119,7 @@ def test_links_to_the_code_host() -> None:
         "https://github.com/acme/quotas/blob/9c0ffee1d2/etl.yaml",
         "https://github.com/acme/quotas/blob/a1b2c3d4e5f6/payments.yaml#L8",
     ]
-    assert '"start":"https://github.com/acme/quotas/blob/a1b2c3d4e5f6/"' in as_html(at)
+    assert '"https://github.com/acme/quotas/blob/a1b2c3d4e5f6/"' in as_html(at)
 
 
 @pytest.mark.parametrize(

@@ -34,16 +34,20 @@ class PageLinks:
             start = repository.find_start(commit, folder)
         return cls(repository, commit, folder, start)
 
-    def find_line(self, row: ReportRow) -> str:
-        """Return the link to the line that declares or declared a row, without `start`."""
+    def find_line(self, row: ReportRow) -> tuple[str, str]:
+        """Return the link to the line that declares or declared a row, in two parts.
+
+        The first is `start`, or empty for a line of another commit.
+        """
         difference = row.difference
         if self.repository is None or self.folder is None or not difference.file:
-            return ""
+            return "", ""
         commit = self.commit if difference.after is not None else difference.commit or ""
         if not is_commit_id(commit) or was_cleared(difference):
-            return ""
-        path = self.folder + difference.file
-        return self.repository.find_line(commit, path, difference.line).removeprefix(self.start)
+            return "", ""
+        address = self.repository.find_line(commit, self.folder + difference.file, difference.line)
+        start = self.start if address.startswith(self.start) else ""
+        return start, address.removeprefix(start)
 
     def find_commit(self, commit: str | None) -> str:
         """Return the link to a commit."""

@@ -79,8 +79,10 @@ class PageRow(NamedTuple):
     since: str
     owner: str
     source: str
+    link_start: str
+    """How the link to the source begins, as most links of the page do."""
     link: str
-    """The link to the source, without what the links of the page share."""
+    """The rest of the link to the source."""
     result: str
     trouble: str
     news: str
@@ -107,6 +109,7 @@ def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") ->
     difference, past = row.difference, report.past
     known = past.quotas.get(difference.id) if past else None
     touches = cells.format_affected(row)
+    link_start, link = links.find_line(row)
     return PageRow(
         style=style(row.status),
         sign=cells.sign(row),
@@ -122,7 +125,8 @@ def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") ->
         since=find_since(row, past),
         owner=difference.owner or "",
         source=cells.source(row),
-        link=links.find_line(row),
+        link_start=link_start,
+        link=link,
         result=cells.trouble_word(row) or cells.result(row, read_back=bool(report.brokers)),
         trouble=cells.trouble(row),
         news=find_news(row, past),

@@ -39,7 +39,7 @@ from quota_ops.report.page.links import PageLinks, find_previous
 from quota_ops.report.page.parts import MEANING, PageRow, bar, headings, page_row, style
 from quota_ops.report.page.past import add_run, draw_charts, list_days
 from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_tables
-from quota_ops.report.page.template import rendered
+from quota_ops.report.page.template import rendered, rendered_part
 from quota_ops.report.page.use import (
     HEADINGS,
     THROTTLED_HEADINGS,
@@ -87,6 +87,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
             rest[row.status].append(page)
     parts, shares = bar(count_statuses(report)), list(list_shares(report.promises))
     applied = has_applied(report)
+    columns = headings(applied=applied)
     planned = Section.CHANGE.heading(applied=applied)
     changes_title = planned if rows[Section.CHANGE] else "About the plan"
     filled = [status for status, pages in rest.items() if pages]
@@ -111,12 +112,16 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         looked=moment(report.looked or report.finished),
         bar_parts=parts,
         choices=list_choices(tables),
-        data=format_data(tables, ways=ways._asdict(), start=links.start, limits=limits),
+        data=format_data(
+            tables,
+            lambda row: rendered_part("row.html", row=row, headings=columns, ways=ways),
+            limits,
+        ),
         has_limits=limits is not None,
         resolve=f"quota-ops resolve {quote(report.cluster)} --user NAME --client-id ID --explain",
         tables={"person": person, "changes": changes, "held": held},
         ways=ways,
-        headings=headings(applied=applied),
+        headings=columns,
         notes=[
             *_waiting(waits_until),
             *(_note(block) for block in blocks if block.tone in _NOTED),
@@ -155,7 +160,6 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
             for status, table in zip(filled, others, strict=True)
         ],
         facts=dict(_facts(report)),
-        links=links,
         commit=short_commit(report.commit),
         commit_link=links.find_commit(report.commit),
         previous=find_previous(past),

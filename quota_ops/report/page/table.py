@@ -1,7 +1,7 @@
 """Tables of a page: the first rows as HTML, and all rows as data that its script draws from."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,25 +43,50 @@ def _group_by_owner(number: int, caption: str, rows: Iterable[PageRow]) -> PageT
     return PageTable(number, caption, [row for group in groups.values() for row in group], owners)
 
 
-def format_data(tables: Iterable[PageTable], **more: Any) -> "Markup":
-    """Return all rows as JSON that is safe inside a script element.
+_SLOTS = PageRow(*(f"{{{field}}}" for field in PageRow._fields))
 
+
+def format_data(
+    tables: Iterable[PageTable], draw: Callable[[PageRow], str], limits: dict[str, Any] | None
+) -> "Markup":
+    """Return all rows as JSON that is safe inside a script element; `draw` returns a row as HTML.
+
+    forms   the HTML of rows with `{field}` in place of texts, for rows that lack the same ones
     texts   each text once
-    tables  for each table its rows; a row has the number of a text for each field of PageRow
+    tables  for each table its rows: the number of its form, and that of a text for each field
     """
     from markupsafe import Markup  # noqa: PLC0415 - only where a page is made
 
+    forms: dict[PageRow, int] = {}
     texts: dict[str, int] = {}
     rows = [
-        [[texts.setdefault(text, len(texts)) for text in row] for row in table.rows]
+        [
+            [
+                forms.setdefault(_blank(row), len(forms)),
+                *(texts.setdefault(text, len(texts)) for text in row),
+            ]
+            for row in table.rows
+        ]
         for table in tables
     ]
-    head: dict[str, Any] = {"fields": PageRow._fields, "first": FIRST, **more}
-    values = head | {"texts": list(map(escape_text, texts)), "tables": rows}
+    values = {
+        "fields": ("form", *PageRow._fields),
+        "first": FIRST,
+        "limits": limits,
+        "forms": list(map(draw, forms)),
+        "texts": list(map(escape_text, texts)),
+        "tables": rows,
+    }
     text = json.dumps(values, separators=(",", ":"))
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return Markup(text)  # noqa: S704 - no character of HTML is left
+
+
+def _blank(row: PageRow) -> PageRow:
+    """Return a row with the names of its fields in place of its texts, except the style."""
+    slots = (slot if text else "" for slot, text in zip(_SLOTS, row, strict=True))
+    return PageRow(*slots)._replace(style=row.style)
 
 
 def list_choices(tables: Iterable[PageTable]) -> dict[str, list[str]]:

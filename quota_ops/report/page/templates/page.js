@@ -6,37 +6,13 @@
   const found = form.querySelector("output");
   const selects = [...form.querySelectorAll("select")];
   const at = Object.fromEntries(data.fields.map((name, index) => [name, index]));
-  const searched = [...data.fields.keys()].filter((index) => !["link", "commit"].includes(data.fields[index]));
+  const searched = [...data.fields.keys()].filter((index) => !["form", "link_start", "link", "commit"].includes(data.fields[index]));
   const MORE = 200;
   const escaped = (text) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
   const few = (number) => number.toLocaleString("en");
 
   const command = (text) => `<code class="command">${text}</code><button type="button" class="copy" aria-label="Copy: ${text}">Copy</button>`;
-  const linked = (link, html) => link && '<a href="' + (link.includes("://") ? link : escaped(data.start) + link) + `">${html}</a>` || html;
-  const draw = (row, columns) => {
-    const one = (name) => escaped(data.texts[row[at[name]]]);
-    const when = (name, before, after) => one(name) ? before + one(name) + after : "";
-    const wide = `<td colspan="${columns}">`;
-    const source = one("source") && `<small>${linked(one("link"), `<code>${one("source")}</code>`)}</small>`;
-    let html = `<tr data-kind="${one("kind")}"><td class="${one("style")}">${when("sign", '<i aria-hidden="true">', "</i>")}${one("kind")}`
-      + `${one("news") ? ` <b class="${one("news")}">${one("news")}</b>` : ""}</td>`
-      + `<td><code>${one("entity")}</code>${when("note", "<small>", "</small>")}</td>`
-      + `<td>${one("key")}</td><td>${one("current")}</td><td>${one("desired")}</td><td>${one("change")}</td>`
-      + `<td>${one("since")}</td><td>${one("owner")}${source}</td>`
-      + `<td>${one("result")}</td></tr>` + when("trouble", `<tr class="trouble">${wide}`, "</td></tr>");
-    if (one("past") || one("names")) {
-      html += `<tr class="past">${wide}${one("past")}${when("commit", ' <a href="', '">Show that commit</a>')}`;
-      if (one("names")) {
-        const [ways, revert] = [data.ways, one("style") === "overriding" ? "Remove" : "Revert"];
-        html += `<details class="ways"><summary>${revert}${one("accept_options") && ", accept"} or hold</summary>`
-          + `<p>${revert}: ${one("revert")}${one("revert_command") && ` ${command(one("revert_command"))}`}</p>`
-          + (one("accept_options") ? `<p>Accept, so that Git declares the cluster’s value: ${command(escaped(ways.accept) + one("names") + one("accept_options") + escaped(ways.accept_end))}</p>` : "")
-          + `<p>Hold, so that no run changes it for a while: ${command(escaped(ways.hold) + one("names") + escaped(ways.hold_end))}</p></details>`;
-      }
-      html += "</td></tr>";
-    }
-    return html;
-  };
+  const draw = (row) => data.forms[row[at.form]].replace(/{(\w+)}/g, (_, name) => escaped(data.texts[row[at[name]]]));
 
   const UNITS = { "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "KiB/s": 2 ** 10, "MiB/s": 2 ** 20, "GiB/s": 2 ** 30, "TiB/s": 2 ** 40 };
   const measure = (text) => {
@@ -72,7 +48,7 @@
       if (owners.size > 1 && before?.[at.owner] !== row[at.owner]) {
         html += `<tr class="group"><th colspan="${columns}" scope="rowgroup">${escaped(data.texts[row[at.owner]]) || "no owner"} <span>${few(owners.get(row[at.owner]))}</span></th></tr>`;
       }
-      html += draw(row, columns);
+      html += draw(row);
     });
     if (from === 0) table.body.replaceChildren();
     table.body.insertAdjacentHTML("beforeend", html);
