@@ -22,15 +22,7 @@ from quota_ops.report.page.chart import DailyNumber, draw_chart, draw_sparkline
 from quota_ops.report.page.links import PageLinks
 from quota_ops.report.page.parts import bar
 from quota_ops.report.page.template import rendered
-from quota_ops.report.page.use import (
-    HEADINGS,
-    THROTTLED_HEADINGS,
-    describe_fleet_use,
-    describe_throttled,
-    list_fleet_use,
-    list_throttled,
-    weigh_use,
-)
+from quota_ops.report.page.use import show_fleet_throttled, show_fleet_use
 from quota_ops.report.screens.fleet import (
     WORST_FIRST,
     Fleet,
@@ -104,12 +96,11 @@ def as_html(
     for cluster in clusters:
         total.update(cluster.count)
     parts = bar({status: total[status] for status in RowStatus})
-    uses = {name: report.use for name, report in reports.items() if report.use}
-    used = list_fleet_use(uses)
+    use = show_fleet_use({name: report.use for name, report in reports.items() if report.use})
     throttled = {name: report.throttled for name, report in reports.items() if report.throttled}
     return rendered(
         "fleet.html",
-        {f"#bar0 .{part.style}": part.quotas for part in parts} | weigh_use(used),
+        {f"#bar0 .{part.style}": part.quotas for part in parts} | use.weights,
         styles=("page.css", "fleet.css"),
         script="fleet.js",
         data="{}",
@@ -129,12 +120,8 @@ def as_html(
         searched=len(clusters) > SEARCHED,
         total=parts,
         charts=list(_draw_totals(history, today, total[RowStatus.DRIFTED], finished)),
-        throttled=[cells for name, now in throttled.items() for cells in list_throttled(now, name)],
-        throttled_headings=("cluster", *THROTTLED_HEADINGS),
-        throttled_scopes=[f"{name}: {describe_throttled(now)}" for name, now in throttled.items()],
-        use=used,
-        use_headings=HEADINGS,
-        use_scope=describe_fleet_use(uses) if uses else "",
+        throttled=show_fleet_throttled(throttled),
+        use=use,
         quotas=[_quota_cells(quota) for quota in rank_quotas(history.quotas)[:MOST]],
         owners=[_owner_cells(owner) for owner in rank_owners(history.quotas)[:MOST]],
     )

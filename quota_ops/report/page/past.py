@@ -13,6 +13,7 @@ from quota_ops.report.outline.row_status import (
     report_rows,
 )
 from quota_ops.report.page.chart import DailyNumber, draw_chart
+from quota_ops.report.screens.history import CHANGE_HEADINGS
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -37,6 +38,25 @@ _NUMBERS: tuple[tuple[str, str, str, Callable[[DayHistory], float | None]], ...]
     ("Drifted quotas", "", "drifted", lambda day: day.drifted),
     ("Changes applied", "", "changed", lambda day: day.changed),
 )
+
+
+class PastSection(NamedTuple):
+    """What happened before a run: charts, the cells of each day and change, and trouble with it."""
+
+    charts: Sequence[Chart] = ()
+    days: Sequence[tuple[str, ...]] = ()
+    changes: Sequence[tuple[str, ...]] = ()
+    trouble: str = ""
+    change_headings: tuple[str, ...] = CHANGE_HEADINGS
+
+
+def show_past(report: Report) -> PastSection:
+    """Return what happened before a run, and on its charts the state that it left."""
+    past = report.past
+    if past is None:
+        return PastSection()
+    days = add_run(past.days, report)
+    return PastSection(list(draw_charts(days)), list_days(days), past.changes, past.trouble or "")
 
 
 def add_run(days: Sequence[DayHistory], report: Report) -> tuple[DayHistory, ...]:

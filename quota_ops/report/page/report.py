@@ -37,20 +37,10 @@ from quota_ops.report.outline.ways import list_ways
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
 from quota_ops.report.page.parts import MEANING, PageRow, bar, headings, page_row, style
-from quota_ops.report.page.past import add_run, draw_charts, list_days
+from quota_ops.report.page.past import show_past
 from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_tables
 from quota_ops.report.page.template import rendered, rendered_part
-from quota_ops.report.page.use import (
-    HEADINGS,
-    THROTTLED_HEADINGS,
-    describe_throttled,
-    describe_use,
-    list_throttled,
-    list_use,
-    note_use,
-    weigh_use,
-)
-from quota_ops.report.screens.history import CHANGE_HEADINGS
+from quota_ops.report.page.use import note_use, show_throttled, show_use
 
 
 class Note(NamedTuple):
@@ -71,12 +61,85 @@ class Fold(NamedTuple):
     command: str = ""
 
 
+class PageRows(NamedTuple):
+    """The tables of a page: for attention, changed or planned, held, and the rest by status."""
+
+    person: PageTable
+    changes: PageTable
+    held: PageTable
+    folds: Sequence[Fold]
+    headings: tuple[str, ...]
+
+    @property
+    def tables(self) -> list[PageTable]:
+        """All tables, by their numbers."""
+        return [self.person, self.changes, self.held, *(fold.table for fold in self.folds)]
+
+    @property
+    def choices(self) -> dict[str, list[str]]:
+        """The filters of the page with the values that occur."""
+        return list_choices(self.tables)
+
+
 def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = None) -> str:
     """Return the page: summary, bar, rows that need attention, changed rows; the rest is folded.
 
     `stored` are the quotas on the cluster at the end of the run, to look up the limit of a client.
     `waits_until` is until when the run waits in Airflow for an approval; None if it does not.
     """
+    links, ways, rows = PageLinks.of(report), list_ways(report), _make_rows(report)
+    parts, shares = bar(count_statuses(report)), list(list_shares(report.promises))
+    summary, use = summarize(report), show_use(report.use)
+    blocks = [block for block in list_blocks(report) if block.topic is not Topic.HOLD]
+    limits = format_limits(stored) if stored else None
+
+    def draw(row: PageRow) -> str:
+        return rendered_part("row.html", row=row, headings=rows.headings, ways=ways)
+
+    return rendered(
+        "report.html",
+        {f"#bar0 .{part.style}": part.quotas for part in parts} | _weigh(shares) | use.weights,
+        report=report,
+        summary=summary,
+        details=[*summary.details, *filter(None, (count_ending(report),))],
+        looked=moment(report.looked or report.finished),
+        commit=short_commit(report.commit),
+        commit_link=links.find_commit(report.commit),
+        previous=find_previous(report.past),
+        bar_parts=parts,
+        past=show_past(report),
+        notes=[
+            *_waiting(waits_until),
+            *(_note(block) for block in blocks if block.tone in _NOTED),
+        ],
+        sentences=[
+            f"{block.title}: {words}" if block.title else words
+            for block in blocks
+            if block.tone not in _NOTED
+            for words in block.lines
+        ],
+        rows=rows,
+        ways=ways,
+        data=format_data(rows.tables, draw, limits),
+        first=FIRST,
+        holds=list_holds(report),
+        verified=verified_words(report),
+        broker_id=broker_id,
+        format_broker_result=format_broker_result,
+        shares=shares,
+        shares_scope=format_scope(report),
+        throttled=show_throttled(report.throttled),
+        use=use,
+        findings=list(_findings(report)),
+        findings_found=len(list_unsilenced(report.findings)),
+        explained=EXPLAINED,
+        has_limits=limits is not None,
+        resolve=f"quota-ops resolve {quote(report.cluster)} --user NAME --client-id ID --explain",
+        facts=dict(_facts(report)),
+    )
+
+
+def _make_rows(report: Report) -> PageRows:
     rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
     rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
     links, uses = PageLinks.of(report), note_use(report.use)
@@ -85,85 +148,22 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         rows[row.section].append(page)
         if row.section is Section.REST:
             rest[row.status].append(page)
-    parts, shares = bar(count_statuses(report)), list(list_shares(report.promises))
     applied = has_applied(report)
-    columns = headings(applied=applied)
     planned = Section.CHANGE.heading(applied=applied)
-    changes_title = planned if rows[Section.CHANGE] else "About the plan"
     filled = [status for status, pages in rest.items() if pages]
-    person, changes, held, *others = tables = make_tables(
+    person, changes, held, *others = make_tables(
         [
             ("Needs attention", rows[Section.PERSON]),
-            (changes_title, rows[Section.CHANGE]),
+            (planned if rows[Section.CHANGE] else "About the plan", rows[Section.CHANGE]),
             ("Held", rows[Section.HELD]),
             *((status.value, rest[status]) for status in filled),
         ]
     )
-    summary, ways, past = summarize(report), list_ways(report), report.past
-    blocks = [block for block in list_blocks(report) if block.topic is not Topic.HOLD]
-    days = add_run(past.days, report) if past else ()
-    limits = format_limits(stored) if stored else None
-    used = list(list_use(report.use)) if report.use else []
-    return rendered(
-        "report.html",
-        {f"#bar0 .{part.style}": part.quotas for part in parts} | _weigh(shares) | weigh_use(used),
-        report=report,
-        summary=summary,
-        looked=moment(report.looked or report.finished),
-        bar_parts=parts,
-        choices=list_choices(tables),
-        data=format_data(
-            tables,
-            lambda row: rendered_part("row.html", row=row, headings=columns, ways=ways),
-            limits,
-        ),
-        has_limits=limits is not None,
-        resolve=f"quota-ops resolve {quote(report.cluster)} --user NAME --client-id ID --explain",
-        tables={"person": person, "changes": changes, "held": held},
-        ways=ways,
-        headings=columns,
-        notes=[
-            *_waiting(waits_until),
-            *(_note(block) for block in blocks if block.tone in _NOTED),
-        ],
-        changes_title=changes_title,
-        sentences=[
-            f"{block.title}: {words}" if block.title else words
-            for block in blocks
-            if block.tone not in _NOTED
-            for words in block.lines
-        ],
-        holds=list_holds(report),
-        details=[*summary.details, *filter(None, (count_ending(report),))],
-        verified=verified_words(report),
-        broker_id=broker_id,
-        format_broker_result=format_broker_result,
-        shares=shares,
-        shares_scope=format_scope(report),
-        throttled=list(list_throttled(report.throttled)) if report.throttled else [],
-        throttled_headings=THROTTLED_HEADINGS,
-        throttled_scope=describe_throttled(report.throttled) if report.throttled else "",
-        use=used,
-        use_headings=HEADINGS,
-        use_scope=describe_use(report.use) if report.use else "",
-        findings=list(_findings(report)),
-        findings_found=len(list_unsilenced(report.findings)),
-        explained=EXPLAINED,
-        first=FIRST,
-        charts=list(draw_charts(days)),
-        days=list_days(days),
-        past_changes=past.changes if past else (),
-        change_headings=CHANGE_HEADINGS,
-        past_trouble=(past.trouble or "") if past else "",
-        folds=[
-            Fold(MEANING[status], table, *_advise(status, report))
-            for status, table in zip(filled, others, strict=True)
-        ],
-        facts=dict(_facts(report)),
-        commit=short_commit(report.commit),
-        commit_link=links.find_commit(report.commit),
-        previous=find_previous(past),
-    )
+    folds = [
+        Fold(MEANING[status], table, *_advise(status, report))
+        for status, table in zip(filled, others, strict=True)
+    ]
+    return PageRows(person, changes, held, folds, headings(applied=applied))
 
 
 def _weigh(shares: list[Share]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """What clients used on recorded days, as a table with bars and small charts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.quotas.quota import format_limit
@@ -35,6 +35,43 @@ class UseLine(NamedTuple):
     """A word beside the bar, so that the table reads without color; often empty."""
     part: int
     chart: "Markup"
+
+
+class UseTable(NamedTuple):
+    """The quotas nearest to their limit, and which days were read; empty if none were recorded."""
+
+    scope: str = ""
+    lines: Sequence[UseLine] = ()
+    headings: tuple[str, ...] = HEADINGS
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """The lengths of the bars, by CSS selector."""
+        return {
+            f"#use{number} {part}": weight
+            for number, found in enumerate(self.lines)
+            for part, weight in (("i", found.part), ("s", 1000 - found.part))
+        }
+
+
+class ThrottledTable(NamedTuple):
+    """The throttled clients, and for each cluster who was, or why that is unknown."""
+
+    scopes: Sequence[str] = ()
+    rows: Sequence[tuple[str, ...]] = ()
+    headings: tuple[str, ...] = THROTTLED_HEADINGS
+
+
+def show_use(use: RecordedUse | None) -> UseTable:
+    """Return the table of a cluster's recorded use."""
+    return UseTable(describe_use(use), list(list_use(use))) if use else UseTable()
+
+
+def show_throttled(found: ThrottledNow | None) -> ThrottledTable:
+    """Return the table of a cluster's throttled clients."""
+    if found is None:
+        return ThrottledTable()
+    return ThrottledTable([describe_throttled(found)], list(list_throttled(found)))
 
 
 def describe_use(use: RecordedUse) -> str:
@@ -84,22 +121,30 @@ def note_use(use: RecordedUse | None) -> dict[Key, str]:
     }
 
 
-def list_fleet_use(uses: Mapping[str, RecordedUse]) -> list[UseLine]:
-    """Return the lines of the quotas that are nearest to their limit, of all clusters."""
+def show_fleet_use(uses: Mapping[str, RecordedUse]) -> UseTable:
+    """Return the table of the quotas that are nearest to their limit, of all clusters."""
+    if not uses:
+        return UseTable()
     lines = [
         (quota.share, line)
         for cluster, use in uses.items()
         for quota, line in zip(use.nearest, list_use(use, cluster), strict=True)
     ]
-    return [line for _, line in sorted(lines, key=lambda each: -each[0])[:MOST]]
-
-
-def describe_fleet_use(uses: Mapping[str, RecordedUse]) -> str:
-    """Return which clusters have recorded days, and until when."""
+    nearest = [line for _, line in sorted(lines, key=lambda each: -each[0])[:MOST]]
     names = [f"{cluster} (until {use.days[-1]})" for cluster, use in uses.items()]
-    return (
+    scope = (
         f"By the recorded days of {', '.join(names)}, beside the limits of their newest runs: the "
         "busiest client of each quota on its busiest broker, never a sum."
+    )
+    return UseTable(scope, nearest)
+
+
+def show_fleet_throttled(found: Mapping[str, ThrottledNow]) -> ThrottledTable:
+    """Return the table of the throttled clients of all clusters."""
+    return ThrottledTable(
+        [f"{cluster}: {describe_throttled(now)}" for cluster, now in found.items()],
+        [cells for cluster, now in found.items() for cells in list_throttled(now, cluster)],
+        ("cluster", *THROTTLED_HEADINGS),
     )
 
 
@@ -131,15 +176,6 @@ def list_throttled(found: ThrottledNow, cluster: str = "") -> Iterator[tuple[str
             duration(client.wait / 1000),
             client.broker,
         )
-
-
-def weigh_use(lines: list[UseLine]) -> dict[str, int]:
-    """Return the lengths of the bars, by CSS selector."""
-    return {
-        f"#use{number} {part}": weight
-        for number, found in enumerate(lines)
-        for part, weight in (("i", found.part), ("s", 1000 - found.part))
-    }
 
 
 def _note(quota: RecordedQuota) -> str:
