@@ -10,8 +10,9 @@ from typing import NamedTuple
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.digest import ShareRow
 from quota_ops.model.usage.series import SeriesNames, Time
+from quota_ops.model.usage.use import find_stretch
 from quota_ops.stages.use.past_limits import PastQuotas
-from quota_ops.stages.use.spans import KeyUse, Span, Use, find_limit
+from quota_ops.stages.use.spans import KeyUse, Span, Use, add_at_limit, find_limit
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_parts
@@ -45,7 +46,7 @@ class MeasuredTime(NamedTuple):
         found = KeyUse([], set(), {}, set())
         spans: dict[SeriesNames, list[Span]] = {}
         for broker in self.coverage.seconds:
-            interval = self.coverage.interval
+            interval = self.coverage.counted
             read = partial(read_use, self.server, self.source, broker, key, interval=interval)
             uses = {self.time: read(self.time)}
             found.without_number.update(
@@ -66,15 +67,17 @@ class MeasuredTime(NamedTuple):
             ]
             found.uses.extend(own)
             found.throttled.update(read_throttled(self.server, self.source, broker, key, self.time))
-            found.at_limit.update(self._measure_at_limit(broker, key, own))
+            for place, least, most in self._measure_at_limit(broker, key, own):
+                add_at_limit(found, place, least, most)
         return found
 
     def _measure_at_limit(
         self, broker: str, key: str, uses: Iterable[Use]
-    ) -> dict[tuple[str, Entity, SeriesNames], float]:
-        """Return for how many seconds those that reached their limit did so.
+    ) -> Iterator[tuple[tuple[str, Entity, SeriesNames], float, float]]:
+        """Yield for how many seconds those that reached their limit did so, at least and at most.
 
-        Of many, it is measured for those that are nearest to it, because their samples are read.
+        It is measured for those that are nearest to it, because their samples are read. Of others,
+        it was one scrape at least, and all of their scrapes at most.
         """
         from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
 
@@ -84,10 +87,14 @@ class MeasuredTime(NamedTuple):
             reverse=True,
         )
         reached: dict[Time, dict[str, Use]] = defaultdict(dict)
-        for number, use in enumerate(nearest[:MOST_MEASURED]):
-            reached[use.span.time][str(number)] = use
-        interval = max(1, round(self.coverage.interval))
-        found: dict[tuple[str, Entity, SeriesNames], float] = defaultdict(float)
+        stretch = find_stretch(self.coverage.interval, self.coverage.step)
+        for number, use in enumerate(nearest):
+            if number < MOST_MEASURED:
+                reached[use.span.time][str(number)] = use
+            elif use.quota is not None:
+                place = broker, use.quota, use.series.names
+                yield place, self.coverage.counted, stretch * use.series.counted
+        interval = max(1, round(self.coverage.counted))
         for time, some in reached.items():
             shares = [
                 ShareRow(number, key, *use.series.names, use.limit or 0.0, use.limit)
@@ -96,10 +103,10 @@ class MeasuredTime(NamedTuple):
             names = {use.series.names for use in some.values()}
             for samples in read_parts(self.source, [broker], key, *time, selection=names):
                 for row in find_delays(*samples, shares, interval):
-                    use = some[row.shared_by]
+                    use, seconds = some[row.shared_by], row.at_present
                     if use.quota is not None:
-                        found[broker, use.quota, use.series.names] += row.at_present
-        return found
+                        place = broker, use.quota, use.series.names
+                        yield place, seconds, stretch * seconds
 
     def _find_spans(self, key: str, names: SeriesNames) -> list[Span]:
         """Return the spans of a series, without gaps."""
@@ -108,7 +115,7 @@ class MeasuredTime(NamedTuple):
             decided = {find_limit(key, limits, names) for limits in period.limits}
             is_known = len(decided) == 1
             quota, limit = next(iter(decided)) if is_known else (None, None)
-            span = Span(Time(period.start, period.end), is_known, quota, limit)
+            span = Span(Time(period.start, period.end), is_known, quota, limit, limit)
             if found and found[-1][1:] == span[1:]:
                 found[-1] = span._replace(time=Time(found[-1].time.start, period.end))
             else:

@@ -73,11 +73,12 @@ def read_overview(
             )
     progress(len(MEASURED_KEYS), len(MEASURED_KEYS))
     intervals = [gap.coverage.interval for gap in gaps]
-    step = float(policy.usage.step) if policy.usage else 0.0
+    step = policy.usage.step if policy.usage else 0
     return UseOverview(
         policy.cluster,
         *time,
-        min(intervals, default=step),
+        max(intervals, default=float(step)),
+        step,
         {broker: seconds / window for broker, seconds in sorted(coverage.items())},
         len(past.facts.brokers) if past.facts else None,
         min(known) / window,

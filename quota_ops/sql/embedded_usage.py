@@ -61,14 +61,19 @@ class RecordedSeries(NamedTuple):
 
 
 class SpanRow(NamedTuple):
-    """A part of the days of a series, the span it belongs to, and the rate of its limit, if any."""
+    """A part of the days of a series, and the span it belongs to.
+
+    From the rate `surely` on its use is at the limit, below `perhaps` it is not; None if no limit
+    is known.
+    """
 
     key: str
     user_name: str | None
     client_id: str | None
     part: int
     span: int
-    least: float | None
+    surely: float | None = None
+    perhaps: float | None = None
 
 
 _SPANS = derive_table("spans", SpanRow)

@@ -2,8 +2,8 @@
 --
 -- In:  sums    from usage_sums.sql
 --      series  from usage_series.sql
---      spans   key, user_name, client_id, part, span, least: the span that a part belongs to, and the
---              rate from which on its use is at its limit, or null
+--      spans   key, user_name, client_id, part, span, surely, perhaps: the span that a part belongs to,
+--              the rate from which on its use is at its limit, and the one below which it is not, or null
 -- Out: the columns of USE in quota_ops/model/usage/digest.py
 --
 -- The percentile q is the smallest value that the use did not exceed in q percent of the time in
@@ -12,7 +12,7 @@
 WITH own AS (
   SELECT
     n.broker, n.key, n.user_name, n.client_id, n.series, n.part, n.highest, n.throttled,
-    s.span, s.least
+    s.span, s.surely, s.perhaps
   FROM spans AS s
   INNER JOIN series AS n
     ON
@@ -24,8 +24,8 @@ WITH own AS (
 
 names AS (
   SELECT
-    series, span, broker, key, user_name, client_id, MAX(least) AS least,
-    MAX(highest) AS highest, BOOL_OR(throttled) AS throttled
+    series, span, broker, key, user_name, client_id, MAX(surely) AS surely,
+    MIN(perhaps) AS perhaps, MAX(highest) AS highest, BOOL_OR(throttled) AS throttled
   FROM own
   GROUP BY series, span, broker, key, user_name, client_id
 ),
@@ -40,6 +40,7 @@ buckets AS (
 ranked AS (
   SELECT
     series, span, seconds, COALESCE(POWER({base}, bucket - 0.5), 0.0) AS rate,
+    POWER({base}, bucket - 1) AS above, COALESCE(POWER({base}, bucket), 0.0) AS most,
     SUM(seconds) OVER (PARTITION BY series, span) AS counted,
     SUM(seconds) OVER (
       PARTITION BY series, span ORDER BY COALESCE(bucket, -2147483648)
@@ -51,8 +52,9 @@ ranked AS (
 SELECT
   n.broker, n.key, n.user_name, n.client_id, CAST(n.span AS INT) AS span,
   CAST(MAX(r.counted) AS DOUBLE) AS counted,
+  CAST(SUM(CASE WHEN r.above >= n.surely THEN r.seconds ELSE 0 END) AS DOUBLE) AS at_limit_least,
   CAST(
-    SUM(CASE WHEN n.highest >= n.least AND r.rate >= n.least THEN r.seconds ELSE 0 END) AS DOUBLE
+    SUM(CASE WHEN LEAST(n.highest, r.most) >= n.perhaps THEN r.seconds ELSE 0 END) AS DOUBLE
   ) AS at_limit,
   LEAST(n.highest, MIN(CASE WHEN up_to >= CEIL(50 * counted / 100.0) THEN rate END)) AS p50,
   LEAST(n.highest, MIN(CASE WHEN up_to >= CEIL(95 * counted / 100.0) THEN rate END)) AS p95,

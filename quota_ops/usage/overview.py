@@ -38,11 +38,18 @@ _SeriesOf = tuple[str, Metric | None]
 class Coverage(NamedTuple):
     """For how many seconds of a time each broker was scraped, by its label.
 
-    A scrape stands for `interval` seconds. A broker that was never scraped is missing.
+    Scrapes are `interval` seconds apart, and each stands for `step` seconds at most. A broker that
+    was never scraped is missing.
     """
 
     interval: float
+    step: int
     seconds: Mapping[str, float]
+
+    @property
+    def counted(self) -> float:
+        """For how many seconds a scrape stands."""
+        return min(self.interval, float(self.step))
 
 
 def read_use(
@@ -146,15 +153,16 @@ def read_coverage(server: Prometheus, source: UsageSource, time: Time) -> Covera
     scrapes in the last hour.
     """
     up = source.select(UP)
-    interval = min(float(source.step), read_interval(server, source, time.end) or source.step)
+    interval = read_interval(server, source, time.end) or float(source.step)
+    found = Coverage(interval, source.step, {})
     summed = f"min by ({source.broker}) (sum_over_time({up}{format_range(*time)}))"
     window = (time.end - time.start).total_seconds()
     seconds = {
-        series.metric.get(source.broker, ""): min(window, series.value.value * interval)
+        series.metric.get(source.broker, ""): min(window, series.value.value * found.counted)
         for series in server.query(summed, time.end)
         if series.value
     }
-    return Coverage(interval, dict(sorted(seconds.items())))
+    return found._replace(seconds=dict(sorted(seconds.items())))
 
 
 def read_interval(server: Prometheus, source: UsageSource, at: datetime) -> float | None:

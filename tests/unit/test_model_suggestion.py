@@ -25,6 +25,7 @@ class Case:
     verdict: Verdict = Verdict.USED
     reason: str | None = None
     at_limit: float | None = 0
+    at_limit_least: float = 0
     reached: int = 99
     """How many of the series were at the limit for `at_limit` seconds."""
     throttled: bool = False
@@ -53,12 +54,18 @@ CASES = {
         (None, "its clients reached it, so how much they need is unknown"), throttled=True
     ),
     "at the limit": Case(
-        (None, "its clients reached it, so how much they need is unknown"), at_limit=60
+        (None, "its clients reached it, so how much they need is unknown"),
+        at_limit=60,
+        at_limit_least=60,
+    ),
+    "perhaps at the limit": Case(
+        (None, "its clients may have reached it, so how much they need is unknown"), at_limit=60
     ),
     "all of several at the limit": Case(
         (None, "all 2 clients that have it each reached it, so it is too low for them"),
         ((1e6, 1e6), (9e5, 1e6)),
         at_limit=60,
+        at_limit_least=60,
     ),
     "one of many at the limit": Case(
         (
@@ -68,6 +75,7 @@ CASES = {
         ),
         tuple((1e4 * number, 1e6) for number in range(20, 0, -1)),
         at_limit=60,
+        at_limit_least=60,
         reached=1,
     ),
     "many that need little": Case(
@@ -111,6 +119,7 @@ def test_what_use_suggests(case: Case) -> None:
     series = tuple(
         SeriesShare(
             *("alice", None, "1", 0, p95, highest, p95 / 1e6, case.known_limit),
+            case.at_limit_least if number < case.reached else 0,
             case.at_limit if number < case.reached else 0,
             case.throttled,
             case.hours * 3600,
@@ -120,7 +129,7 @@ def test_what_use_suggests(case: Case) -> None:
     quota = QuotaUse(ALICE, case.key, case.limit, None, case.verdict, case.reason, series)
     coverage = {"1": case.seen}
     overview = UseOverview(
-        "c", AT - timedelta(days=14), AT, 60, coverage, case.brokers, 1, AT, [quota], {}, ()
+        "c", AT - timedelta(days=14), AT, 60, 60, coverage, case.brokers, 1, AT, [quota], {}, ()
     )
 
     found = list(suggest_limits(overview, 20))

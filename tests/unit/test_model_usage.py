@@ -64,7 +64,7 @@ def test_a_time_is_seen_as_far_as_the_broker_that_was_seen_least() -> None:
     at = datetime(2026, 11, 26, tzinfo=UTC)
 
     def seen(coverage: dict[str, float], brokers: int | None) -> float:
-        return UseOverview("c", at, at, 60, coverage, brokers, 1, at, [], {}, ()).seen
+        return UseOverview("c", at, at, 60, 60, coverage, brokers, 1, at, [], {}, ()).seen
 
     assert seen({"a": 1, "b": 0.5}, 2) == 0.5
     assert seen({"a": 1, "b": 0.5}, None) == 0.5
@@ -74,6 +74,6 @@ def test_a_time_is_seen_as_far_as_the_broker_that_was_seen_least() -> None:
 
 def test_the_busiest_client_of_a_quota_is_the_first() -> None:
     """A quota without use has no busiest client."""
-    share = SeriesShare("a", None, "b", 1, 2, 3, 0.5, 4, 0, throttled=False, counted=60)
+    share = SeriesShare("a", None, "b", 1, 2, 3, 0.5, 4, 0, 0, throttled=False, counted=60)
     quota = QuotaUse(STORED[0], "producer_byte_rate", 4, None, Verdict.USED, None, (share,))
     assert (quota.busiest, quota._replace(clients=()).busiest) == (share, None)

@@ -28,7 +28,8 @@ def read_use(
     """Return the use of recorded days together; `least` is the rate that counts as the limit."""
     with open_days(store, cluster_id, days) as recorded:
         spans = [
-            SpanRow(*series, number, least) for number, series in enumerate(recorded.list_series())
+            SpanRow(*series, number, least, least)
+            for number, series in enumerate(recorded.list_series())
         ]
         return sorted(recorded.measure(spans), key=repr)
 

@@ -21,7 +21,7 @@ OTHER = SeriesUse("1", SeriesNames("other", None), 1.0, 1.0, 1.0, 60.0)
 
 def use(names: SeriesNames, *, is_known: bool) -> Use:
     """Return the use of a series of which no quota is known."""
-    return Use(SeriesUse("1", names, 6e6, 9e6, 9.9e6, 60.0), Span(TIME, is_known, None, None))
+    return Use(SeriesUse("1", names, 6e6, 9e6, 9.9e6, 60.0), Span(TIME, is_known, None, None, None))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_quota_is_unused_only_if_nothing_contradicts_it(
     """Use before the first run is shown without a share, and a contradiction is no proof."""
     facts = ClusterFacts((BrokerFacts(1, "kafka:9092"),), "User:admin")
     past = PastQuotas([Look(looked, {KEY: {CAROL: 10e6}})], {}, facts, None, ())
-    known = Use(OTHER, Span(TIME, True, None, None))
+    known = Use(OTHER, Span(TIME, True, None, None, None))
     found = KeyUse([known, *uses], set(), {}, without_number)
 
     (quota,) = Listing(past, TIME, KEY, True, found, {"1": 7 * 86400.0}).list_quotas()

@@ -39,8 +39,8 @@ orders from 2026-11-23T00:00:00Z to 2026-11-26T00:00:00Z, seen 66 % of the time
   kafka-1:9404 was not seen for 24.0 h.
 
 entity  key  limit  p95  share of the limit  at limit  highest seen  owner  note
-user=etl  producer_byte_rate  1 MB/s  97.7 kB/s  █▏  10 %  60 min  900 kB/s  payments  share of \
-the limit then, 900 kB/s
+user=etl  producer_byte_rate  1 MB/s  97.7 kB/s  █▏  10 %  60 min to 2.0 h  900 kB/s  payments  \
+share of the limit then, 900 kB/s
 
 1 quota of 1; use is that of the busiest client on its busiest broker, not a sum.
 Scraped every 60 s: shorter peaks are not seen, so the highest is a lower bound.
@@ -79,7 +79,7 @@ def call(command: str, *options: str) -> tuple[int, str]:
 
 @pytest.mark.usefixtures("store")
 def test_recorded_days_are_read_without_a_server() -> None:
-    """A missing day counts as not seen, and a changed limit by its highest value of the day."""
+    """A missing day counts as not seen, and a changed limit makes the time at it a range."""
     code, output = call("usage", "--days", "3", "--recorded")
 
     assert code == 0
@@ -164,6 +164,7 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
 
     found = read_recorded_use(store, CLUSTER_ID, stored, lambda: owners, NOW)
     size = max(leaf.size for leaf in store.of_cluster(CLUSTER_ID).digests.walk())
+    held = read_recorded_use(store, CLUSTER_ID, [("user=etl", KEY, 927_800.0)], dict, NOW)
     monkeypatch.setattr(recorded_use, "MOST_BYTES", size)
     newest = read_recorded_use(store, CLUSTER_ID, stored, lambda: owners, NOW)
 
@@ -173,6 +174,7 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     assert quota == RecordedQuota(
         *("user=etl", KEY, "payments", 1_000_000.0, "user=etl", 1, quota.p95, 900_000.0),
         share=quota.p95 / 1_000_000,
+        at_limit_least=0.0,
         at_limit=0.0,
         throttled=False,
         days=(quota.share, None, quota.share),
@@ -188,6 +190,10 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     assert describe_use(found).startswith(
         "2 recorded days from 2026-11-23 to 2026-11-25 (UTC), brokers seen in 100 % of them"
     )
+    assert held is not None
+    (line,) = list_use(held)
+    # 97 % of this limit and the busy hours are in one bucket, so nobody knows which is higher.
+    assert (line.cells[4], line.mark) == ("0 to 2.0 h", "near")
     assert newest is not None
     assert newest.days == ("2026-11-25",)
     assert read_recorded_use(store, "another", stored, lambda: owners, NOW) is None

@@ -20,6 +20,7 @@ from quota_ops.model.usage.use import UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.runs.usage import read_overview
 from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.usage import samples
 from quota_ops.usage.source import UsageSource
 from tests.calling import call_cli
 from tests.usage.conftest import read_times
@@ -276,6 +277,27 @@ def test_the_probe_shows_why_nothing_is_there(
         "the use of orders is unknown: Prometheus has no series of its clients\n"
         "  The table shows why for each key.\n"
     )
+
+
+@pytest.mark.usefixtures("store", "now")
+def test_a_step_that_is_too_short_hides_no_outage_and_no_time_at_a_limit(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If scrapes are further apart than `step`, the screen says so, and ranges have the truth."""
+    exact = call(folder)[0]
+    file = folder / "desired_state/orders/cluster.yaml"
+    file.write_text(CLUSTER_YAML.replace("step: 5s", "step: 4s"))
+    # So that the server gets the queries that were recorded.
+    monkeypatch.setattr(samples, "_SAMPLES_AT_ONCE", samples._SAMPLES_AT_ONCE * 5 // 4)  # noqa: SLF001
+    stdout, stderr, code = call(folder)
+    assert (stderr, code) == ("", 0)
+    head = stdout.splitlines()[:4]
+    assert head[1] == (
+        "  Scraped every 5 s, but step is 4 s, so at most 80 % of the time counts as seen: "
+        "set step: 5s."
+    )
+    assert head[2:] == exact.splitlines()[1:3]  # the time that is really missing
+    assert "111 %    5 min to 6 min" in stdout
 
 
 def test_a_cluster_without_usage_is_explained(folder: Path) -> None:

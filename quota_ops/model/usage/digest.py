@@ -61,10 +61,11 @@ class UseRow(NamedTuple):
     """A row of USE: what a client used on one broker, in one span.
 
     The caller divides the days of a client into spans, for example one for each limit. `counted` is
-    the number of seconds in which the broker counted its use, `at_limit` the seconds at its limit.
-    `p50` and `p95` are percentiles of the counted time. All use the middle of a bucket as its
-    rate, so rates are wrong by 2.5 percent at most. `highest` is a lower bound of the true highest
-    use: a sample is a mean, and there is none between two scrapes.
+    the number of seconds in which the broker counted its use. It was at its limit for
+    `at_limit_least` to `at_limit` seconds: the bucket that contains the limit counts for the latter
+    alone. `p50` and `p95` are percentiles of the counted time. They use the middle of a bucket as
+    its rate, so they are wrong by 2.5 percent at most. `highest` is a lower bound of the true
+    highest use: a sample is a mean, and there is none between two scrapes.
     """
 
     broker: str
@@ -73,6 +74,7 @@ class UseRow(NamedTuple):
     client_id: str | None
     span: int
     counted: float
+    at_limit_least: float
     at_limit: float
     p50: float
     p95: float

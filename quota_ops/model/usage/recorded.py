@@ -10,8 +10,9 @@ from quota_ops.model.usage.series import SeriesNames
 class RecordedQuota(NamedTuple):
     """The use of the busiest client of a quota, on its busiest broker, in the unit of its key.
 
-    The limit is that of the run. `share` is the p95 by the limit, of 1; `at_limit` is for how many
-    seconds the use was at least 97 % of it. `clients` is how many clients have this limit each.
+    The limit is that of the run. `share` is the p95 by the limit, of 1. The use was at least 97 %
+    of it for `at_limit_least` to `at_limit` seconds. `clients` is how many clients have this limit
+    each.
     """
 
     entity: str
@@ -23,6 +24,7 @@ class RecordedQuota(NamedTuple):
     p95: float
     highest: float
     share: float
+    at_limit_least: float
     at_limit: float
     throttled: bool
     days: tuple[float | None, ...]

@@ -81,6 +81,8 @@ def _explain_reached(quota: QuotaUse, reached: int) -> str:
     if any(series.limit is series.at_limit is None for series in quota.clients):
         return "its limit of that time is not known, so it may have held its clients back"
     count = len(quota.clients)
+    if not any(series.throttled or series.at_limit_least for series in quota.clients):
+        return "its clients may have reached it, so how much they need is unknown"
     if count == 1:
         return "its clients reached it, so how much they need is unknown"
     if reached == count:

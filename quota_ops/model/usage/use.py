@@ -13,6 +13,11 @@ SEEN = 0.99
 """The share of a time in which each broker has to be scraped to call a quota unused."""
 
 
+def find_stretch(interval: float, step: float) -> float:
+    """Return how many times the time between two scrapes is longer than `step`; 1 if it is not."""
+    return interval / step if interval > 1.2 * step else 1.0
+
+
 class Verdict(StrEnum):
     """What is known about the use of a quota."""
 
@@ -42,9 +47,10 @@ class SeriesShare(NamedTuple):
     share: float | None
     limit: float | None
     """The limit that `share` compares with."""
+    at_limit_least: float | None
+    """For how many seconds the rate was at the limit at least, on the broker with the most."""
     at_limit: float | None
-    """For how many seconds the rate was at the limit, on the broker with the most; None if that was
-    not measured, though it was at the limit, or if the limit is not known."""
+    """For how many seconds it was at most; None if the limit is not known."""
     throttled: bool
     """Whether it was throttled at all."""
     counted: float
@@ -79,6 +85,8 @@ class UseOverview(NamedTuple):
     end: datetime
     scrape_interval: float
     """How many seconds pass between two scrapes."""
+    step: int
+    """How many seconds a scrape stands for at most, by `usage` of cluster.yaml."""
     coverage: Mapping[str, float]
     """The share of the time in which each broker was scraped, by its label."""
     registered_brokers: int | None

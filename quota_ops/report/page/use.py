@@ -10,7 +10,7 @@ from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
 from quota_ops.model.usage.throttling import ThrottledNow
 from quota_ops.report.outline.formats import duration, moment
 from quota_ops.report.page.chart import DailyNumber, draw_sparkline
-from quota_ops.report.screens.usage import draw_bar, format_rate, format_seconds
+from quota_ops.report.screens.usage import draw_bar, format_range, format_rate
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -101,7 +101,7 @@ def list_use(use: RecordedUse, cluster: str = "") -> Iterator[UseLine]:
                 quota.owner or "",
                 format_limit(quota.key, quota.limit),
                 format_rate(quota.key, quota.p95),
-                format_seconds(quota.at_limit),
+                format_range(quota.at_limit_least, quota.at_limit),
                 format_rate(quota.key, quota.highest),
             ),
             f"{int(100 * quota.share)} %",
@@ -187,6 +187,6 @@ def _note(quota: RecordedQuota) -> str:
 def _mark(quota: RecordedQuota) -> str:
     if quota.throttled:
         return "throttled"
-    if quota.at_limit:
+    if quota.at_limit_least:
         return "at limit"
-    return "near" if quota.share >= _NEAR else ""
+    return "near" if quota.at_limit or quota.share >= _NEAR else ""

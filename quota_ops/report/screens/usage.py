@@ -15,6 +15,7 @@ from quota_ops.model.usage.use import (
     UseOverview,
     UseProbe,
     Verdict,
+    find_stretch,
 )
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
 
@@ -49,6 +50,14 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"  # noqa: PLR2004
 
 
+def format_range(least: float | None, most: float | None) -> str:
+    """Format a time that is known as a range: `45 s`, `0 to 7.2 h`; empty if it is unknown."""
+    if least is None or most is None:
+        return ""
+    ends = format_seconds(least), format_seconds(most)
+    return " to ".join(dict.fromkeys(ends))
+
+
 def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
     """Return the window and the part of it with data, the shown quotas, and what is unknown."""
     rows = tuple(Row(_cells(quota)) for quota in shown)
@@ -75,10 +84,18 @@ def list_coverage(overview: UseOverview) -> list[Line]:
         )
     ]
     window = (overview.end - overview.start).total_seconds()
+    interval, stretch = (
+        overview.scrape_interval,
+        find_stretch(overview.scrape_interval, overview.step),
+    )
+    if stretch > 1:
+        text = f"  Scraped every {interval:.0f} s, but step is {overview.step} s, so at most "
+        text += f"{_percent(1 / stretch)} of the time counts as seen: set step: {interval:.0f}s."
+        lines.append(line(text, Tone.CHANGE))
     lines += [
-        line(f"  {broker} was not seen for {format_seconds((1 - share) * window)}.", Tone.CHANGE)
+        line(f"  {broker} was not seen for {format_seconds(unseen * window)}.", Tone.CHANGE)
         for broker, share in overview.coverage.items()
-        if share < SEEN
+        if (unseen := 1 - share * stretch) > 1 - SEEN
     ]
     registered = overview.registered_brokers
     if registered is not None and registered > len(overview.coverage):
@@ -141,7 +158,7 @@ def _cells(quota: QuotaUse) -> Line:
     share = busiest.share
     bar = "" if share is None else f"{draw_bar(share)} {_percent(share)}"
     tone = Tone.PLAIN if busiest.at_limit == 0 else Tone.REFUSAL
-    at_limit = "reached" if busiest.at_limit is None else format_seconds(busiest.at_limit)
+    at_limit = format_range(busiest.at_limit_least, busiest.at_limit)
     return (
         *own,
         Span(format_rate(quota.key, busiest.p95)),
@@ -163,7 +180,7 @@ def _note(quota: QuotaUse, busiest: SeriesShare) -> str:
     notes = [" ".join(others)] if others else []
     if len(quota.clients) > 1:
         notes.append(f"the busiest of {counted(len(quota.clients), 'client')}")
-    if busiest.throttled and busiest.at_limit == 0:
+    if busiest.throttled and busiest.at_limit_least == 0:
         notes.append("throttled")
     if busiest.share is None and limits_a_client(quota.key, quota.limit):
         notes.append("the limit of that time is not known")

@@ -150,6 +150,7 @@ def _describe(
         busiest.p95,
         busiest.highest,
         busiest.share or 0.0,
+        busiest.at_limit_least or 0.0,
         busiest.at_limit or 0.0,
         busiest.throttled,
         tuple(None if p95 is None else p95 / limit for p95 in p95s),

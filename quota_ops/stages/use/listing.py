@@ -13,6 +13,7 @@ from quota_ops.stages.use.past_limits import Limits, PastQuotas, Period
 from quota_ops.stages.use.spans import KeyUse, Use
 
 _NOBODY = SeriesNames(None, None)
+_NEVER = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,10 @@ class Listing:
         found = self.found
         stored = self.past.looks[-1].stored.get(self.key, {}) if self.past.looks else {}
         placed = _place(found, stored)
-        at_limit: dict[tuple[Entity, SeriesNames], float] = {}
+        at_limit: dict[tuple[Entity, SeriesNames], tuple[float, float]] = {}
         for (_, quota, names), seconds in found.at_limit.items():
-            at_limit[quota, names] = max(seconds, at_limit.get((quota, names), 0.0))
+            least, most = at_limit.get((quota, names), _NEVER)
+            at_limit[quota, names] = max(seconds[0], least), max(seconds[1], most)
         find_verdict = self._explain_unused(placed)
         for entity in sorted(stored, key=lambda entity: entity.text):
             series = [_share(uses, found, at_limit) for uses in placed.by_quota[entity].values()]
@@ -124,14 +126,16 @@ def _place(found: KeyUse, stored: Limits) -> _Placed:
 
 
 def _share(
-    uses: list[Use], found: KeyUse, at_limit: Mapping[tuple[Entity, SeriesNames], float]
+    uses: list[Use],
+    found: KeyUse,
+    at_limit: Mapping[tuple[Entity, SeriesNames], tuple[float, float]],
 ) -> SeriesShare:
     """Return the use of a series under a quota: the highest of all brokers and periods."""
     busiest = max((use.series for use in uses), key=lambda series: (series.p95, series.highest))
     shares = [(use.series.p95 / use.limit, use.limit) for use in uses if use.limit]
     share, limit = max(shares, default=(None, None))
     quota = next((use.quota for use in uses if use.quota), None)
-    has_reached = any(use.has_reached for use in uses)
+    least, most = at_limit.get((quota, busiest.names), _NEVER) if quota else (None, None)
     return SeriesShare(
         *busiest.names,
         busiest.broker,
@@ -140,7 +144,8 @@ def _share(
         max(use.series.highest for use in uses),
         share,
         limit,
-        at_limit.get((quota, busiest.names), None if has_reached else 0.0) if quota else None,
+        least,
+        most,
         busiest.names in found.throttled,
         sum(
             use.series.counted

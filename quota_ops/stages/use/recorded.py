@@ -13,7 +13,7 @@ from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.stages.use.past_limits import PastQuotas, Period
-from quota_ops.stages.use.spans import KeyUse, Span, Use, find_limit
+from quota_ops.stages.use.spans import KeyUse, Span, Use, add_at_limit, find_limit
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
@@ -52,7 +52,7 @@ class RecordedDays(NamedTuple):
     """What clients used on recorded days, beside the limits of that time.
 
     The order of samples is lost, so the highest limit of a day counts for all of it: no share is
-    higher than the true one.
+    higher than the true one. How long use was at the limit at most follows from the lowest one.
     """
 
     summed: "SummedDays"
@@ -72,8 +72,10 @@ class RecordedDays(NamedTuple):
             names = SeriesNames(series.user_name, series.client_id)
             span = self.parts[series.part].find_span(series.key, names)
             number = spans.setdefault((names, span), len(spans))
-            least = None if span.limit is None else AT_LIMIT * span.limit
-            rows.append(SpanRow(*series, number, least))
+            surely, perhaps = (
+                None if limit is None else AT_LIMIT * limit for limit in (span.limit, span.lowest)
+            )
+            rows.append(SpanRow(*series, number, surely, perhaps))
         of_number = [*spans]
         uses = {key: KeyUse([], set(), {}, set()) for key in MEASURED_KEYS}
         for row in self.summed.measure(rows):
@@ -87,7 +89,7 @@ class RecordedDays(NamedTuple):
                 use.throttled.add(names)
             if span.quota is not None:
                 place = row.broker, span.quota, names
-                use.at_limit[place] = use.at_limit.get(place, 0.0) + row.at_limit
+                add_at_limit(use, place, row.at_limit_least, row.at_limit)
         return uses
 
     def read_days(
@@ -97,7 +99,7 @@ class RecordedDays(NamedTuple):
         from quota_ops.sql.embedded_usage import SpanRow  # noqa: PLC0415 - DuckDB
 
         rows = [
-            SpanRow(*series, series.part, None)
+            SpanRow(*series, series.part)
             for series in self.summed.list_series()
             if (series.key, SeriesNames(*series[1:3])) in wanted
         ]
@@ -127,7 +129,7 @@ def read_client_rates(
     rates: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     with open_digests([*digests.values()], dict.fromkeys(digests, 0)) as recorded:
         spans = [
-            SpanRow(*series, number, None)
+            SpanRow(*series, number)
             for number, series in enumerate(recorded.list_series())
             if series.user_name is not None and series.client_id is not None
         ]
@@ -154,7 +156,7 @@ def read_group_use(
     digests = find_digests(store, cluster_id, days)
     rates: dict[tuple[str, SeriesNames], float] = {}
     with open_digests([*digests.values()], dict.fromkeys(digests, 0), names) as recorded:
-        spans = [SpanRow(*row, at, None) for at, row in enumerate(recorded.list_series())]
+        spans = [SpanRow(*row, at) for at, row in enumerate(recorded.list_series())]
         for row in recorded.measure(spans):
             series = row.key, SeriesNames(row.user_name, row.client_id)
             rates[series] = max(row.p95, rates.get(series, 0.0))
@@ -174,9 +176,10 @@ class _Part(NamedTuple):
         decided = {find_limit(key, limits, names) for period in periods for limits in period.limits}
         quotas, values = {quota for quota, _ in decided}, [limit for _, limit in decided]
         if len(quotas) != 1 or not all(period.limits for period in periods):
-            return Span(time, False, None, None)
-        limit = None if None in values else max(value for value in values if value is not None)
-        return Span(time, True, quotas.pop(), limit)
+            return Span(time, False, None, None, None)
+        finite = [value for value in values if value is not None]
+        limit = None if None in values else max(finite)
+        return Span(time, True, quotas.pop(), limit, min(finite, default=None))
 
 
 def _divide(days: Sequence[str], past: PastQuotas, *, by_day: bool) -> list[_Part]:

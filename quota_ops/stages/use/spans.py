@@ -20,6 +20,8 @@ class Span(NamedTuple):
     quota: Entity | None
     limit: float | None
     """None for an unlimited quota, too."""
+    lowest: float | None
+    """The lowest limit of the span, of which `limit` is the highest."""
 
 
 class Use(NamedTuple):
@@ -45,15 +47,15 @@ class Use(NamedTuple):
 
 
 class KeyUse(NamedTuple):
-    """The use of one key: `at_limit` has the seconds at the limit by broker and series.
+    """The use of one key.
 
-    A series that reached its limit and is missing there was not measured. The samples of series
-    `without_number` are all NaN.
+    `at_limit` has the seconds at the limit, at least and at most, by broker and series: a series
+    that is missing there never reached it. The samples of series `without_number` are all NaN.
     """
 
     uses: list[Use]
     throttled: set[SeriesNames]
-    at_limit: dict[tuple[str, Entity, SeriesNames], float]
+    at_limit: dict[tuple[str, Entity, SeriesNames], tuple[float, float]]
     without_number: set[SeriesNames]
 
 
@@ -65,8 +67,16 @@ def join_uses(parts: Iterable[KeyUse]) -> KeyUse:
         joined.throttled.update(part.throttled)
         joined.without_number.update(part.without_number)
         for series, seconds in part.at_limit.items():
-            joined.at_limit[series] = joined.at_limit.get(series, 0.0) + seconds
+            add_at_limit(joined, series, *seconds)
     return joined
+
+
+def add_at_limit(
+    use: KeyUse, series: tuple[str, Entity, SeriesNames], least: float, most: float
+) -> None:
+    """Add seconds at the limit, at least and at most, to those of a series on a broker."""
+    before = use.at_limit.get(series, (0.0, 0.0))
+    use.at_limit[series] = before[0] + least, before[1] + most
 
 
 def find_limit(key: str, limits: Limits, names: SeriesNames) -> tuple[Entity | None, float | None]:
