@@ -78,6 +78,11 @@ sides AS (
     -- An intent of another value explains nothing.
     CASE WHEN e.recalled_state = 'cleared' OR e.is_back THEN e.recalled_state END AS recalled,
     h.held,
+    -- The commit of a row of Git is the one that declared its value before: of the current intent,
+    -- or else of the verified row. It is null if that had another value.
+    MAX(CASE WHEN e.is_current THEN 1 END) OVER of_key AS has_current,
+    MAX(CASE WHEN e.is_current AND e.recalled_value = e.desired THEN e.recalled_commit END)
+      OVER of_key AS current_commit,
     -- A file with problems declared this managed row last, or may declare it now.
     c.invalid_files IS NOT NULL
     AND (e.verified IS NOT NULL OR e.recalled_state IS NOT NULL)
@@ -106,6 +111,7 @@ sides AS (
   FROM explained AS e
   INNER JOIN clusters AS c ON e.cluster = c.cluster
   LEFT JOIN holds AS h ON e.cluster = h.cluster AND e.entity = h.entity
+  WINDOW of_key AS (PARTITION BY e.cluster, e.entity, e.key)
 ),
 
 kinds AS (
@@ -134,8 +140,8 @@ kinds AS (
   WHERE place = 1 AND COALESCE(desired, actual, verified, CASE WHEN recalled_state IS NOT NULL THEN 0 END) IS NOT NULL
 ),
 
--- The ledger row from which a difference takes its owner, file, commit, run and time: one that
--- arrived or came back, or else the verified one.
+-- The ledger row from which a difference takes its owner, file, run and time: one that arrived or
+-- came back, or else the verified one.
 sourced AS (
   SELECT
     kinds.*,
@@ -166,7 +172,12 @@ SELECT
   k.reason,
   COALESCE(k.file, CASE WHEN k.is_recalled THEN k.recalled_file ELSE k.verified_file END) AS file,
   k.line,
-  CASE WHEN k.is_recalled THEN k.recalled_commit ELSE k.verified_commit END AS commit,
+  CASE
+    WHEN k.desired IS NULL
+      THEN CASE WHEN k.is_recalled THEN k.recalled_commit ELSE k.verified_commit END
+    WHEN k.has_current = 1 THEN k.current_commit
+    WHEN k.desired = k.verified THEN k.verified_commit
+  END AS commit,
   CASE WHEN k.is_recalled THEN k.recalled_run ELSE k.verified_run END AS run,
   CASE WHEN k.is_recalled THEN k.recalled_at ELSE k.verified_at END AS since,
   k.hands_off,

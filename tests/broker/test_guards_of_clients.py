@@ -159,6 +159,18 @@ def test_repairs_of_a_blocked_plan_are_written(lab: Lab) -> None:
     assert (
         f"written earlier: 4 keys on 4 entities ({getpass.getuser()} approved plan" in late.stdout
     )
+    told = json.loads(lab.call("history", "demo", "--changes", "--format", "json").stdout)
+    changes = [
+        (change["entity"], change["reason"], change["approver"])
+        for change in told["changes"]
+        if change["run"] == run.place.name
+    ]
+    assert changes == [
+        (EVERYONE, None, None),
+        (GATEWAY, None, None),
+        ("user=calm", "agreed", getpass.getuser()),
+        (NEW, "agreed", getpass.getuser()),
+    ]
 
 
 def test_an_alter_that_restores_what_was_verified_is_no_raise(lab: Lab) -> None:

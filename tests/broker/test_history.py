@@ -12,7 +12,7 @@ from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.store.history import history
 from quota_ops.store.places import parquet
 from tests.broker.going_back import plan_back, write
-from tests.broker.killing import die_in_file
+from tests.broker.killing import die_in_file, die_in_request
 from tests.broker.test_dead_runs import begin, kill
 from tests.cli.test_shared_name import US, leave_run
 from tests.lab import Lab
@@ -121,16 +121,22 @@ def test_who_changed_what(lab: Lab) -> None:  # noqa: PLR0915 - one story
     lab.desire(first, guards=guards)
     commit_all(lab.folder, "Ben <ben@example.com>")
     lab.call("reconcile", "demo", "--allow", "policy_changed", *reason)
+    (lab.folder / "README.md").write_text("nothing that a run reads")
+    commit_all(lab.folder, "Eve <eve@example.com>")
+    lab.put({"user=bob": {KEY: 7.0}})
+    repair = ("reconcile", "demo", "--by", "robot-7")
+    kill(lab, partial(die_in_request, 1, before=False), repair)
+    assert lab.call(*repair).returncode == 0  # which finds the repair, and records it
     second: State = {ALICE: {KEY: 1.0}, "user=bob": {KEY: 5.0}, "user=dan": {KEY: 6.0}}
     lab.desire(second, guards=guards)
     cut = commit_all(lab.folder, "Ben <ben@example.com>")
     lab.call("reconcile", "demo", "--allow", "cut", *reason)
     write(lab, plan_back(lab, lab.runs[-1]))
-    (lab.folder / "README.md").write_text("nothing that a run reads")
+    (lab.folder / "README.md").write_text("nothing again")
     commit_all(lab.folder, "Dora <dora@example.com>")
     for _ in range(2):  # by hand, while the cut blocks the plan
         lab.put({ALICE: {KEY: 10.0}, "user=bob": {KEY: 7.0}})
-        assert lab.call("reconcile", "demo", "--by", "robot-7").returncode == 1
+        assert lab.call(*repair).returncode == 1
     lab.call("alter", "demo", "--names", ALICE, "--delete", KEY, "--allow", "unlimited", *reason)
     lab.call("hold", "demo", "--names", "user=bob", "--until", "2h", *reason)
     lab.call("release", "demo", "--names", "user=bob", *reason)
@@ -155,6 +161,7 @@ def test_who_changed_what(lab: Lab) -> None:  # noqa: PLR0915 - one story
         (ALICE, "set", None, 10.0, "team", "Anna", "robot-7", None, anna),
         ("user=bob", "set", None, 5.0, "team", "Anna", "robot-7", None, anna),
         ("user=dan", "set", None, 5.0, "team", "Anna", "robot-7", None, anna),
+        ("user=bob", "repaired", 7.0, 5.0, "team", "Anna", "robot-7", None, anna),
         (ALICE, "set", 10.0, 1.0, "team", "Ben", "carol", "carol", ben),
         ("user=dan", "set", 5.0, 6.0, "team", "Ben", "carol", None, ben),
         (ALICE, "rolled back", 1.0, 10.0, "team", "anna", "anna", None, None),
@@ -167,14 +174,15 @@ def test_who_changed_what(lab: Lab) -> None:  # noqa: PLR0915 - one story
         ("user=bob", "held", None, None, None, "carol", "carol", None, None),
         ("user=bob", "hold ended", None, None, None, "carol", "carol", None, None),
     ]
-    commits = [changes[number]["commit"] for number in (0, 1, 3, 7, 8, 9)]
-    assert commits == [commit, commit, cut, commit, commit, None]
-    assert changes[12]["policy"] == "guards.removals: 20 -> 9"
+    commits = [changes[number]["commit"] for number in (0, 1, 3, 4, 8, 9, 10)]
+    assert commits == [commit, commit, commit, cut, commit, commit, None]
+    assert changes[13]["policy"] == "guards.removals: 20 -> 9"
     assert [(change["was_sent"], change["found"]) for change in changes] == [
-        *[(True, found) for found in (10.0, 5.0, 5.0, 1.0, 6.0, 10.0, 5.0, 5.0, 5.0, None)],
+        *[(True, found) for found in (10.0, 5.0, 5.0, 5.0, 1.0, 6.0, 10.0, 5.0, 5.0, 5.0, None)],
         *[(False, None), (False, 5.0), (False, None), (False, None), (False, None)],
     ]
-    assert [change["found_by"] == change["run"] for change in changes[:10]] == [True] * 10
+    by_itself = [change["found_by"] == change["run"] for change in changes[:11]]
+    assert by_itself == [number != 3 for number in range(11)]
     cells = [re.split(r" {2,}", row) for row in shown.splitlines()]
     assert cells[0] == [
         *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run")

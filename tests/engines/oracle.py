@@ -56,6 +56,12 @@ def decide(
         told = arrived or recalled or known
         made = _difference(key, decided, (want, have, known), told)
         found.append(made._replace(held=hold, memory=recalled and recalled.state))
+        if want:
+            current = [row for row in memories.get(key, []) if last == (row.sequence or 0)]
+            sent = [row for row in current if row.state == "intended"] or ([known] if known else [])
+            commits = (row.commit for row in sent if same(row.value, want.value))
+            first = max((commit for commit in commits if commit is not None), default=None)
+            found[-1] = found[-1]._replace(commit=first)
     return found
 
 

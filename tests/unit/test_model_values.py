@@ -88,12 +88,12 @@ def test_a_change_is_stored_when_its_value_is() -> None:
     }
 
 
-def test_a_repair_keeps_the_commit_that_declared_its_value() -> None:
-    """A repair has the commit of the ledger, every other write the one that is applied."""
-    row = ROW._replace(kind=Kind.DRIFTED, action=Action.SET, commit="first")
+def test_a_row_of_git_keeps_the_commit_that_declared_its_value() -> None:
+    """A declared row has the commit that the ledger knows, every other write the applied one."""
+    row = ROW._replace(after=1.0, commit="first")
     assert row.find_commit("newest") == "first"
-    assert row._replace(kind=Kind.PENDING).find_commit("newest") == "newest"
-    assert row._replace(action=Action.REPORT).find_commit("newest") == "newest"
+    assert row._replace(commit=None).find_commit("newest") == "newest"
+    assert row._replace(after=None).find_commit("newest") == "newest"
 
 
 @pytest.mark.parametrize("kind", Kind)

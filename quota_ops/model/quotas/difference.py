@@ -153,14 +153,12 @@ class Difference(NamedTuple):
         """Whether it writes the value that was last verified."""
         return self.verified is not None and same(self.target, self.verified)
 
-    @property
-    def is_repair(self) -> bool:
-        """Whether it restores what Git has declared since the last run, as somebody changed it."""
-        return self.kind is Kind.DRIFTED and self.action in WRITES
-
     def find_commit(self, applied: str | None) -> str | None:
-        """Return the commit that declared the value first: for a repair, not the one applied."""
-        return self.commit if self.is_repair else applied
+        """Return the commit that declared the value first, as far as the ledger knows it.
+
+        For a repair, for example, that is not the one applied.
+        """
+        return applied if self.after is None else self.commit or applied
 
     @property
     def has_default(self) -> bool:

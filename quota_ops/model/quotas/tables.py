@@ -98,7 +98,8 @@ HOLDS = derive_table("holds", HoldRow)
 
 DIFFERENCES = derive_table("differences", Difference)
 """Each row on which the three sides disagree: `before` is the cluster's value, `after` Git's,
-`verified` the ledger's; `commit`, `run` and `since` are those of the ledger's row.
+`verified` the ledger's; `commit`, `run` and `since` are those of the ledger's row. The commit of
+a row that Git declares is the one that declared its value first; null if no run knows it.
 `memory` is `intended` for a late write, or `cleared`, if that row is not a managed one. `batch`
 numbers the requests that write; all rows of an entity are in one."""
 

@@ -299,7 +299,9 @@ def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
         owners |= {(entity, key): owner} if owner else {}
         wrote = [row for row in found if row.outcome in ATTEMPTED or row.mode in _OWNERSHIP]
         if wrote:
-            event = _describe_write(wrote[0], wrote[-1], found[-1])
+            # Who approved the rest later did not decide about a row that was written before.
+            done = next(row for row in wrote if row.outcome == wrote[-1].outcome)
+            event = _describe_write(wrote[0], done, found[-1])
             author = event.commit_author or authors.get((entity, key, event.commit))
             authors |= {(entity, key, event.commit): author} if author else {}
             # Of a repair, the commit is that of an earlier run; an alter does not record the owner.
@@ -329,7 +331,7 @@ def _list_policies(rows: Iterable[HistoryRow]) -> Iterator[Event]:
 
 
 def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Event:
-    """Return the event of a row: of the end that wrote it first, that did so last, and the last.
+    """Return the event of a row: of its first end that tried, the one that decided, and the last.
 
     A run that is resumed finds at its last end that the cluster already stores what it has sent.
     """
