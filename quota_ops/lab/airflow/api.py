@@ -35,8 +35,9 @@ class AirflowApi:
 
     def __init__(self, port: int, user: str, password: str) -> None:
         self._port = port
+        self._token = ""
         login = {"username": user, "password": password}
-        self._token = str(_repeat_request(port, "POST", "/auth/token", login)["access_token"])
+        self._token = str(self._repeat("POST", "/auth/token", login)["access_token"])
 
     def wait_for_dag(self, dag_id: str, seconds: float = 60.0) -> None:
         """Wait until Airflow has loaded a DAG, and unpause it."""
@@ -105,34 +106,25 @@ class AirflowApi:
         )
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        return _repeat_request(self._port, method, f"/api/v2{path}", body, self._token)
+        return self._repeat(method, f"/api/v2{path}", body)
 
-
-def _repeat_request(
-    port: int,
-    method: str,
-    path: str,
-    body: Mapping[str, Any] | None = None,
-    token: str | None = None,
-) -> Any:
-    deadline = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            return _send_request(port, method, path, body, token)
-        except ConnectionRefusedError as error:
-            raise ClusterTrouble(f"Airflow ended: nothing listens on port {port}") from error
-        except (OSError, HTTPException) as error:
-            if time.monotonic() > deadline:
-                raise ClusterTrouble(f"Airflow does not respond to {path}: {error}") from error
-            time.sleep(1.0)
+    def _repeat(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return _send_request(self._port, method, path, body, self._token)
+            except ConnectionRefusedError as error:
+                raise ClusterTrouble(
+                    f"Airflow ended: nothing listens on port {self._port}"
+                ) from error
+            except (OSError, HTTPException) as error:
+                if time.monotonic() > deadline:
+                    raise ClusterTrouble(f"Airflow does not respond to {path}: {error}") from error
+                time.sleep(1.0)
 
 
 def _send_request(
-    port: int,
-    method: str,
-    path: str,
-    body: Mapping[str, Any] | None = None,
-    token: str | None = None,
+    port: int, method: str, path: str, body: Mapping[str, Any] | None = None, token: str = ""
 ) -> Any:
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
