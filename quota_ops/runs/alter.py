@@ -13,6 +13,7 @@ from shlex import quote
 from time import monotonic
 from typing import NamedTuple, Self
 
+from quota_ops.desired.export.accept import NewLimit
 from quota_ops.desired.read import Desired
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
@@ -170,7 +171,10 @@ def alter_quotas(
     """
     began = monotonic()
     batches, outcomes = record_and_validate(
-        *(folder, cluster, alterations, attribution),
+        folder,
+        cluster,
+        alterations,
+        attribution,
         allow=allow,
         policy=policy,
         records=records,
@@ -348,16 +352,11 @@ def _number_batches(writes: Sequence[Difference]) -> Batches:
     return group_by_batch(sorted(filter(None, changes)))
 
 
-def list_altered(folder: RunFolder) -> tuple[Difference, ...]:
-    """Return the changes of an alter that a broker accepted, as unmanaged rows of a plan.
-
-    Their `before` is the value that the cluster has since; what Git declares is not known here.
-    """
+def list_altered(folder: RunFolder) -> tuple[NewLimit, ...]:
+    """Return the values that the cluster has since an alter, for Git to declare."""
     accepted = {outcome.entity for outcome in folder.outcomes(APPLIED) if outcome.status in DONE}
     return tuple(
-        Difference.of_values(
-            (row.cluster, *row.id), Kind.UNMANAGED, Action.REPORT, before=row.after, after=None
-        )
+        NewLimit(row.id, row.after, declared=None, replaces_any=True)
         for row in folder.read(ALTER).changes
         if row.entity in accepted
     )

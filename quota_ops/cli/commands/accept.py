@@ -13,8 +13,8 @@ from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
-    from quota_ops.model.quotas.difference import Difference
     from quota_ops.model.quotas.filter import EntityFilter
+    from quota_ops.model.quotas.rows import Key
 
 
 @click.command(
@@ -83,7 +83,8 @@ def accept(
     """
     from quota_ops.cli.ownership import parse_wanted
     from quota_ops.cli.session import Session
-    from quota_ops.desired.export.accept import accept_rows
+    from quota_ops.desired.export.accept import NewLimit, accept_limits
+    from quota_ops.model.quotas.difference import Difference, Kind
     from quota_ops.model.quotas.tables import DIFFERENCES
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.runs.alter import list_altered
@@ -104,9 +105,18 @@ def accept(
             f"Compare again: quota-ops report {quote(session.policy.cluster)}. Or name an earlier "
             "run with --run.",
         )
-    found_rows = list_altered(folder) if is_alter else folder.differences()
-    rows = [row for row in found_rows if _is_wanted(row, who, keys)]
-    drifted = [row for row in rows if is_alter or row.is_drift or _is_named_and_unmanaged(row, who)]
+    rows: list[Difference] = []
+    if is_alter:
+        drifted = [limit for limit in list_altered(folder) if _is_wanted(limit.id, who, keys)]
+    else:
+        rows = [row for row in folder.differences() if _is_wanted(row.id, who, keys)]
+        drifted = [
+            NewLimit(
+                row.id, row.before, row.after, is_conflict=everything and row.kind is Kind.CONFLICT
+            )
+            for row in rows
+            if row.is_drift or (who is not None and row.kind in {Kind.UNMANAGED, Kind.OVERRIDING})
+        ]
     if not drifted:
         others = f"; {counted(len(rows), 'difference')} of another kind" if rows else ""
         raise InvalidInput(
@@ -114,14 +124,8 @@ def accept(
             f"What it found: quota-ops show {quote(session.policy.cluster)}/{folder.place.name}",
         )
     reason = folder.read(ALTER).reason if is_alter else None
-    found = accept_rows(
-        session.folder,
-        drifted,
-        conflicts=not everything,
-        dry_run=dry_run,
-        receiver=receiver,
-        is_alter=is_alter,
-        reason=reason,
+    found = accept_limits(
+        session.folder, drifted, dry_run=dry_run, receiver=receiver, reason=reason
     )
     did = "would be accepted" if dry_run else "accepted"
     of = f"{len(found.accepted):,} of {counted(len(drifted), 'quota')} {did}"
@@ -150,13 +154,7 @@ def accept(
         raise InvalidInput("nothing was accepted", "The reasons are above.")
 
 
-def _is_named_and_unmanaged(row: "Difference", who: "EntityFilter | None") -> bool:
-    from quota_ops.model.quotas.difference import Kind
-
-    return who is not None and row.kind in {Kind.UNMANAGED, Kind.OVERRIDING}
-
-
-def _is_wanted(row: "Difference", who: "EntityFilter | None", keys: tuple[str, ...]) -> bool:
+def _is_wanted(row: "Key", who: "EntityFilter | None", keys: tuple[str, ...]) -> bool:
     from quota_ops.model.quotas.entity import Entity
 
     is_named = who is None or who.accepts(Entity.parse(row.entity))

@@ -76,7 +76,7 @@ def suggest(
         wanted = [quota for quota in overview.quotas if quota.owner == owner]
         overview = overview._replace(quotas=wanted)
     found = list(suggest_limits(overview, margin))
-    changed = _edit(folder, policy.cluster_id, found)
+    changed = _edit(folder, found)
     left_out = [{**key._asdict(), "why": why} for key, why in changed.left_out]
     rows = [suggestion._asdict() for suggestion in found]
     show_result(
@@ -95,20 +95,14 @@ def suggest(
     refuse_incomplete(overview.not_counted, output)
 
 
-def _edit(folder: Path, cluster_id: str, found: "list[Suggestion]") -> "Accepted":
+def _edit(folder: Path, found: "list[Suggestion]") -> "Accepted":
     """Return the patch that declares suggested limits where Git declares the present ones."""
-    from quota_ops.desired.export.accept import accept_rows
-    from quota_ops.model.quotas.difference import Action, Difference, Kind
+    from quota_ops.desired.export.accept import NewLimit, accept_limits
+    from quota_ops.model.quotas.rows import Key
 
-    rows = [
-        Difference.of_values(
-            (cluster_id, each.entity, each.key),
-            Kind.DRIFTED,
-            Action.SET,
-            before=each.suggested,
-            after=each.limit,
-        )
+    limits = [
+        NewLimit(Key(each.entity, each.key), each.suggested, declared=each.limit)
         for each in found
         if each.suggested is not None
     ]
-    return accept_rows(folder, rows, conflicts=True, dry_run=True)
+    return accept_limits(folder, limits, dry_run=True)

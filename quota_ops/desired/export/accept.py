@@ -15,7 +15,6 @@ from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quotas.difference import Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.quota import same
@@ -23,6 +22,19 @@ from quota_ops.model.quotas.rows import DesiredRow, Key, StoredQuota
 
 _FEW = 5
 _BOM = b"\xef\xbb\xbf"
+
+
+class NewLimit(NamedTuple):
+    """A limit for Git to declare; a value of None removes it."""
+
+    id: Key
+    value: float | None
+    declared: float | None
+    """What Git declared when the run compared; None if nothing."""
+    is_conflict: bool = False
+    """Whether a change in Git would be lost, which a person must name."""
+    replaces_any: bool = False
+    """Whether it replaces whatever Git declares, as that run did not read it."""
 
 
 class Accepted(NamedTuple):
@@ -34,22 +46,18 @@ class Accepted(NamedTuple):
     patch: str
 
 
-def accept_rows(
+def accept_limits(
     folder: Path,
-    rows: Iterable[Difference],
+    limits: Iterable[NewLimit],
     *,
-    conflicts: bool,
     dry_run: bool,
     receiver: str | None = None,
-    is_alter: bool = False,
     reason: str | None = None,
 ) -> Accepted:
     """Change the files of a cluster's folder, unless `dry_run`, and return what changed.
 
-    `conflicts` are accepted too: limits that changed in Git as well, where the change is lost. A
-    quota that Git does not declare goes, with a reason, to the file `receiver` or, without one, to
-    the file that declares its entity, or to the only file. Rows of an alter replace what Git
-    declares, which that run did not read.
+    A quota that Git does not declare goes, with a reason, to the file `receiver` or, without one,
+    to the file that declares its entity, or to the only file.
     Raises InvalidDesiredState if the files have problems now, and InvalidInput if they change
     while they are written, or cannot be written.
     """
@@ -60,22 +68,22 @@ def accept_rows(
     wanted: dict[str, dict[Key, float | None]] = {}
     added: dict[str, dict[Key, float]] = {}
     files = _Receivers(desired, receiver)
-    for row in rows:
-        known = declared.get(row.id)
-        if same(known and known.value, row.before):
-            already.add(row.id)
-        elif known is None and row.before is not None and row.after is None:
-            file, why = files.find(row.entity, row.key, row.before)
+    for limit in limits:
+        row, known = limit.id, declared.get(limit.id)
+        if same(known and known.value, limit.value):
+            already.add(row)
+        elif known is None and limit.value is not None and limit.declared is None:
+            file, why = files.find(row.entity, row.key, limit.value)
             if file:
-                added.setdefault(file, {})[row.id] = row.before
+                added.setdefault(file, {})[row] = limit.value
             else:
-                left_out[row.id] = why
+                left_out[row] = why
         elif known is None:
-            left_out[row.id] = "Git does not declare it"
-        elif not is_alter and (why := _explain_change(row, known, conflicts=conflicts)):
-            left_out[row.id] = why
+            left_out[row] = "Git does not declare it"
+        elif why := _explain_change(limit, known):
+            left_out[row] = why
         else:
-            wanted.setdefault(known.file, {})[row.id] = row.before
+            wanted.setdefault(known.file, {})[row] = limit.value
     contents: dict[str, bytes] = {}
     patch: list[str] = []
     for name in sorted({*wanted, *added}):
@@ -143,15 +151,17 @@ class _Receivers:
         return f"for example --file {self._files[0]}" if self._files else "which you create first"
 
 
-def _explain_change(row: Difference, known: DesiredRow, *, conflicts: bool) -> str:
+def _explain_change(limit: NewLimit, known: DesiredRow) -> str:
     """Return why the limit in Git is not replaced; empty if it is."""
-    if row.after is None:
+    if limit.replaces_any:
+        return ""
+    if limit.declared is None:
         return "it was added to Git after that run"
-    if not same(known.value, row.after):
+    if not same(known.value, limit.declared):
         return "it changed in Git after that run"
     if known.derivation is not None:
         return f"{known.file}:{known.line} declares it with others ({known.derivation})"
-    if row.kind is Kind.CONFLICT and not conflicts:
+    if limit.is_conflict:
         return "it changed in Git too, which would be lost: name it with --names to accept it"
     return ""
 

@@ -94,15 +94,15 @@ class Difference(NamedTuple):
     before: float | None
     after: float | None
     verified: float | None
-    owner: str | None
-    reason: str | None
-    file: str | None
-    line: int | None
-    commit: str | None
-    run: str | None
-    since: str | None
-    hands_off: str | None
-    held: str | None
+    owner: str | None = None
+    reason: str | None = None
+    file: str | None = None
+    line: int | None = None
+    commit: str | None = None
+    run: str | None = None
+    since: str | None = None
+    hands_off: str | None = None
+    held: str | None = None
     memory: str | None = None
     derivation: str | None = None
     until: str | None = None
@@ -129,7 +129,7 @@ class Difference(NamedTuple):
 
         `row` is the cluster, the entity and the key.
         """
-        return cls(*row, kind, action, before, after, verified, *(None,) * 9)
+        return cls(*row, kind, action, before, after, verified)
 
     @property
     def id(self) -> Key:
