@@ -81,11 +81,17 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     uses = read_uses(source, fields["use"]) if "use" in fields else ()
     if len(source.problems) > before:
         return None
-    policy = Policy(cluster=cluster, protect=tuple(protect), **values)
-    id_node = fields["cluster_id"].value
     return ClusterFile(
-        *(policy, source, id_node, protect, silences, owner_nodes, profiles, uses, capacity),
-        ceilings,
+        policy=Policy(cluster=cluster, protect=tuple(protect), **values),
+        source=source,
+        id_node=fields["cluster_id"].value,
+        protect=protect,
+        silences=silences,
+        owner_nodes=owner_nodes,
+        profiles=profiles,
+        uses=uses,
+        capacity=capacity,
+        ceilings=ceilings,
     )
 
 

@@ -249,7 +249,7 @@ def _read_file(source: Source, room: SizeBudget) -> QuotasFile | None:
 def read_changes(folder: Path, since: str) -> tuple[str, ...]:
     """Return when temporary limits of a cluster start or end, from a time on (ISO 8601, UTC).
 
-    Only files that mention `until` are parsed. None if the files cannot be read: check shows why.
+    Only files that mention `until` are parsed. Empty if they cannot be read: check shows why.
     """
     problems = Problems()
     try:

@@ -8,7 +8,7 @@ from quota_ops.kafka.client.broker_client import BrokerClient, ResponseLost
 from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.client.kafka_python import MetadataRequest
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, Unreachable
+from quota_ops.model.errors import ClusterTrouble, NoResponse, Unreachable
 
 _SHORTEST_TRY = 0.5
 """The minimum timeout of the last try of a read, in seconds."""
@@ -108,7 +108,7 @@ class Brokers:
         try:
             return self.client(broker).send(request, limit)
         except ResponseLost as error:
-            raise Unreachable(f"{error} Nothing was changed.") from None
+            raise Unreachable(str(error), effect="Nothing was changed.") from None
 
     def _write(self, broker: Broker, request: Any, limit: float) -> Any:
         try:
@@ -128,15 +128,6 @@ class Brokers:
             f"cluster {self._connection.name}: there is no broker {number}; "
             f"the cluster's brokers are {known}."
         )
-
-
-def explain_read_failure(error: QuotaOpsError) -> str:
-    """Return the message of a failed read, for a run that has already sent a write.
-
-    It leaves out the end of the message, that nothing was sent or changed: the read sent nothing,
-    but the run did.
-    """
-    return error.message.removesuffix(" Nothing was sent.").removesuffix(" Nothing was changed.")
 
 
 def describe_by_bootstrap(connection: Connection, seconds: float) -> ClusterDescription:

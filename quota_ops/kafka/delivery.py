@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from quota_ops.kafka.brokers import explain_read_failure
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, WrongCluster
 from quota_ops.model.quotas.alteration import Alteration, group_alterations
@@ -130,8 +129,7 @@ def _settle_rows(
         missing = [row for row in rows if not row.is_stored(seen)]
         retried = send_rows(batch, missing, send, cluster.validate) if missing else ()
     except QuotaOpsError as error:
-        why = explain_read_failure(error)
-        message = f"the write was sent, and its outcome cannot be found out: {why}"
+        message = f"the write was sent, and its outcome cannot be found out: {error.reason}"
         return build_outcomes(batch, rows, Status.UNKNOWN, message), stored
     by_entity = {outcome.entity: outcome for outcome in retried}
     arrived = build_outcomes(batch, rows, Status.ACCEPTED, SETTLED)

@@ -31,14 +31,19 @@ from quota_ops.model.finding import Finding, Problem
 
 
 class QuotaOpsError(Exception):
-    """An error with a message for people and, if there is one, a remedy."""
+    """An error with a message for people and, if there is one, a remedy.
+
+    The message ends with `effect`, what the failed request did to the cluster: "Nothing was sent."
+    A run that has written before leaves that out, by `reason`.
+    """
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, remedy: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str, remedy: str | None = None, *, effect: str = "") -> None:
+        self.reason = message
+        self.message = f"{message} {effect}" if effect else message
         self.remedy = remedy
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return self.message if self.remedy is None else f"{self.message}\n  {self.remedy}"

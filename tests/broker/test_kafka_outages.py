@@ -135,6 +135,25 @@ def test_a_run_whose_address_leads_to_another_cluster(
     assert lab.stored() == TEN
 
 
+@pytest.mark.usefixtures("small_batches")
+def test_a_run_whose_broker_goes_away(lab: Lab) -> None:
+    """A run that wrote before the cluster became unreachable does not say that nothing was sent."""
+    lab.desire(TEN)
+    wire = Wire(lab.bootstrap)
+    description = ClusterDescription(lab.cluster.cluster_id, (Broker(1, "127.0.0.1", wire.port),))
+    cluster = Cluster(demo(f"127.0.0.1:{wire.port}"), description, timeout=2.0)
+
+    run = replace(lab.start(progress=After(1, wire.remove)), connect=lambda: cluster)
+    with pytest.raises(Unreachable) as error:
+        run_stages(run, CHAINS["reconcile"])
+
+    assert error.value.message == (
+        f"2 of 10 entities done: cluster demo: broker 1 at 127.0.0.1:{wire.port} cannot be reached:"
+        " 111 ECONNREFUSED."
+    )
+    lab.run("reconcile")
+
+
 @pytest.mark.parametrize("what", ["request", "answer"])
 def test_a_write_without_an_answer_is_unknown(what: str, cluster: Cluster, wire: Wire) -> None:
     """A lost request cannot be determined from a lost response, so it is not sent again."""

@@ -16,10 +16,16 @@ EXAMPLES = {"lab/demo/by_hand.py", "lab/demo/month.py"}
 """What the demo tells as somebody's changes."""
 SIXTH = """
         QuotaKey(
-            *("disk_byte_rate", BYTES, "stored bytes", _CLIENT, True, MAX_EXACT, _LONG),
-            Measured("Disk", "byte_rate"),
-            STARVING_BYTES,
-            "small_byte_rate",
+            name="disk_byte_rate",
+            unit=BYTES,
+            limits="stored bytes",
+            types=_CLIENT,
+            whole=True,
+            largest=MAX_EXACT,
+            unlimited=_LONG,
+            measured=Measured("Disk", "byte_rate"),
+            starving=STARVING_BYTES,
+            small_guard="small_byte_rate",
         ),
 """
 PROGRAM = """
@@ -61,7 +67,8 @@ def test_no_other_module_or_query_lists_keys() -> None:
 def test_a_sixth_key_is_a_sixth_row(tmp_path: Path) -> None:
     """With one more row in the table, files, inventories, effects, schema and lookups know it."""
     table = tmp_path / "quota.py"
-    source, before = Path(quota.__file__).read_text(), '        QuotaKey(\n            *("consumer'
+    source = Path(quota.__file__).read_text()
+    before = '        QuotaKey(\n            name="consumer'
     assert before in source
     table.write_text(source.replace(before, f"{SIXTH.lstrip(chr(10))}{before}"))
     folder = tmp_path / "desired_state" / "demo"

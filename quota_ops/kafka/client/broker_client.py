@@ -152,7 +152,8 @@ class BrokerClient:
         throttled = self._throttled_until - time.monotonic()
         if throttled > timeout:
             wait = f"throttles this client for {throttled:.3g} s, longer than the {timeout:.3g} s"
-            raise Unreachable(f"{self._label} {wait} that the request may take. Nothing was sent.")
+            why = f"{self._label} {wait} that the request may take."
+            raise Unreachable(why, effect="Nothing was sent.")
         time.sleep(max(0.0, throttled))
         deadline = time.monotonic() + timeout
         client = self._connect(timeout)
@@ -235,10 +236,11 @@ class BrokerClient:
     def _explain_unreachable(self, cause: Exception, timeout: float) -> ClusterTrouble:
         refused = isinstance(cause, _REFUSALS) or "CERTIFICATE" in str(cause)
         return (LoginFailed if refused else Unreachable)(
-            f"{self._label} cannot be reached: {explain_error(cause, timeout)}. Nothing was sent.",
+            f"{self._label} cannot be reached: {explain_error(cause, timeout)}.",
             None
             if self._broker.id == BOOTSTRAP
             else f"The address is the one that the broker advertises. {ONLY_BOOTSTRAP}",
+            effect="Nothing was sent.",
         )
 
 

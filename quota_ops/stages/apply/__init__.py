@@ -222,7 +222,13 @@ class _Writer:
         if not to_send:
             return others
         sent, stored = send_noted(
-            *(self.attempt, self.cluster, number, to_send, stored), send=self._send, others=others
+            self.attempt,
+            self.cluster,
+            number,
+            to_send,
+            stored,
+            send=self._send,
+            others=others,
         )
         self.described = self.described._replace(stored=stored)
         return (*others, *sent)
@@ -298,7 +304,8 @@ def _raise_unless_done(
     if trouble is not None and not unknown:
         done = sum(outcome.status in DONE for outcome in outcomes)
         kind = Refused if done and isinstance(trouble, InvalidInput) else type(trouble)
-        raise kind(f"{done:,} of {total} done: {trouble.message}", retry)
+        why = trouble.reason if done else trouble.message
+        raise kind(f"{done:,} of {total} done: {why}", retry)
     raise Refused(
         f"{len(failed):,} of {total} did not end as planned:\n" + format_outcomes(failed, APPLIED),
         retry

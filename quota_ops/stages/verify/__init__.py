@@ -5,6 +5,7 @@ from contextlib import suppress
 from shlex import quote
 
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.clusters.registration import KnownBrokers
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.ledger_edits import CLEARED, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
@@ -12,11 +13,10 @@ from quota_ops.model.quotas.rows import DesiredRow, Key, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.runs.outcome import find_open, find_unwritten
 from quota_ops.model.runs.progress import SILENT, Progress
-from quota_ops.model.runs.verification import RowVerdict
 from quota_ops.model.text import plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
 from quota_ops.stages.succession import why_lost, why_overtaken
-from quota_ops.stages.verify.brokers import raise_unless_agreed, read_back
+from quota_ops.stages.verify.brokers import ReadBack, raise_unless_agreed, read_back
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.store.ledger import ledger
@@ -33,8 +33,8 @@ _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
 
 def verify_cluster(
     folder: RunFolder, cluster: Cluster, records: ClusterStore, progress: Progress = SILENT
-) -> tuple[RowVerdict, ...]:
-    """Write verification.json and return the rows that differ from Git.
+) -> None:
+    """Compare the rows of each broker with Git, and write verification.json.
 
     After an apply, the ledger records as verified the rows that every responding broker stores.
     Raises Refused when a row differs, when a broker does not respond before the deadline, when a
@@ -51,61 +51,61 @@ def verify_cluster(
         differences if has_plan else (),  # without a plan every row is compared
         folder.outcomes(APPLIED),
     )
+    digest, known = RunState(folder).applied_digest, known_brokers(ledger.last(records).table)
     held = set(folder.read_table(HOLDS)["entity"].to_pylist())
     targets, skipped = find_targets(
         run.desired, run.differences, held, find_unwritten(run.outcomes)
     )
-    state = RunState(folder)
-    digest = state.applied_digest
 
     def is_overtaken() -> bool:
-        known = ledger.read(records)
-        return has_applied and why_overtaken(folder, known, records) is not None
+        return has_applied and why_overtaken(folder, ledger.read(records), records) is not None
 
-    known = known_brokers(ledger.last(records).table)
     read = read_back(
-        *(cluster, run.policy, targets, known),
+        cluster,
+        run.policy,
+        targets,
+        known,
         progress=progress,
         last_written=run.last_written,
         is_overtaken=is_overtaken,
         skipped=skipped,
     )
-    stored, brokers, wrong_rows = read.stored, read.brokers, read.wrong_rows
-    overtaken, lost = None, None
-    if has_applied and stored:
-        lost = why_lost(folder, ledger.read(records), records)
-        differing = {verdict.id for verdict in wrong_rows}
-        verified = {row: value for row, value in targets.items() if row not in differing}
+    refusal = None
+    if has_applied and read.stored:
         live = [broker.id for broker in cluster.brokers]
-        overtaken = update_ledger(
-            folder,
-            records,
-            run,
-            verified,
-            verified_before=state.find_verified(frozenset(verified)),
-            stored=stored,
-            brokers=known.after(run.about.run, live, read.registered, read.metadata.absent),
-            lost=lost,
-        )
+        brokers = known.after(run.about.run, live, read.registered, read.metadata.absent)
+        refusal = _record_verified(folder, records, run, read, brokers)
     read.write(folder, digest)
-    if overtaken is not None:
-        raise Refused(overtaken, format_remedy(run, stored, ledger.read(records).rows))
-    if lost is not None:
-        raise Refused(
-            f"{lost}: what runs have recorded there is missing",
-            "The rows that this run has read back are recorded. Check that the run store keeps what"
-            " it confirms, and that nobody has restored an older copy.",
-        )
+    if refusal is not None:
+        raise refusal
     what = f"--run {quote(str(folder.place))}" if has_applied else run.about.cluster
     raise_unless_agreed(
-        brokers,
-        wrong_rows,
+        read.brokers,
+        read.wrong_rows,
         late_writes=describe_late_writes(differences),
         retry=f"quota-ops verify {what}",
     )
     if not has_plan:
         refuse_returned(differences)
-    return wrong_rows
+
+
+def _record_verified(
+    folder: RunFolder, records: ClusterStore, run: AppliedRun, read: ReadBack, brokers: KnownBrokers
+) -> Refused | None:
+    """Update the ledger, and return why the values of this run are not the last ones, or None."""
+    lost = why_lost(folder, ledger.read(records), records)
+    overtaken = update_ledger(
+        folder, records, run, read.verified, stored=read.stored, brokers=brokers, lost=lost
+    )
+    if overtaken is not None:
+        return Refused(overtaken, format_remedy(run, read.stored, ledger.read(records).rows))
+    if lost is not None:
+        return Refused(
+            f"{lost}: what runs have recorded there is missing",
+            "The rows that this run has read back are recorded. Check that the run store keeps what"
+            " it confirms, and that nobody has restored an older copy.",
+        )
+    return None
 
 
 def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> None:
@@ -130,14 +130,10 @@ def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore
     read = read_back(cluster, folder.policy(), targets, known, last_written=rows[-1].entity)
     read.write(folder, state.applied_digest)
     if read.stored:
-        run, wrong = folder.about().run, {verdict.id for verdict in read.wrong_rows}
-        found = {row: value for row, value in targets.items() if row not in wrong}
+        run, found = folder.about().run, read.verified
         answered = found.keys() - find_open(state.outcomes)
         with suppress(InvalidInput):  # a damaged ledger stops the next run
-            ledger.change(
-                records,
-                lambda known: settle(known, run, answered, found),
-            )
+            ledger.change(records, lambda known: settle(known, run, answered, found))
     raise_unless_agreed(
         read.brokers,
         read.wrong_rows,

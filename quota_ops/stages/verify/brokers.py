@@ -6,7 +6,6 @@ from time import monotonic, sleep
 from typing import NamedTuple
 from uuid import uuid4
 
-from quota_ops.kafka.brokers import explain_read_failure
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.clusters.registration import KnownBrokers, Registered
@@ -57,6 +56,12 @@ class ReadBack(NamedTuple):
     registered: tuple[Registered, ...] | None
     metadata: Metadata
 
+    @property
+    def verified(self) -> Targets:
+        """The targets that every responding broker stores."""
+        wrong = {verdict.id for verdict in self.wrong_rows}
+        return {row: value for row, value in self.targets.items() if row not in wrong}
+
     def write(self, folder: RunFolder, digest: str | None) -> None:
         """Write verification.json of the writes with the digest, and metadata.json."""
         count = len(self.targets) - len(self.wrong_rows)
@@ -76,66 +81,66 @@ def read_back(
     is_overtaken: Callable[[], bool] = lambda: False,
     skipped: int = 0,
 ) -> ReadBack:
-    """Read rows back from every broker until all agree, like `query_brokers`.
-
-    `known` are the brokers of the last verified run. A registered broker that cannot be queried is
-    among the results, and does not agree.
-    """
-    find_metadata = cluster.start_metadata_query()
-    stored, brokers = query_brokers(
-        *(cluster, targets, compute_deadline(len(targets)), progress, last_written),
-        is_overtaken=is_overtaken,
-        skipped=skipped,
-    )
-    responder = min(brokers, key=lambda result: (not result.agrees, result.behind is None))
-    metadata, registered = add_absent_brokers(
-        *(find_metadata(), cluster, policy, known),
-        BOOTSTRAP if responder.bootstrap else responder.broker,
-    )
-    if not responder.bootstrap:
-        brokers = (*brokers, *map(BrokerResult.of_absent, metadata.missed))
-    wrong_rows = tuple(find_wrong_rows(targets, stored))
-    return ReadBack(targets, stored, brokers, wrong_rows, registered, metadata)
-
-
-def query_brokers(
-    cluster: Cluster,
-    targets: Targets,
-    seconds: float,
-    progress: Progress,
-    written: str | None = None,
-    *,
-    is_overtaken: Callable[[], bool] = lambda: False,
-    skipped: int = 0,
-) -> tuple[dict[int, Stored], tuple[BrokerResult, ...]]:
     """Query each broker until it stores every target, the time is up, or a later run applies.
 
-    Returns the values and one result of each broker. `written` is the last entity that was
-    written: brokers apply writes in order, so it alone is queried first, for at most half a
-    second. When only the bootstrap address is queried, the result is that of the broker there.
+    `known` are the brokers of the last verified run. A registered broker that cannot be queried is
+    among the results, and does not agree. `last_written` is the last entity that was written:
+    brokers apply writes in order, so it alone is queried first, for at most half a second.
     `skipped` is the number of rows that the run did not write; they are not targets.
     Raises WrongCluster when an address leads to another cluster.
     """
-    until = monotonic() + seconds
+    find_metadata = cluster.start_metadata_query()
+    stored, results = _query_brokers(cluster, targets, last_written, progress, is_overtaken)
+    responder = min(results, key=lambda result: (not result.agrees, result.behind is None))
+    metadata, registered = add_absent_brokers(
+        find_metadata(),
+        cluster,
+        policy,
+        known,
+        broker=BOOTSTRAP if responder.bootstrap else responder.broker,
+    )
+    brokers = [replace(result, left=skipped) for result in results]
+    if not responder.bootstrap:
+        brokers += map(BrokerResult.of_absent, metadata.missed)
+    wrong_rows = tuple(find_wrong_rows(targets, stored))
+    return ReadBack(targets, stored, tuple(brokers), wrong_rows, registered, metadata)
+
+
+def _query_brokers(
+    cluster: Cluster,
+    targets: Targets,
+    written: str | None,
+    progress: Progress,
+    is_overtaken: Callable[[], bool],
+) -> tuple[dict[int, Stored], tuple[BrokerResult, ...]]:
+    """Return the values and one result of each broker.
+
+    When only the bootstrap address is queried, the result is that of the broker there.
+    """
+    seconds = compute_deadline(len(targets))
+    until, limit = monotonic() + seconds, max(seconds / 2, _LEAST_LIMIT)
     stored: dict[int, Stored] = {}
     results = {
         endpoint.id: BrokerResult(
-            *(endpoint.id, endpoint.address, 0, None),
+            endpoint.id,
+            endpoint.address,
+            asked=0,
+            behind=None,
             bootstrap=endpoint.id == BOOTSTRAP,
             compared=len(targets),
-            left=skipped,
         )
         for endpoint in cluster.endpoints
     }
-    wait, limit = FIRST_WAIT, max(seconds / 2, _LEAST_LIMIT)
+    wait = FIRST_WAIT
     while True:
         last = monotonic() >= until
         for broker, result in results.items():
             # An unreachable broker uses up time, so the last round queries only the others.
             if not result.agrees and not (last and result.error):
-                results[broker] = _query_broker(
-                    cluster, result, targets, stored, written, limit=limit
-                )
+                stored.pop(broker, None)
+                results[broker], values = _query_broker(cluster, result, targets, written, limit)
+                if values is not None:
+                    stored[broker] = values
         remaining = max(until - monotonic(), 0.0)
         progress.report_brokers(tuple(results.values()), remaining)
         if last or all(result.agrees for result in results.values()) or is_overtaken():
@@ -150,25 +155,19 @@ def query_brokers(
 
 
 def _query_broker(
-    cluster: Cluster,
-    last: BrokerResult,
-    targets: Targets,
-    stored: dict[int, Stored],
-    written: str | None,
-    *,
-    limit: float,
-) -> BrokerResult:
+    cluster: Cluster, last: BrokerResult, targets: Targets, written: str | None, limit: float
+) -> tuple[BrokerResult, Stored | None]:
+    """Return the result of one query, and the values; None if the broker did not respond."""
     query = replace(last, asked=last.asked + 1)
     try:
         if written is not None and last.asked == 0:
             _wait_for_write(cluster, last.broker, targets, written, limit)
-        stored[last.broker] = cluster.describe_values(last.broker, limit)
+        values = cluster.describe_values(last.broker, limit)
     except WrongCluster:
         raise
     except ClusterTrouble as error:
-        stored.pop(last.broker, None)
-        return replace(query, behind=None, error=explain_read_failure(error))
-    return replace(query, behind=len(find_unequal(targets, stored[last.broker])), error=None)
+        return replace(query, behind=None, error=error.reason), None
+    return replace(query, behind=len(find_unequal(targets, values)), error=None), values
 
 
 def _wait_for_write(

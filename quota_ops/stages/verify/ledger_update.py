@@ -18,6 +18,7 @@ from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import ROLLBACK
 from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.state import RunState
 
 
 class AppliedRun(NamedTuple):
@@ -44,7 +45,6 @@ def update_ledger(
     run: AppliedRun,
     verified: Targets,
     *,
-    verified_before: Keys,
     stored: Mapping[int, Stored],
     brokers: KnownBrokers,
     lost: str | None,
@@ -60,7 +60,7 @@ def update_ledger(
     Returns why a later run takes precedence, or None.
     """
     foreign = _find_foreign(folder)
-    new = verified.keys() - verified_before
+    new = verified.keys() - RunState(folder).find_verified(frozenset(verified))
     rows = list(_verified_rows(run, verified, new, foreign))
     cleared = list(_cleared_rows(run, new))
     given_back = {row.id for row in rows} & foreign
