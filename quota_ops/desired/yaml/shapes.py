@@ -3,15 +3,14 @@
 The reader and the JSON Schemas use the same tables.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import yaml
 
 from quota_ops.desired.yaml import values
 from quota_ops.desired.yaml.scalars import read_text
-from quota_ops.model.plans.guard_rules import SHARE_COUNTS_FROM
 from quota_ops.model.plans.policy import (
     ApprovalPolicy,
     DriftPolicy,
@@ -20,7 +19,6 @@ from quota_ops.model.plans.policy import (
 )
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
 from quota_ops.model.quotas.quota import MEASURED_KEYS, QUOTA_KEYS
-from quota_ops.model.text import counted
 from quota_ops.model.usage.usage import LABEL, Preset
 
 DEFAULT = "default"
@@ -537,60 +535,28 @@ SILENCE = Shape(
     required=("finding", "reason"),
 )
 
-_GUARDS = GuardThresholds()
+_KINDS = {
+    "whole": values.WHOLE,
+    "percent": values.PERCENT,
+    "factor": values.FACTOR,
+    "byte_rate": values.BYTE_RATE,
+}
+
+
+def _list_thresholds() -> Iterator[tuple[str, Field]]:
+    """Yield the name of each threshold, and its field as its type describes it."""
+    default = GuardThresholds()
+    for name, hint in get_type_hints(GuardThresholds, include_extras=True).items():
+        (about,) = hint.__metadata__
+        value = getattr(default, name)
+        example = about.example or f"{value:g}"
+        yield name, Field(about.meaning, example, *_KINDS[about.kind].default(value))
+
 
 GUARDS = Shape(
     "guards",
     "a threshold of guards",
-    {
-        "removals": Field(
-            "The number of rows that one plan may remove.",
-            "20",
-            *values.WHOLE.default(_GUARDS.removals),
-        ),
-        "removals_share": Field(
-            "The percentage of managed rows that one plan may remove; checked from "
-            f"{counted(SHARE_COUNTS_FROM, 'removal')} on.",
-            "10",
-            *values.PERCENT.default(_GUARDS.removals_share),
-        ),
-        "cut_share": Field(
-            "The percentage by which one plan may cut a limit.",
-            "50",
-            *values.PERCENT.default(_GUARDS.cut_share),
-        ),
-        "raise_factor": Field(
-            "The factor by which one plan may raise a limit.",
-            "10",
-            *values.FACTOR.default(_GUARDS.raise_factor),
-        ),
-        "small_byte_rate": Field(
-            "The smallest byte rate that a plan may introduce.",
-            "16 KiB",
-            *values.BYTE_RATE.default(_GUARDS.small_byte_rate),
-        ),
-        "small_percentage": Field(
-            "The smallest percentage that a plan may introduce.",
-            "0.1",
-            *values.PERCENT.default(_GUARDS.small_percentage),
-        ),
-        "blast_radius": Field(
-            "How many clients may get less by one plan.",
-            "1000",
-            *values.WHOLE.default(_GUARDS.blast_radius),
-        ),
-        "blast_radius_share": Field(
-            "The same in percent of the inventory's clients.",
-            "10",
-            *values.PERCENT.default(_GUARDS.blast_radius_share),
-        ),
-        "would_throttle": Field(
-            "For how many minutes a cut may have throttled clients, by their use of the last seven"
-            " days. Without it, plans show this and no guard compares it.",
-            "60",
-            *values.WHOLE.default(_GUARDS.would_throttle),
-        ),
-    },
+    dict(_list_thresholds()),
 )
 
 MEMORY = Shape(

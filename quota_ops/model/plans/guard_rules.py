@@ -23,7 +23,7 @@ from quota_ops.model.plans.effect import Risk
 from quota_ops.model.plans.guard import OF_ALTER, Guard, GuardFinding, make_finding
 from quota_ops.model.plans.ledger_edits import CLEARED
 from quota_ops.model.plans.plan import is_cut, is_raise, is_small
-from quota_ops.model.plans.policy import DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.plans.policy import SHARE_COUNTS_FROM, DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.plans.strict_policy import (
     APPLIED,
     APPLIED_OR_MERGED,
@@ -38,9 +38,6 @@ from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, limits_a_clie
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.text import counted
 from quota_ops.model.usage.throttling import Throttling
-
-SHARE_COUNTS_FROM = 5
-"""Below this number of removals the share means little: one of four rows is 25 percent."""
 
 Findings = Iterator[GuardFinding]
 Risks = Mapping[Key, Risk]

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 from quota_ops.model.plans.capacity import Capacity
 from quota_ops.model.plans.ceilings import Ceiling
@@ -12,6 +12,7 @@ from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.quotas.owners import Owner
 from quota_ops.model.quotas.quota import STARVING_BYTES, STARVING_PERCENTAGE
 from quota_ops.model.stored import to_json
+from quota_ops.model.text import counted
 from quota_ops.model.usage.usage import UsagePolicy
 
 CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -25,6 +26,10 @@ INVENTORY = re.compile(
     r"|(?!\.{1,2}(/|$)|/)([^/:]+)(/(?!\.{1,2}(/|$))[^/:]+)*/?"
 )
 """A path below the cluster's folder, without `..`, or an address in a bucket."""
+
+
+SHARE_COUNTS_FROM = 5
+"""Below this number of removals the share means little: one of four rows is 25 percent."""
 
 
 class DriftPolicy(StrEnum):
@@ -79,20 +84,59 @@ EVERYTHING = (_any(USER), _any(CLIENT_ID), _any(USER, CLIENT_ID), _any(IP))
 """The default scope: every entity that brokers allow to be altered."""
 
 
+class Threshold(NamedTuple):
+    """What cluster.yaml says of a threshold; without an example, its default is one.
+
+    `kind` is the kind of value: whole, percent, factor or byte_rate.
+    """
+
+    kind: str
+    meaning: str
+    example: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class GuardThresholds:
-    """Numbers beyond which a guard blocks the plan; shares are percent."""
+    """Numbers beyond which a guard blocks the plan, as cluster.yaml may set them."""
 
-    removals: int = 20
-    removals_share: float = 10.0
-    cut_share: float = 50.0
-    raise_factor: float = 10.0
-    small_byte_rate: float = STARVING_BYTES
-    small_percentage: float = STARVING_PERCENTAGE
-    blast_radius: int = 1_000
-    blast_radius_share: float = 10.0
-    would_throttle: int | None = None
-    """Minutes of the last seven days; None if no use is compared."""
+    removals: Annotated[int, Threshold("whole", "The number of rows that one plan may remove.")] = (
+        20
+    )
+    removals_share: Annotated[
+        float,
+        Threshold(
+            "percent",
+            "The percentage of managed rows that one plan may remove; checked from "
+            f"{counted(SHARE_COUNTS_FROM, 'removal')} on.",
+        ),
+    ] = 10.0
+    cut_share: Annotated[
+        float, Threshold("percent", "The percentage by which one plan may cut a limit.")
+    ] = 50.0
+    raise_factor: Annotated[
+        float, Threshold("factor", "The factor by which one plan may raise a limit.")
+    ] = 10.0
+    small_byte_rate: Annotated[
+        float, Threshold("byte_rate", "The smallest byte rate that a plan may introduce.", "16 KiB")
+    ] = STARVING_BYTES
+    small_percentage: Annotated[
+        float, Threshold("percent", "The smallest percentage that a plan may introduce.")
+    ] = STARVING_PERCENTAGE
+    blast_radius: Annotated[
+        int, Threshold("whole", "How many clients may get less by one plan.")
+    ] = 1_000
+    blast_radius_share: Annotated[
+        float, Threshold("percent", "The same in percent of the inventory's clients.")
+    ] = 10.0
+    would_throttle: Annotated[
+        int | None,
+        Threshold(
+            "whole",
+            "For how many minutes a cut may have throttled clients, by their use of the last seven"
+            " days. Without it, plans show this and no guard compares it.",
+            "60",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
