@@ -27,11 +27,7 @@ from quota_ops.airflow.reconcile import build_reconcile_dag, guard_params
 from quota_ops.airflow.record_use import DAG_ID as RECORD
 from quota_ops.airflow.record_use import build_record_dag
 from quota_ops.airflow.runs import ClusterFolder, find_bundle_folder
-from quota_ops.airflow.task_group import (
-    TASKS,
-    QuotaReconcile,
-    refuse_missing_folder,
-)
+from quota_ops.airflow.task_group import TASKS, QuotaReconcile, refuse_missing_folder
 from quota_ops.desired.files import cluster_folders, dag_id
 from quota_ops.desired.read import find_policy
 from quota_ops.model.errors import InvalidInput

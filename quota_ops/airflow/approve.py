@@ -37,9 +37,7 @@ Their names differ from the DAG's params, because Airflow would fill in those va
 """
 
 
-def list_assigned_users(
-    approvers: "Sequence[str | HITLUser] | None",
-) -> "list[HITLUser] | None":
+def list_assigned_users(approvers: "Sequence[str | HITLUser] | None") -> "list[HITLUser] | None":
     """Return the users who may decide; None if everyone who may edit runs may decide.
 
     Raises InvalidInput for an empty list, which Airflow would treat as everyone, and for anything
@@ -99,11 +97,7 @@ class Approve(ApprovalOperator):
         **options: Any,
     ) -> None:
         super().__init__(
-            subject="",
-            defaults=self.REJECT,
-            response_timeout=timeout,
-            retries=RETRIES,
-            **options,
+            subject="", defaults=self.REJECT, response_timeout=timeout, retries=RETRIES, **options
         )
         self.cluster = cluster
         self.run_store = run_store

@@ -83,12 +83,7 @@ def build_drift_dag(
         default_args={**DEFAULT_ARGS, **default_args},
     ) as dag:
         described = describe.override(**every["describe"])(clusters, run_store)
-        diff = SparkDiff(
-            task_id="diff",
-            clusters=clusters,
-            run_store=run_store,
-            **every["diff"],
-        )
+        diff = SparkDiff(task_id="diff", clusters=clusters, run_store=run_store, **every["diff"])
         reported = _make_report_task(notify).override(**every["report"])(clusters, run_store)
         last = overview.override(**every["overview"])(clusters, run_store)
         add_report_button(last)

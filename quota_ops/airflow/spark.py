@@ -53,18 +53,9 @@ class SparkDiff(SparkSubmitOperator):
     """
 
     def __init__(
-        self,
-        *,
-        clusters: Sequence[ClusterFolder],
-        run_store: str | None,
-        **options: Any,
+        self, *, clusters: Sequence[ClusterFolder], run_store: str | None, **options: Any
     ) -> None:
-        super().__init__(
-            application=JOB,
-            conn_id=SPARK,
-            name="quota-ops diff",
-            **options,
-        )
+        super().__init__(application=JOB, conn_id=SPARK, name="quota-ops diff", **options)
         self.clusters = clusters
         self.run_store = run_store
         self._is_submitted = False

@@ -27,17 +27,7 @@ from quota_ops.airflow.spark import SparkDiff
 from quota_ops.desired.files import cluster_folders, is_cluster
 from quota_ops.model.errors import InvalidInput
 
-TASKS = (
-    "check",
-    "describe",
-    "diff",
-    "plan",
-    "validate",
-    "approve",
-    "apply",
-    "verify",
-    "report",
-)
+TASKS = ("check", "describe", "diff", "plan", "validate", "approve", "apply", "verify", "report")
 """The tasks of the group, in order."""
 ENGINES = ("spark", "embedded")
 """What can run the diff of one cluster; the first is the default."""

@@ -127,10 +127,7 @@ def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
     from quota_ops.store.run.claim import claim_run
 
-    with (
-        open_run(cluster, run_store, approve=approved) as run,
-        claim_run(run.folder) as folder,
-    ):
+    with open_run(cluster, run_store, approve=approved) as run, claim_run(run.folder) as folder:
         run_stage("apply", replace(run, folder=folder))
         if any(outcome.status is Status.WAITING for outcome in run.folder.outcomes(APPLIED)):
             raise Refused("guards block the plan, so only its repairs were written", _OVERRIDE)
@@ -262,10 +259,5 @@ LONGEST = timedelta(hours=2)
 def build_dag(dag_id: str, *, schedule: Any, longest: timedelta = LONGEST, **more: Any) -> DAG:
     """Build a DAG that runs once at a time, skips missed runs, and ends a run after `longest`."""
     return DAG(
-        dag_id,
-        schedule=schedule,
-        catchup=False,
-        max_active_runs=1,
-        dagrun_timeout=longest,
-        **more,
+        dag_id, schedule=schedule, catchup=False, max_active_runs=1, dagrun_timeout=longest, **more
     )

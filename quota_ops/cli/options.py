@@ -223,9 +223,7 @@ brokers = click.option(
     "broker to the topics that it leads.",
 )
 out = click.option(
-    "--out",
-    metavar="FOLDER",
-    help="Write this run into a new FOLDER, and only read the run store.",
+    "--out", metavar="FOLDER", help="Write this run into a new FOLDER, and only read the run store."
 )
 
 

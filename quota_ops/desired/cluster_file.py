@@ -7,11 +7,7 @@ import yaml
 
 from quota_ops.desired.capacity import DeclaredCapacity, read_capacity
 from quota_ops.desired.ceilings import DeclaredCeilings, read_ceilings
-from quota_ops.desired.entries import (
-    read_freezes,
-    read_retired_brokers,
-    read_silences,
-)
+from quota_ops.desired.entries import read_freezes, read_retired_brokers, read_silences
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.owners import Nodes as OwnerNodes
 from quota_ops.desired.owners import read_owners
@@ -21,11 +17,7 @@ from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_given, r
 from quota_ops.desired.yaml.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.finding import Silence
-from quota_ops.model.plans.policy import (
-    GuardThresholds,
-    Memory,
-    Policy,
-)
+from quota_ops.model.plans.policy import GuardThresholds, Memory, Policy
 from quota_ops.model.quotas.entity import IP
 from quota_ops.model.quotas.filter import EntityFilter
 

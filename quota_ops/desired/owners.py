@@ -201,10 +201,7 @@ def _refuse_quota(quota: Quota, owner: str, claim: Claim, source: Source, node: 
 
 
 def _refuse_file(
-    file: QuotasFile,
-    declared: str,
-    owners: Mapping[str, Owner],
-    place: Callable[..., str],
+    file: QuotasFile, declared: str, owners: Mapping[str, Owner], place: Callable[..., str]
 ) -> None:
     """Add a problem at the first quota of a file whose `owner` may not write it."""
     first, path = file.quotas[0], file.source.name

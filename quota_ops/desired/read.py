@@ -35,21 +35,10 @@ from quota_ops.desired.quota_lines import read_quota_lines
 from quota_ops.desired.quotas_file import QuotasFile, quota_rows, read_quotas_file
 from quota_ops.desired.shared import add_shared_profiles, list_shared_files
 from quota_ops.desired.yaml.checkout import Folder
-from quota_ops.desired.yaml.nodes import (
-    SizeBudget,
-    compose,
-    read_bounded,
-    read_document,
-)
+from quota_ops.desired.yaml.nodes import SizeBudget, compose, read_bounded, read_document
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Source, not_opened
-from quota_ops.findings.codes import (
-    CODES,
-    IDLE_CEILING,
-    OVERCOMMITTED,
-    UNUSED_PROFILE,
-    DecidedBy,
-)
+from quota_ops.findings.codes import CODES, IDLE_CEILING, OVERCOMMITTED, UNUSED_PROFILE, DecidedBy
 from quota_ops.findings.shares import check_shares
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput

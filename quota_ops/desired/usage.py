@@ -37,10 +37,7 @@ def read_usage(source: Source, field: FieldNodes) -> UsagePolicy | None:
 
 
 def _read_each(
-    source: Source,
-    field: FieldNodes | None,
-    shape: Shape,
-    read: Callable[[str, yaml.Node], Read],
+    source: Source, field: FieldNodes | None, shape: Shape, read: Callable[[str, yaml.Node], Read]
 ) -> tuple[tuple[str, Read], ...]:
     if field is None:
         return ()

@@ -9,12 +9,7 @@ from quota_ops.kafka.client.broker_client import ResponseLost
 from quota_ops.kafka.client.deadlines import run_in_background
 from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.facts import (
-    build_configs_request,
-    find_responder,
-    make_late_facts,
-    read_facts,
-)
+from quota_ops.kafka.facts import build_configs_request, find_responder, make_late_facts, read_facts
 from quota_ops.kafka.messages import (
     ALTER_CONFIGS,
     CLUSTER_AUTHORIZATION_FAILED,
@@ -113,10 +108,7 @@ class Cluster:
         return self._describe(build_describe_request(), parse_quotas, broker, timeout)
 
     def describe_values(
-        self,
-        broker: int | None = None,
-        timeout: float | None = None,
-        entity: Entity | None = None,
+        self, broker: int | None = None, timeout: float | None = None, entity: Entity | None = None
     ) -> dict[Key, float]:
         """Return the stored values of all entities or of one, by entity and key; see `describe`."""
         return self._describe(build_describe_request(entity), parse_values, broker, timeout)
@@ -217,11 +209,7 @@ class Cluster:
         )
 
     def _alter(
-        self,
-        alterations: Sequence[Alteration],
-        send: Callable[[Any], Any],
-        *,
-        validate_only: bool,
+        self, alterations: Sequence[Alteration], send: Callable[[Any], Any], *, validate_only: bool
     ) -> tuple[EntityResponse, ...]:
         if not alterations:
             return ()

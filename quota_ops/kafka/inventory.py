@@ -29,10 +29,7 @@ PATIENCE = 30.0
 _GROUPS = "members of consumer groups"
 _USER, _EVERY = "User:", "*"
 NO_AUTHORIZER = "the cluster has no authorizer"
-_WHY = {
-    31: "you are not authorized (this needs Describe on the cluster)",
-    54: NO_AUTHORIZER,
-}
+_WHY = {31: "you are not authorized (this needs Describe on the cluster)", 54: NO_AUTHORIZER}
 """The reasons of CLUSTER_AUTHORIZATION_FAILED and SECURITY_DISABLED."""
 
 

@@ -53,9 +53,7 @@ class _Log:
 
 
 def preflight(
-    connection: Connection,
-    cluster_id: str | None,
-    verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER,
+    connection: Connection, cluster_id: str | None, verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER
 ) -> ClusterDescription:
     """Return a cluster's id and brokers, or raise an error with the cause within five seconds.
 

@@ -13,12 +13,7 @@ from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
 from quota_ops.lab.ports import choose_port
 from quota_ops.lab.starting import wait_for_start
 from quota_ops.sql.job import diff_runs
-from quota_ops.sql.spark_archive import (
-    SMALL_JVM,
-    driver_options,
-    find_spark,
-    write_training_run,
-)
+from quota_ops.sql.spark_archive import SMALL_JVM, driver_options, find_spark, write_training_run
 from quota_ops.store.places.run_store import open_place
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"

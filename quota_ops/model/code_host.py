@@ -16,10 +16,7 @@ class Host(NamedTuple):
 
 
 GITHUB = Host(
-    ("github",),
-    "/commit/{commit}",
-    "/blob/{commit}/{path}#L{line}",
-    "/compare/{since}...{commit}",
+    ("github",), "/commit/{commit}", "/blob/{commit}/{path}#L{line}", "/compare/{since}...{commit}"
 )
 GITLAB = Host(
     ("gitlab",),

@@ -36,10 +36,5 @@ class QuotaOpsPlugin(AirflowPlugin):
         {"name": "quota-ops", "app": pages, "url_prefix": PAGES}
     ]
     external_views = [  # noqa: RUF012 - likewise
-        {
-            "name": "Quotas",
-            "href": f"{_BASE}{PAGES}/",
-            "destination": "nav",
-            "url_route": "quotas",
-        }
+        {"name": "Quotas", "href": f"{_BASE}{PAGES}/", "destination": "nav", "url_route": "quotas"}
     ]

@@ -30,10 +30,7 @@ def record_missing_days(
 
 
 def digest_days(
-    store: RunStore,
-    cluster_id: str,
-    source: UsageSource,
-    days: Sequence[str],
+    store: RunStore, cluster_id: str, source: UsageSource, days: Sequence[str]
 ) -> list[DigestedDay]:
     """Write the digest of each day; a day that cannot be read gets none, and may be read later.
 
@@ -67,11 +64,7 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
 
 
 def _read_parts(
-    source: UsageSource,
-    brokers: Sequence[str],
-    scrapes: pa.Table,
-    delayed: pa.Table,
-    time: Time,
+    source: UsageSource, brokers: Sequence[str], scrapes: pa.Table, delayed: pa.Table, time: Time
 ) -> Iterator[pa.Table]:
     from quota_ops.sql.embedded_usage import digest_day  # noqa: PLC0415 - DuckDB
 

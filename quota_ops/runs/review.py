@@ -28,14 +28,7 @@ from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.model.quotas.snapshot import SnapshotHeader
-from quota_ops.model.quotas.tables import (
-    ACTUAL,
-    CLUSTERS,
-    DESIRED,
-    DIFFERENCES,
-    HOLDS,
-    LEDGER,
-)
+from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.review import (
     BaseFiles,

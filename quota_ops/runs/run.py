@@ -156,13 +156,7 @@ def _apply(run: Run) -> None:
             return
         approved = _find_approved(run)
         settle_dead_runs(run.folder, run.connect(), run.find_audit)
-        apply_plan(
-            run.folder,
-            run.connect(),
-            run.records,
-            approved=approved,
-            progress=run.progress,
-        )
+        apply_plan(run.folder, run.connect(), run.records, approved=approved, progress=run.progress)
 
 
 def is_waiting(run: Run) -> bool:
@@ -179,12 +173,7 @@ def _write_repairs(run: Run) -> None:
     from quota_ops.stages.apply import write_repairs  # noqa: PLC0415 - as above
 
     settle_dead_runs(run.folder, run.connect(), run.find_audit)
-    write_repairs(
-        run.folder,
-        run.connect(),
-        run.records,
-        progress=run.progress,
-    )
+    write_repairs(run.folder, run.connect(), run.records, progress=run.progress)
 
 
 def _refuse_unknown_commit(folder: RunFolder) -> None:

@@ -13,15 +13,7 @@ import pyarrow as pa
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.tables import Table, derive_table
-from quota_ops.model.usage.digest import (
-    DELAYS,
-    DIGEST,
-    SHARES,
-    USE,
-    DelayRow,
-    ShareRow,
-    UseRow,
-)
+from quota_ops.model.usage.digest import DELAYS, DIGEST, SHARES, USE, DelayRow, ShareRow, UseRow
 from quota_ops.sql import text
 from quota_ops.sql.embedded import open_database
 from quota_ops.store.places import parquet
@@ -190,11 +182,7 @@ def find_delays(
     rates: pa.Table, scrapes: pa.Table, shares: Sequence[ShareRow], step: int
 ) -> list[DelayRow]:
     """Return a row for each limit and broker, from samples as in `digest_day`."""
-    views = {
-        "rates": rates,
-        "scrapes": scrapes,
-        "shares": parquet.from_rows(SHARES, shares),
-    }
+    views = {"rates": rates, "scrapes": scrapes, "shares": parquet.from_rows(SHARES, shares)}
     return list(parquet.read_rows(DELAYS, _run(DELAYS, text.delays_text(step), views)))
 
 

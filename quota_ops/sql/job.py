@@ -122,9 +122,7 @@ def diff_and_record(engine: Engine, folders: Sequence[Place]) -> None:
                 )
 
 
-def _check_all(
-    folders: Sequence[Place],
-) -> tuple[list[ComparedRun], dict[Place, InvalidInput]]:
+def _check_all(folders: Sequence[Place]) -> tuple[list[ComparedRun], dict[Place, InvalidInput]]:
     if len(folders) == 1:
         return [ComparedRun(_read_cluster(folders[0]), folders[0])], {}
     with ThreadPoolExecutor(_READERS) as readers:

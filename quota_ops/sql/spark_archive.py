@@ -18,14 +18,7 @@ from quota_ops.jvm.java import find_java
 from quota_ops.model.errors import ClusterTrouble, MissingTool, QuotaOpsError
 from quota_ops.model.quotas.quota import BYTE_KEY
 from quota_ops.model.quotas.rows import ActualRow, ClusterRow, DesiredRow, HoldRow, LedgerRow
-from quota_ops.model.quotas.tables import (
-    ACTUAL,
-    CLUSTERS,
-    DESIRED,
-    DIFFERENCES,
-    HOLDS,
-    LEDGER,
-)
+from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER
 from quota_ops.store.places import parquet
 
 _log = logging.getLogger(__name__)

@@ -105,8 +105,7 @@ class _SeriesOf:
                     of_broker,
                     match_any(users, _list_forms((each.user for each in part), encode_user)),
                     match_any(
-                        client_ids,
-                        _list_forms((each.client_id for each in part), encode_client_id),
+                        client_ids, _list_forms((each.client_id for each in part), encode_client_id)
                     ),
                 ],
             )

@@ -76,10 +76,7 @@ def large(bench: Bench) -> Iterator[Row]:
 
 
 def _prepared(
-    prepare: Callable[[], None],
-    ours: Callable[[], Sample],
-    other: Callable[[], Sample],
-    runs: int,
+    prepare: Callable[[], None], ours: Callable[[], Sample], other: Callable[[], Sample], runs: int
 ) -> Pair:
     """Measure both in turn, each time after `prepare`, which is not measured."""
 

@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from kafka.admin import (
-    KafkaAdminClient,
-    UserScramCredentialDeletion,
-    UserScramCredentialUpsertion,
-)
+from kafka.admin import KafkaAdminClient, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection

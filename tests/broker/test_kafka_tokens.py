@@ -62,9 +62,7 @@ def connect(listeners: Listeners, text: str, **words: str) -> Connection:
 
 
 @pytest.mark.parametrize(
-    ("text", "url"),
-    [(JAVA, ""), (LIBRDKAFKA, "${ISSUER_TLS}/token")],
-    ids=["java", "https"],
+    ("text", "url"), [(JAVA, ""), (LIBRDKAFKA, "${ISSUER_TLS}/token")], ids=["java", "https"]
 )
 def test_a_token_lets_both_clients_in(
     text: str, url: str, listeners: Listeners, capfd: pytest.CaptureFixture[str]

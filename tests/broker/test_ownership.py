@@ -101,11 +101,7 @@ def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
             "team",
             f"team.yaml:7 declares 2 B/s: the next reconcile sets it{UNLESS}",
         ),
-        "user=old": (
-            True,
-            None,
-            f"Git does not declare it: the next reconcile clears it{UNLESS}",
-        ),
+        "user=old": (True, None, f"Git does not declare it: the next reconcile clears it{UNLESS}"),
         "user=same": (True, "team", "as team.yaml:4 declares"),
         "user=theirs": (
             True,

@@ -30,10 +30,7 @@ def _cluster(quick: RunningBroker) -> Iterator[Cluster]:
 
 
 def check(
-    quick: RunningBroker,
-    cluster: Cluster,
-    limits: State,
-    clients: tuple[Client, ...],
+    quick: RunningBroker, cluster: Cluster, limits: State, clients: tuple[Client, ...]
 ) -> None:
     """Run clients side by side; those that share a limit get it together.
 

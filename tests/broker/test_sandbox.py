@@ -18,12 +18,7 @@ from quota_ops.lab.kafka import broker as broker_module
 from quota_ops.lab.kafka.broker import RunningBroker, can_describe, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
 from quota_ops.lab.kafka.node import read_node
-from quota_ops.lab.kafka.sandbox import (
-    DEMO_CLUSTER_ID,
-    find_sandbox,
-    start_sandbox,
-    stop_sandbox,
-)
+from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID, find_sandbox, start_sandbox, stop_sandbox
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
 from quota_ops.model.quotas.rows import StoredQuota
 from tests.certificates import make_certificates

@@ -28,12 +28,7 @@ SHAPES: tuple[dict[str, str | None], ...] = (
 STORED = frozenset(map(Entity.of, SHAPES))
 Part = tuple[str, Match, str | None]
 CHOICES: dict[str, tuple[tuple[Match, str | None] | None, ...]] = {
-    kind: (
-        None,
-        (Match.DEFAULT, None),
-        (Match.ANY, None),
-        *((Match.EXACT, name) for name in names),
-    )
+    kind: (None, (Match.DEFAULT, None), (Match.ANY, None), *((Match.EXACT, name) for name in names))
     for kind, names in {
         "user": ("alice", "bob", "<default>", ""),
         "client-id": ("app",),

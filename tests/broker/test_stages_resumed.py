@@ -49,9 +49,7 @@ def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab)
     run = begun(lab, status)
     hold = lab.store.of_cluster(lab.cluster.cluster_id).holds / "00000001.json"
     stopped = lab.resume(
-        run.folder,
-        approve=run.approve,
-        progress=After(1, lambda: hold.replace(b"{")),
+        run.folder, approve=run.approve, progress=After(1, lambda: hold.replace(b"{"))
     )
 
     error = error_of(stopped, ("apply",))

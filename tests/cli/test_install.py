@@ -15,13 +15,7 @@ UV = Path(sys.executable).with_name("uv")
 
 def run(*command: str | Path, text: str = "") -> str:
     """Run a command that must succeed, and return its output."""
-    done = subprocess.run(
-        command,
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -132,12 +132,7 @@ def test_json(lab: Lab) -> None:
         read[command[0]] = json.loads(said(lab, *command, "--format", "json"))
     (checked,) = read["check"]["clusters"]
     assert [one["code"] for one in checked.pop("findings")] == ["QO107"] * 2
-    assert checked == {
-        "cluster": "demo",
-        "quotas": 2,
-        "problems": [],
-        "unlisted_problems": 0,
-    }
+    assert checked == {"cluster": "demo", "quotas": 2, "problems": [], "unlisted_problems": 0}
     assert read["describe"] == []
     assert [row["standing"] for row in read["plan"]["rows"]] == ["pending"] * 2
     assert [row["applied"]["status"] for row in read["apply"]["rows"]] == ["accepted"] * 2

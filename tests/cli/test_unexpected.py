@@ -110,8 +110,7 @@ def test_a_machine_reads_an_unexpected_error(
 
 
 @pytest.mark.parametrize(
-    "files",
-    [5, 8, 20, *(pytest.param(more, marks=pytest.mark.matrix) for more in (6, 7, 9, 10))],
+    "files", [5, 8, 20, *(pytest.param(more, marks=pytest.mark.matrix) for more in (6, 7, 9, 10))]
 )
 def test_few_open_files(files: int, tmp_path: Path) -> None:
     """A process that may open few files succeeds, or ends with the limit as its error."""

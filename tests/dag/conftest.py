@@ -37,10 +37,7 @@ def quotas(broker: RunningBroker) -> Iterator[Quotas]:
 
 @pytest.fixture
 def demo(
-    repository: Repository,
-    broker: RunningBroker,
-    quotas: Quotas,
-    monkeypatch: pytest.MonkeyPatch,
+    repository: Repository, broker: RunningBroker, quotas: Quotas, monkeypatch: pytest.MonkeyPatch
 ) -> Repository:
     """A repository with one quota for the shared broker, and the Airflow connection to it."""
     del quotas

@@ -187,10 +187,7 @@ def test_drift(
     values = {"compared": 1, "declared": 1, **dict.fromkeys(COUNTED, 0), "drifted": 1}
     assert {f"airflow.quota_ops.{name}.demo:{value}|g" for name, value in values.items()} < gauges
     counts = [(name, one["changed"], one["drifted"]) for name, one in list_events(demo)]
-    assert counts == [
-        ("quota_ops_demo_applied", 1, 0),
-        ("quota_ops_demo_drifted", 0, 1),
-    ]
+    assert counts == [("quota_ops_demo_applied", 1, 0), ("quota_ops_demo_drifted", 0, 1)]
 
 
 def test_a_notifier_that_fails(

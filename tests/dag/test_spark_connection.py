@@ -114,9 +114,5 @@ def test_the_connection_on_the_page(record: Path, monkeypatch: pytest.MonkeyPatc
 
     settings, others, _ = submitted(record)
 
-    assert settings == [
-        "=".join(QUIET),
-        "spark.executor.memory=4g",
-        "spark.executor.instances=2",
-    ]
+    assert settings == ["=".join(QUIET), "spark.executor.memory=4g", "spark.executor.instances=2"]
     assert others == ["--master", "spark://spark-master:7077", "--name", "default-name"]

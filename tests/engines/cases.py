@@ -11,14 +11,7 @@ from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 
 FOLDER = Path(__file__).parents[1] / "cases" / "diff"
 KEY = "producer_byte_rate"
-STATES = {
-    "verified": 2,
-    "intended": 3,
-    "late": 1,
-    "cleared": 2,
-    "altered": 3,
-    "altered-earlier": 1,
-}
+STATES = {"verified": 2, "intended": 3, "late": 1, "cleared": 2, "altered": 3, "altered-earlier": 1}
 """The word of a ledger row, and the number of the run that noted it: a late one is an earlier
 run's intent."""
 

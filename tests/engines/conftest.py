@@ -65,8 +65,7 @@ def connect(connected: "SparkSession") -> "SparkEngine":
 
 
 @pytest.fixture(
-    scope="session",
-    params=["embedded", "spark", pytest.param("connect", marks=pytest.mark.matrix)],
+    scope="session", params=["embedded", "spark", pytest.param("connect", marks=pytest.mark.matrix)]
 )
 def engine(request: pytest.FixtureRequest) -> object:
     """Return each engine in turn."""

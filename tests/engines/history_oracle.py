@@ -16,9 +16,7 @@ STATES = (
 )
 
 
-def walk(
-    rows: Iterable[HistoryRow],
-) -> tuple[list[QuotaHistory], list[DayHistory]]:
+def walk(rows: Iterable[HistoryRow]) -> tuple[list[QuotaHistory], list[DayHistory]]:
     """Return what happened to each quota of a cluster, and on each day."""
     last: dict[tuple[str, str], int] = {}
     for row in rows:

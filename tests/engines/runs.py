@@ -12,14 +12,7 @@ import pytest
 
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.quotas.tables import (
-    ACTUAL,
-    CLUSTERS,
-    DESIRED,
-    HOLDS,
-    LEDGER,
-    Table,
-)
+from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, Table
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import RESULTS
 from quota_ops.store.places import parquet

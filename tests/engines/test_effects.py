@@ -15,10 +15,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.plans.client_effects import (
-    INVENTORY,
-    ClientEffectRow,
-)
+from quota_ops.model.plans.client_effects import INVENTORY, ClientEffectRow
 from quota_ops.model.plans.effect import LimitChange
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS
@@ -72,10 +69,7 @@ def words_of(row: ClientEffectRow) -> str:
     """Return a row in the form that the cases use."""
     sides = (
         " ".join(["none" if value is None else f"{value:g}", *([entity] if entity else [])])
-        for value, entity in (
-            (row.before, row.before_entity),
-            (row.after, row.after_entity),
-        )
+        for value, entity in ((row.before, row.before_entity), (row.after, row.after_entity))
     )
     use = "" if row.used is None else f"; used {row.used:g}, left {row.head_room:g}"
     return f"{row.verdict}, {', '.join(sides)}{use}{' !' if row.throttled else ''}"
@@ -140,8 +134,7 @@ def write_inventory(place: Path, clients: Sequence[Any]) -> None:
     limits,
     limits,
     st.tuples(
-        st.sampled_from([".csv", ".jsonl", ".parquet"]),
-        st.sampled_from([text.CHANGED, text.EVERY]),
+        st.sampled_from([".csv", ".jsonl", ".parquet"]), st.sampled_from([text.CHANGED, text.EVERY])
     ),
 )
 def test_any_clients_and_limits(

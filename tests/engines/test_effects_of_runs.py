@@ -8,11 +8,7 @@ import pyarrow as pa
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.plans.client_effects import (
-    INVENTORY,
-    InventoryEffects,
-    OwnerEffects,
-)
+from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects, OwnerEffects
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import ActualRow, DesiredRow, Key
 from quota_ops.sql import client_effects

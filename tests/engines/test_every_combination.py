@@ -99,8 +99,7 @@ def comparable(rows: Iterable[Difference]) -> list[Difference]:
     """Return the rows without their batch, and with NaN written so that it equals itself."""
     return [
         row._replace(
-            batch=None,
-            before=-1.0 if row.before is not None and isnan(row.before) else row.before,
+            batch=None, before=-1.0 if row.before is not None and isnan(row.before) else row.before
         )
         for row in rows
     ]
@@ -124,10 +123,5 @@ def test_every_combination(engine: Engine, tmp_path: Path) -> None:
     diff_runs(engine, [open_place(tmp_path / cluster) for cluster in POLICIES])
 
     for cluster, (drift, clears) in POLICIES.items():
-        expected = decide(
-            *sides(cluster),
-            holds=HOLDS,
-            drift=drift,
-            clear_unmanaged=clears,
-        )
+        expected = decide(*sides(cluster), holds=HOLDS, drift=drift, clear_unmanaged=clears)
         assert comparable(differences(tmp_path / cluster)) == comparable(expected)

@@ -15,12 +15,7 @@ from quota_ops.store.run.files import find_pruned
 from tests.engines.publishing import CLUSTER, STEPS, read_entities, write_results
 from tests.engines.submitting import ROOT
 
-AFTER = (
-    ["old", "old"],
-    ["old", "old"],
-    ["old", None],
-    ["new", None],
-)
+AFTER = (["old", "old"], ["old", "old"], ["old", None], ["new", None])
 """The results after a kill before each step: overrides and differences."""
 
 

@@ -195,11 +195,7 @@ def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
         DAY + timedelta(hours=1),
     ]
     scrapes = pa.table(
-        {
-            "time": pa.array(times, pa.timestamp("us", "UTC")),
-            "broker": ["1"] * 5,
-            "up": [True] * 5,
-        }
+        {"time": pa.array(times, pa.timestamp("us", "UTC")), "broker": ["1"] * 5, "up": [True] * 5}
     )
     some = [Sample(0, "1", "alice", None, 3e4), Sample(60, "1", "alice", None, 3e4)]
     rows = table_of_rates(some)

@@ -62,18 +62,12 @@ def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @pytest.fixture
 def scene(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    leftovers: None,
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leftovers: None
 ) -> Iterator[Scene]:
     """Return the scene of a fault, restored at the end."""
     del leftovers
     machine: Machine = request.getfixturevalue(request.param.broker)
-    with (
-        open_lab(machine.broker, tmp_path, timeout=request.param.timeout) as lab,
-        machine.healed(),
-    ):
+    with open_lab(machine.broker, tmp_path, timeout=request.param.timeout) as lab, machine.healed():
         if IN_BUCKET:
             request.getfixturevalue("s3")
             lab = replace(lab, address=f"s3://runs/{uuid4().hex}")  # noqa: PLW2901 - its twin

@@ -43,20 +43,10 @@ SHOWN = {
         1,
         [NOT_QUERIED, "not every broker could be queried: broker 3 at HOST:PORT is fenced"],
     ),
-    "resolve demo --user u6 --key producer_byte_rate": (
-        0,
-        [
-            CEILING,
-            NOT_QUERIED,
-        ],
-    ),
+    "resolve demo --user u6 --key producer_byte_rate": (0, [CEILING, NOT_QUERIED]),
     "resolve demo --user u6 --key producer_byte_rate --explain": (
         0,
-        [
-            "producer_byte_rate for user u6, no client id on demo (3 brokers)",
-            CEILING,
-            NOT_QUERIED,
-        ],
+        ["producer_byte_rate for user u6, no client id on demo (3 brokers)", CEILING, NOT_QUERIED],
     ),
 }
 """The exit code of each command, and the lines that speak of brokers."""

@@ -70,11 +70,7 @@ UNREACHABLE = "the store cannot be reached"
     ids=["bucket", "secret", "key", "endpoint"],
 )
 def test_a_run_does_not_begin(
-    settings: dict[str, str],
-    why: str,
-    remedy: str,
-    address: str,
-    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str], why: str, remedy: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that cannot be used raises an error with its cause and a remedy, and no secret."""
     monkeypatch.setattr(object_client, "MOST_RETRIES", 1)

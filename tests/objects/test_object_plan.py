@@ -89,10 +89,7 @@ def test_a_plan_lives_in_a_bucket(
     runs = sorted(store.runs("demo"), key=lambda place: RunFolder(place).about().sequence or 0)
     assert [
         f"run: {place}" in shown for place, shown in zip(runs, (first, second), strict=True)
-    ] == [
-        True,
-        True,
-    ]
+    ] == [True, True]
     assert "user=bob is held until" in second
     assert all(one.name in run("runs") for one in runs)
     assert "user=bob" in run("show", "last")

@@ -141,11 +141,7 @@ TROUBLED = replace(
     ),
     verdicts=(
         RowVerdict(
-            ALICE_RAISED.entity,
-            ALICE_RAISED.key,
-            15 * MIB,
-            Verdict.DIFFERS,
-            ((3, 10 * MIB),),
+            ALICE_RAISED.entity, ALICE_RAISED.key, 15 * MIB, Verdict.DIFFERS, ((3, 10 * MIB),)
         ),
     ),
     verified=411,

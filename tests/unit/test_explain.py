@@ -132,10 +132,7 @@ def test_limits_of_the_whole_cluster(tmp_path: Path) -> None:
         ended = CliRunner().invoke(main, where)
         return ended.exit_code, ended.output.replace(str(folder), "demo").splitlines()
 
-    assert call("check")[1][-2:] == [
-        UNDIVIDED,
-        "demo: 2 quotas in 2 files, no problems, 1 finding",
-    ]
+    assert call("check")[1][-2:] == [UNDIVIDED, "demo: 2 quotas in 2 files, no problems, 1 finding"]
     unknown, jsonl = call("explain"), call("explain", "--format", "jsonl")
     assert unknown[1] == [
         shown

@@ -113,10 +113,7 @@ def test_a_run_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
     folder.write_json("policy.json", policy | {"no_writes": True})
     for version, message in (
         ("17.2.0", "policy.json was written by quota-ops 17.2.0, which is newer"),
-        (
-            "0.0.1",
-            "policy.json does not have the format of quota-ops 0.1.0: Object contains",
-        ),
+        ("0.0.1", "policy.json does not have the format of quota-ops 0.1.0: Object contains"),
     ):
         folder.write_json("run.json", {"written_by": version})
         with pytest.raises(InvalidInput) as refused:

@@ -10,13 +10,7 @@ import pyarrow as pa
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.plans.ledger_edits import (
-    CLEARED,
-    INTENDED,
-    VERIFIED,
-    LedgerKey,
-    ledger_key,
-)
+from quota_ops.model.plans.ledger_edits import CLEARED, INTENDED, VERIFIED, LedgerKey, ledger_key
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import ACTUAL, LEDGER
@@ -222,10 +216,7 @@ def test_a_key_may_be_remembered_with_many_values(records: ClusterStore) -> None
         ({"policy": "[]", "commits": "[]"}, "its policy is []"),
         ({"policy": "null", "commits": '"c1"'}, "its commits is 'c1'"),
         ({"policy": "null", "commits": "[1]"}, "its commits is [1]"),
-        (
-            {"policy": "null", "commits": "[]", "applied_by": '"7"'},
-            "its run number is '7'",
-        ),
+        ({"policy": "null", "commits": "[]", "applied_by": '"7"'}, "its run number is '7'"),
     ],
 )
 def test_a_ledger_without_its_notes(notes: dict[str, str], why: str, records: ClusterStore) -> None:

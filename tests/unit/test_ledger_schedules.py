@@ -105,10 +105,7 @@ class Schedule:
     def a_person_alters(self) -> None:
         """Start an alter of one row, to a value of its own or none."""
         self.begun += 1
-        entity, values = (
-            self.draw.choice(ENTITIES),
-            [None, *[10.0 * self.begun] * 3],
-        )
+        entity, values = (self.draw.choice(ENTITIES), [None, *[10.0 * self.begun] * 3])
         write = Write(entity, self.cluster.get(entity), self.draw.choice(values))
         read = {entity: write.after}
         self.runs.append(Run(self.begun, "", [write], read, {}, {}, is_alter=True))

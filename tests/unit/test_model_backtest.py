@@ -68,10 +68,7 @@ def test_the_numbers_of_the_policy_decide() -> None:
 
     assert [
         (row.finding.guard, row.finding.rows, row.finding.share, row.owners) for row in found
-    ] == [
-        ("removals", 8, 16.0, (("etl", 8),)),
-        ("raise", 1, None, (("team", 1),)),
-    ]
+    ] == [("removals", 8, 16.0, (("etl", 8),)), ("raise", 1, None, (("team", 1),))]
     loose = GuardThresholds(removals_share=16, raise_factor=50)
     assert judge_plans(plans, replace(POLICY, guards=loose)) == ()
 

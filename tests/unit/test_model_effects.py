@@ -105,8 +105,7 @@ def test_a_user_is_compared_with_the_extremes_of_defaults() -> None:
     changes = {Key(entity, KEY): Change(None, value) for entity, value in ids.items()}
     together = find_effects([], changes | {Key("user=alice", KEY): Change(None, 5.0)})
     assert together[Key("user=alice", KEY)] == Effect(
-        (ClassEffect(None, Limit(5.0, "user=alice", (USER,)), "user=alice"),),
-        risk=Risk(loses=True),
+        (ClassEffect(None, Limit(5.0, "user=alice", (USER,)), "user=alice"),), risk=Risk(loses=True)
     ), "no client id had a default before, so all are one class"
 
 
@@ -229,9 +228,4 @@ def count_seen(effect: Effect, entity: Entity) -> Seen:
     names = entity.as_dict()
     if names.get(CLIENT_ID) is None and True in unnamed:
         listed[unnamed[True]] += len(CLIENT_IDS) - listed.total() - effect.own_client_ids
-    return Seen(
-        unnamed.get(True),
-        unnamed.get(False),
-        +listed,
-        effect.own_client_ids,
-    )
+    return Seen(unnamed.get(True), unnamed.get(False), +listed, effect.own_client_ids)

@@ -318,9 +318,7 @@ def test_owner_and_file_follow_git() -> None:
 
     after = {"owner": "search", "file": "search.yaml"}
     assert known == rows(
-        row("user=a", 1.0),
-        row("user=b", 1.0, **after),
-        row("user=b", 2.0, INTENDED, **after),
+        row("user=a", 1.0), row("user=b", 1.0, **after), row("user=b", 2.0, INTENDED, **after)
     )
 
 

@@ -112,10 +112,7 @@ RECORDS: list[tuple[Any, Any]] = [
     (Settlement, Settlement("r", {Key("a", "k"): 1.0, Key("b", "k"): inf, Key("c", "k"): None})),
     (KnownBrokers, KnownBrokers((1, 2), {3: "run-8"})),
     (Rollback, Rollback("r", None, "d", "anna", "wrong", (ROW, ROW._replace(left=None)))),
-    (
-        Past,
-        past(LOOKED, desired=inf, actual=1.0, trouble="not complete"),
-    ),
+    (Past, past(LOOKED, desired=inf, actual=1.0, trouble="not complete")),
     (InventoryEffects, InventoryEffects("c.csv", (OwnerEffects("pay", *range(9)),), "a1")),
     (Findings, Findings((FINDING, FINDING._replace(place=Location("team.yaml", 3))))),
     (Checked, Checked((), (), (InvalidFile("a.yaml", "search", 3, "It is empty.", 2),))),

@@ -18,8 +18,7 @@ def test_a_metric_is_a_name_with_labels() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["rate(used[5m])", 'used{a=~"x"}', "used or secret", 'used{a="x"', "1a", 'used{a="x"}#'],
+    "text", ["rate(used[5m])", 'used{a=~"x"}', "used or secret", 'used{a="x"', "1a", 'used{a="x"}#']
 )
 def test_another_expression_is_refused(text: str) -> None:
     """Anything but a name with labels is refused."""

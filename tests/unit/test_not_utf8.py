@@ -85,9 +85,4 @@ def test_whatever_is_kept_is_text() -> None:
 
     reasons = ("plan", "validate", "apply", "report", "reconcile")
     both = (*reasons, "alter", "hold", "adopt", "release", "rollback")
-    assert kept == {
-        SHOWN: {
-            *((name, "reason") for name in both),
-            *((name, "by") for name in both),
-        }
-    }
+    assert kept == {SHOWN: {*((name, "reason") for name in both), *((name, "by") for name in both)}}

@@ -12,11 +12,7 @@ from quota_ops.desired.export.one_off import OneOff
 from quota_ops.desired.read import Desired
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import DriftPolicy, Policy
-from quota_ops.model.quotas.alteration import (
-    Alteration,
-    parse_changes,
-    read_changes,
-)
+from quota_ops.model.quotas.alteration import Alteration, parse_changes, read_changes
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow
 from quota_ops.model.runs.run import Alter

@@ -41,10 +41,7 @@ def test_the_axis_of_a_chart() -> None:
         for numbers in (SHARES, COUNTS)
     ]
 
-    assert texts == [
-        ["Nov 1", "Nov 4", "90 %", "95 %", "100 %"],
-        ["Nov 1", "Nov 2", "3", "6", "0"],
-    ]
+    assert texts == [["Nov 1", "Nov 4", "90 %", "95 %", "100 %"], ["Nov 1", "Nov 2", "3", "6", "0"]]
 
 
 def test_a_chart_has_no_style_script_or_colour_of_its_own() -> None:
@@ -54,7 +51,7 @@ def test_a_chart_has_no_style_script_or_colour_of_its_own() -> None:
         assert {part.tag for part in parts} <= {"svg", "g", "rect", "line", "path", "text"}
         assert {name for part in parts for name in part.attrib} <= ALLOWED
         assert {part.get(name) for part in parts for name in ("fill", "stroke")} == {
-            *(None, "none", "currentColor"),
+            *(None, "none", "currentColor")
         }
 
 

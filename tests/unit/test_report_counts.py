@@ -143,10 +143,7 @@ def test_the_numbers_of_a_report_add_up(
     said = re.search(r"([\d,]+) of ([\d,]+) quotas? in sync", summarize(report).sentence)
     assert said is not None
     counts = json.loads(as_json(report))["counts"]
-    assert [int(one.replace(",", "")) for one in said.groups()] == [
-        counts["in_sync"],
-        plan.desired,
-    ]
+    assert [int(one.replace(",", "")) for one in said.groups()] == [counts["in_sync"], plan.desired]
     assert counts["in_sync"] <= plan.desired
 
 

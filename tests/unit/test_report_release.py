@@ -27,11 +27,7 @@ def hold(who: EntityFilter, hours: int = 1) -> Hold:
 
 
 def words(
-    who: EntityFilter,
-    *lasting: Hold,
-    known: bool = True,
-    managed: bool = False,
-    **policy: Any,
+    who: EntityFilter, *lasting: Hold, known: bool = True, managed: bool = False, **policy: Any
 ) -> list[str]:
     """Return the text after a release."""
     of = Policy("demo", "id", "demo", **policy)

@@ -9,15 +9,7 @@ from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.verification import RowVerdict, Verdict
 from quota_ops.report.outline.row_status import RowStatus, Section, count_statuses, report_rows
-from tests.unit.report_sample import (
-    APPLIED,
-    BROKERS,
-    LEGACY,
-    PLAN,
-    PLANNED,
-    answered,
-    difference,
-)
+from tests.unit.report_sample import APPLIED, BROKERS, LEGACY, PLAN, PLANNED, answered, difference
 
 
 def one_row(kind: Kind, action: Action, before: float | None, after: float | None) -> Difference:
@@ -46,11 +38,7 @@ DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
         (report_of(SET), RowStatus.PENDING, Section.CHANGE),
         (report_of(REPAIR), RowStatus.DRIFTED, Section.PERSON),
         (report_of(SET, applied=answered(Status.ACCEPTED, SET)), RowStatus.CHANGED, Section.CHANGE),
-        (
-            report_of(REPAIR, applied=answered(Status.ALREADY, SET)),
-            RowStatus.FOUND,
-            Section.REST,
-        ),
+        (report_of(REPAIR, applied=answered(Status.ALREADY, SET)), RowStatus.FOUND, Section.REST),
         (report_of(SET, applied=answered(Status.STALE, SET)), RowStatus.UNSETTLED, Section.PERSON),
         (
             report_of(SET, applied=answered(Status.UNKNOWN, SET)),

@@ -25,10 +25,7 @@ from tests.unit.report_sample import (
     answered,
     stages,
 )
-from tests.unit.test_report_row_status import (
-    SET,
-    report_of,
-)
+from tests.unit.test_report_row_status import SET, report_of
 
 VERIFY_ONLY = replace(
     PLANNED, plan=None, validated=(), brokers=BROKERS, verified=412, stages=stages()
@@ -47,10 +44,7 @@ SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
                 "of 412 quotas in sync; 2 unmanaged."
             ),
         ),
-        (
-            report_of(ALICE_RAISED),
-            "1 change to make on demo; 411 of 412 quotas in sync.",
-        ),
+        (report_of(ALICE_RAISED), "1 change to make on demo; 411 of 412 quotas in sync."),
         (
             APPLIED,
             (
@@ -140,10 +134,7 @@ SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
                 "412 quotas in sync."
             ),
         ),
-        (
-            VERIFY_ONLY,
-            "demo matches Git; 412 of 412 quotas in sync; 3 of 3 brokers agree.",
-        ),
+        (VERIFY_ONLY, "demo matches Git; 412 of 412 quotas in sync; 3 of 3 brokers agree."),
         (
             replace(VERIFY_ONLY, provenance=Provenance(uncommitted=("team.yaml",))),
             (

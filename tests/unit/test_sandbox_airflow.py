@@ -54,11 +54,7 @@ def parent(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT],
         cwd=tmp_path,
-        env={
-            **os.environ,
-            "AIRFLOW__API__PORT": port,
-            "PYTHONPATH": os.pathsep.join(paths),
-        },
+        env={**os.environ, "AIRFLOW__API__PORT": port, "PYTHONPATH": os.pathsep.join(paths)},
     )
     try:
         _wait_for(lambda: len(_pids(tmp_path)) == 4)

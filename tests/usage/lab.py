@@ -22,9 +22,7 @@ from quota_ops.lab.kafka.config import BrokerConfig
 HERE = Path(__file__).parent
 RULES = HERE.parents[1] / "docs/examples/usage/jmx_exporter.yml"
 AGENT = PinnedJars(
-    title="the JMX exporter",
-    ivy=HERE / "agent/ivy.xml",
-    checksums=read_checksums(HERE / "agent"),
+    title="the JMX exporter", ivy=HERE / "agent/ivy.xml", checksums=read_checksums(HERE / "agent")
 )
 
 
@@ -89,9 +87,7 @@ class Prometheus:
 
 @contextmanager
 def start_prometheus(
-    home: Path,
-    targets: Mapping[str, str],
-    seconds: int = 1,
+    home: Path, targets: Mapping[str, str], seconds: int = 1
 ) -> Iterator[Prometheus]:
     """Start a Prometheus that scrapes `targets`, by the name in the label `instance`."""
     home.mkdir(parents=True, exist_ok=True)
@@ -101,10 +97,7 @@ def start_prometheus(
             {
                 "job_name": "kafka",
                 "static_configs": [
-                    {
-                        "targets": [address],
-                        "labels": {"cluster": "orders", "instance": name},
-                    }
+                    {"targets": [address], "labels": {"cluster": "orders", "instance": name}}
                     for name, address in targets.items()
                 ],
             }

@@ -61,9 +61,7 @@ def produce(address: str, user: str, client_id: str, end: threading.Event) -> No
 
 
 @pytest.fixture
-def measured(
-    tmp_path: Path,
-) -> Callable[[Path], Iterator[str]]:
+def measured(tmp_path: Path) -> Callable[[Path], Iterator[str]]:
     """Return a function that yields a Prometheus of a broker with rules, for a while of load."""
     return lambda rules: _measure(tmp_path, rules)
 
@@ -137,8 +135,7 @@ def test_a_preset_reads_what_its_rules_export(
 
 
 @pytest.mark.parametrize(
-    ("rules", "field"),
-    [("before_2023.yml", "merged_users"), ("kraft.yml", "named_after_clients")],
+    ("rules", "field"), [("before_2023.yml", "merged_users"), ("kraft.yml", "named_after_clients")]
 )
 def test_rules_that_lose_names_are_recognized(
     rules: str, field: str, measured: Callable[[Path], Iterator[str]]

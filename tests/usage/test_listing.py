@@ -33,12 +33,7 @@ def use(names: SeriesNames, *, is_known: bool) -> Use:
             set(),
             (Verdict.USED, None, [(9e6, 9.9e6, None, None)]),
         ),
-        (
-            END,
-            [],
-            set(),
-            (Verdict.NOT_SEEN, "its limit is known for a part of the time only", []),
-        ),
+        (END, [], set(), (Verdict.NOT_SEEN, "its limit is known for a part of the time only", [])),
         (
             TIME.start,
             [use(SeriesNames("carol", "c1"), is_known=True)],

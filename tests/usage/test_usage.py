@@ -252,11 +252,7 @@ def test_the_probe_shows_what_is_there(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        (
-            "{cluster: orders}",
-            "{cluster: order}",
-            "wrong matchers: 22 series have other labels",
-        ),
+        ("{cluster: orders}", "{cluster: order}", "wrong matchers: 22 series have other labels"),
         ("step: 5s", "preset: confluent", "set preset: jmx-exporter"),
         ("step: 5s", "step: 60s", None),
     ],

@@ -220,10 +220,7 @@ def _prepare_hold(
 
 
 def _read_wanted(
-    policy: "Policy",
-    undone: "Undo | None",
-    source: Path | None,
-    typed: tuple[tuple[str, ...], ...],
+    policy: "Policy", undone: "Undo | None", source: Path | None, typed: tuple[tuple[str, ...], ...]
 ) -> "tuple[Alteration, ...]":
     """Return the changes of an earlier alter, of a file, or `typed` as options; of one of these."""
     from quota_ops.model.quotas.alteration import Alteration, parse_changes

@@ -54,14 +54,7 @@ def check(
     that are valid but probably unintended.
     """
     if run_folder is None:
-        check_clusters(
-            clusters,
-            desired_state,
-            output,
-            strict=strict,
-            at=as_of,
-            brokers=brokers,
-        )
+        check_clusters(clusters, desired_state, output, strict=strict, at=as_of, brokers=brokers)
     else:
         check_run(run_folder, desired_state, output, strict=strict)
 
@@ -112,13 +105,7 @@ def check_clusters(
         )
 
 
-def check_run(
-    run_folder: str,
-    desired_state: Path,
-    output: str,
-    *,
-    strict: bool,
-) -> None:
+def check_run(run_folder: str, desired_state: Path, output: str, *, strict: bool) -> None:
     """Check the cluster of an earlier run again, and write the result to the run's folder."""
     from quota_ops.cli.earlier_run import open_unwritten_run
     from quota_ops.desired.read import find_cluster

@@ -35,9 +35,7 @@ Then:
 )
 @options.cluster_argument
 @refuse_idle(
-    "--connection",
-    "Leave it out: quota-ops reads the files, not the cluster.",
-    beside=("--from",),
+    "--connection", "Leave it out: quota-ops reads the files, not the cluster.", beside=("--from",)
 )
 @refuse_idle("--actual", "Leave out one of them.", beside=("--from",))
 @refuse_idle("--into", "Leave it out: the files go beside the others.", beside=("--unmanaged",))

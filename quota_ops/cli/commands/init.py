@@ -40,8 +40,7 @@ Examples:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--cluster", default="main", show_default=True, help="The cluster's name.")
 @click.option(
-    "--cluster-id",
-    help="The id of the cluster, as `kafka-cluster.sh cluster-id` prints it.",
+    "--cluster-id", help="The id of the cluster, as `kafka-cluster.sh cluster-id` prints it."
 )
 @click.option(
     "--ci",

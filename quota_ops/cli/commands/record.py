@@ -17,9 +17,7 @@ Examples:
 @options.cluster_argument
 @options.days(30, "How many days to look back for days that are missing.")
 @click.option(
-    "--day",
-    metavar="DATE",
-    help="Record only this day (UTC), and replace what is stored for it.",
+    "--day", metavar="DATE", help="Record only this day (UTC), and replace what is stored for it."
 )
 @options.desired_state
 @options.run_store

@@ -25,11 +25,7 @@ Examples:
 )
 @options.cluster_argument
 @refuse_idle("--commit", "Leave it out: a hold has no commit.", without=("--from-ledger",))
-@click.option(
-    "--from-ledger",
-    is_flag=True,
-    help="Give up managed quotas instead of a hold.",
-)
+@click.option("--from-ledger", is_flag=True, help="Give up managed quotas instead of a hold.")
 @options.entities
 @options.group
 @click.option("--all", "everything", is_flag=True, help="With --from-ledger: every quota in it.")

@@ -8,7 +8,7 @@ from quota_ops.cli.stage_options import stage_command
 @stage_command(
     examples="""\
   quota-ops verify demo
-  quota-ops verify --run RUN""",
+  quota-ops verify --run RUN"""
 )
 def verify(**typed: Any) -> None:
     """Check that every broker stores what Git declares.

@@ -59,10 +59,7 @@ LOADER = flat(getattr(yaml, "CBaseLoader", yaml.BaseLoader))
 _QUOTE = ("Text without quotes cannot start with CHAR.", "Put it in quotes.")
 _COLON = "YAML does not allow a colon here."
 _COMPLAINTS = {
-    "nested too deep": (
-        f"This is nested more than {MAX_DEPTH} levels deep.",
-        "Use fewer levels.",
-    ),
+    "nested too deep": (f"This is nested more than {MAX_DEPTH} levels deep.", "Use fewer levels."),
     "too many values": (
         f"Up to here, the cluster's files contain more than {MAX_VALUES:,} values.",
         "Remove entries that you do not need.",

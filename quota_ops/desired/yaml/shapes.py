@@ -11,12 +11,7 @@ import yaml
 
 from quota_ops.desired.yaml import values
 from quota_ops.desired.yaml.scalars import read_text
-from quota_ops.model.plans.policy import (
-    ApprovalPolicy,
-    DriftPolicy,
-    GuardThresholds,
-    VerifyPolicy,
-)
+from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, VerifyPolicy
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
 from quota_ops.model.quotas.quota import MEASURED_KEYS, QUOTA_KEYS
 from quota_ops.model.usage.usage import LABEL, Preset
@@ -269,9 +264,7 @@ CEILING = Shape(
 SHARED_FILE = Shape(
     "A shared file",
     "a field of a shared file",
-    {
-        "profiles": Field("Profiles, as in cluster.yaml.", "{gold: {producer_byte_rate: 50 MiB}}"),
-    },
+    {"profiles": Field("Profiles, as in cluster.yaml.", "{gold: {producer_byte_rate: 50 MiB}}")},
     required=("profiles",),
 )
 
@@ -487,10 +480,7 @@ USAGE = Shape(
             "The labels of user and client-id, where they are not those of the preset.",
             "{user: user, client-id: clientId}",
         ),
-        "step": Field(
-            "The interval of the scrapes, at most 5m; the default is 60s.",
-            "60s",
-        ),
+        "step": Field("The interval of the scrapes, at most 5m; the default is 60s.", "60s"),
     },
     required=("prometheus",),
 )
@@ -553,11 +543,7 @@ def _list_thresholds() -> Iterator[tuple[str, Field]]:
         yield name, Field(about.meaning, example, *_KINDS[about.kind].default(value))
 
 
-GUARDS = Shape(
-    "guards",
-    "a threshold of guards",
-    dict(_list_thresholds()),
-)
+GUARDS = Shape("guards", "a threshold of guards", dict(_list_thresholds()))
 
 MEMORY = Shape(
     "memory",

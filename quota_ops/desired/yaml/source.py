@@ -76,11 +76,7 @@ class Source:
         return f"{self.file}:{node.start_mark.line + 1}"
 
     def refuse(
-        self,
-        node: yaml.Node,
-        message: str,
-        remedy: str | None = None,
-        other: Problem | None = None,
+        self, node: yaml.Node, message: str, remedy: str | None = None, other: Problem | None = None
     ) -> None:
         """Add a problem that underlines the node, up to the end of its first line."""
         line, column, length = self.find_span(node)

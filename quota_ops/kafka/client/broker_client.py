@@ -129,11 +129,7 @@ class BrokerClient:
     """
 
     def __init__(
-        self,
-        connection: Connection,
-        broker: Broker,
-        longest: float,
-        cluster_id: str | None = None,
+        self, connection: Connection, broker: Broker, longest: float, cluster_id: str | None = None
     ) -> None:
         self._connection = connection
         self._broker = broker

@@ -8,15 +8,9 @@ import time
 from functools import partial
 from typing import Any
 
-from kafka.net.compat import (
-    KafkaNetClient,
-)
-from kafka.net.inet import (
-    KafkaNetSocket,
-)
-from kafka.net.sasl.oauth import (
-    AbstractTokenProvider,
-)
+from kafka.net.compat import KafkaNetClient
+from kafka.net.inet import KafkaNetSocket
+from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.protocol.admin import (
     ACLOperation,
     ACLPermissionType,
@@ -29,14 +23,8 @@ from kafka.protocol.admin import (
     DescribeQuorumRequest,
     DescribeUserScramCredentialsRequest,
 )
-from kafka.protocol.admin.client_quotas import (
-    AlterClientQuotasRequest,
-    DescribeClientQuotasRequest,
-)
-from kafka.protocol.metadata import (
-    ApiVersionsRequest,
-    MetadataRequest,
-)
+from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 __all__ = [
     "ACLOperation",

@@ -8,21 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from quota_ops.connections import (
-    Entry,
-    Line,
-    find_file,
-    read_entries,
-    refuse,
-    resolve_references,
-)
-from quota_ops.kafka.connection.settings import (
-    ALIASES,
-    JAVA_NAMES,
-    NOT_OFFERED,
-    SETTINGS,
-    Setting,
-)
+from quota_ops.connections import Entry, Line, find_file, read_entries, refuse, resolve_references
+from quota_ops.kafka.connection.settings import ALIASES, JAVA_NAMES, NOT_OFFERED, SETTINGS, Setting
 from quota_ops.model.errors import InvalidInput
 
 _PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-]*)(-----END [^-]+-----)\s*")

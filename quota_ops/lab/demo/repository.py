@@ -78,7 +78,7 @@ A_MONTH_AGO: Mapping[str, tuple[Edit, ...]] = {
         _replace("request_percentage: 12.5", "request_percentage: 10"),
         _remove("settlement-export"),
         _remove('"4711"'),
-    ),
+    )
 }
 """The edits that turn today's files into those of a month ago; etl.yaml existed too."""
 

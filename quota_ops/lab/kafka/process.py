@@ -68,12 +68,7 @@ class OwnProcess:
 
 
 def launch(
-    command: Sequence[str],
-    *,
-    mark: str,
-    log: Path,
-    environment: Mapping[str, str],
-    detached: bool,
+    command: Sequence[str], *, mark: str, log: Path, environment: Mapping[str, str], detached: bool
 ) -> OwnProcess:
     """Start a command in the folder of its log; one of its arguments is the mark.
 

@@ -381,10 +381,7 @@ def _clients(
 
 
 def _throttling(
-    writes: Sequence[Difference],
-    found: Throttling | None,
-    risks: Risks,
-    thresholds: Thresholds,
+    writes: Sequence[Difference], found: Throttling | None, risks: Risks, thresholds: Thresholds
 ) -> Findings:
     """Yield the finding of the guard that compares cuts with recent use.
 

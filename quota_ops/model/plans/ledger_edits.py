@@ -70,9 +70,7 @@ def find_managed(known: Collection[LedgerRow], stored: Mapping[Key, float]) -> d
 
 
 def intend(
-    rows: dict[LedgerKey, LedgerRow],
-    intents: Iterable[LedgerRow],
-    stored: Mapping[Key, float],
+    rows: dict[LedgerKey, LedgerRow], intents: Iterable[LedgerRow], stored: Mapping[Key, float]
 ) -> None:
     """Record writes that are about to be sent; every other row of their keys stays.
 

@@ -11,12 +11,7 @@ from quota_ops.model.commit import Provenance, short
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.findings import EXPLAIN
-from quota_ops.report.outline.formats import (
-    escape_text,
-    shortened,
-    stated_words,
-    uncommitted_words,
-)
+from quota_ops.report.outline.formats import escape_text, shortened, stated_words, uncommitted_words
 from quota_ops.report.outline.layout import Tone
 from quota_ops.report.outline.outline import Block
 from quota_ops.report.outline.row_status import ReportRow

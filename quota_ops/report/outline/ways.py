@@ -21,12 +21,7 @@ from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.specification import format_flags
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.row_status import (
-    ReportRow,
-    RowStatus,
-    find_respelled,
-    report_rows,
-)
+from quota_ops.report.outline.row_status import ReportRow, RowStatus, find_respelled, report_rows
 from quota_ops.report.outline.sentences import is_accepted
 
 _EITHER = "To keep it, accept it into Git, or list its entity under protect in cluster.yaml"

@@ -29,9 +29,7 @@ from quota_ops.report.outline.row_status import (
     has_applied,
     report_rows,
 )
-from quota_ops.report.outline.sentences import (
-    verified_words,
-)
+from quota_ops.report.outline.sentences import verified_words
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.outline.ways import list_ways
 from quota_ops.report.page.limits import Stored, format_limits
@@ -108,10 +106,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         previous=find_previous(report.past),
         bar_parts=parts,
         past=show_past(report),
-        notes=[
-            *_waiting(waits_until),
-            *(_note(block) for block in blocks if block.tone in _NOTED),
-        ],
+        notes=[*_waiting(waits_until), *(_note(block) for block in blocks if block.tone in _NOTED)],
         sentences=[
             f"{block.title}: {words}" if block.title else words
             for block in blocks

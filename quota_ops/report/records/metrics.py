@@ -91,10 +91,7 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
     if plan is None:
         return ClusterState(cluster, report["finished"])
     kinds = Counter(row["kind"] for row in rows if row["standing"] == "drifted")
-    own = {
-        "declared": plan["desired"],
-        "stored": plan["actual"] + sum(map(_count_stored, rows)),
-    }
+    own = {"declared": plan["desired"], "stored": plan["actual"] + sum(map(_count_stored, rows))}
     succeeded = None if ends & STOPPED or report["invalid"] else report["finished"]
     return ClusterState(
         cluster,

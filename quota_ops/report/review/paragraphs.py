@@ -18,17 +18,8 @@ from quota_ops.report.outline.findings import FEW
 from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.outline import Topic, list_blocks
 from quota_ops.report.outline.policy_changes import format_changes
-from quota_ops.report.outline.sentences import (
-    callback_words,
-    holds_words,
-    standstill_words,
-)
-from quota_ops.report.review.rows import (
-    ReviewRows,
-    count_rejected,
-    find_place,
-    split_rows,
-)
+from quota_ops.report.outline.sentences import callback_words, holds_words, standstill_words
+from quota_ops.report.review.rows import ReviewRows, count_rejected, find_place, split_rows
 from quota_ops.report.review.verdict import UNJUDGED, list_policy_changes
 
 CUT = "… and {}; the report in the artifacts of this job lists all of them."

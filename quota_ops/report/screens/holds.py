@@ -58,12 +58,7 @@ def release_screen(
     """Return the effects of a new release; `released_words` explains the other arguments."""
     who = release.who
     more = released_words(
-        policy,
-        who,
-        lasting,
-        is_declared=is_declared,
-        is_managed=is_managed,
-        standstill=standstill,
+        policy, who, lasting, is_declared=is_declared, is_managed=is_managed, standstill=standstill
     )
     held = find_covering_hold(who, lasting)
     words = f"is released, and still {held.text} ({held.who.text})" if held else "is no longer held"

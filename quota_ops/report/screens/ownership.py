@@ -13,10 +13,7 @@ from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 
 
 def adopted_screen(
-    where: str,
-    found: Sequence[Adoption],
-    standstill: str | None,
-    holds: Sequence[Hold],
+    where: str, found: Sequence[Adoption], standstill: str | None, holds: Sequence[Hold]
 ) -> Screen:
     """Return the rows to adopt, and what the next run does with each.
 

@@ -32,10 +32,7 @@ from quota_ops.report.outline.row_status import (
     report_rows,
 )
 from quota_ops.report.outline.row_table import plan_table
-from quota_ops.report.outline.sentences import (
-    approval_words,
-    name_rows,
-)
+from quota_ops.report.outline.sentences import approval_words, name_rows
 from quota_ops.report.outline.stages import stopped_stages
 from quota_ops.report.outline.ways import list_overriding_ways
 

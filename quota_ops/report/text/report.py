@@ -12,10 +12,7 @@ from quota_ops.report.outline.rollback import rollback_screen
 from quota_ops.report.outline.row_status import ReportRow, Section, has_applied, report_rows
 from quota_ops.report.outline.row_table import report_table
 from quota_ops.report.outline.summary import summarize
-from quota_ops.report.screens.plan import (
-    overriding_lines,
-    verify_screen,
-)
+from quota_ops.report.screens.plan import overriding_lines, verify_screen
 
 MOST = 1_000
 """The most rows that a section lists; report.json has them all."""

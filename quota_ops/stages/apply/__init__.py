@@ -91,11 +91,7 @@ def apply_plan(
 
 
 def write_repairs(
-    folder: RunFolder,
-    cluster: Cluster,
-    records: ClusterStore,
-    *,
-    progress: Progress = SILENT,
+    folder: RunFolder, cluster: Cluster, records: ClusterStore, *, progress: Progress = SILENT
 ) -> tuple[Outcome, ...]:
     """Write only the repairs of a plan that guards block, and outcomes as `apply_plan` does.
 
@@ -222,13 +218,7 @@ class _Writer:
         if not to_send:
             return others
         sent, stored = send_noted(
-            self.attempt,
-            self.cluster,
-            number,
-            to_send,
-            stored,
-            send=self._send,
-            others=others,
+            self.attempt, self.cluster, number, to_send, stored, send=self._send, others=others
         )
         self.described = self.described._replace(stored=stored)
         return (*others, *sent)

@@ -85,10 +85,7 @@ def record_alter(folder: RunFolder, rows: Iterable[BatchRow], records: ClusterSt
 
 
 def record_altered(
-    folder: RunFolder,
-    rows: Iterable[BatchRow],
-    outcomes: Iterable[Outcome],
-    records: ClusterStore,
+    folder: RunFolder, rows: Iterable[BatchRow], outcomes: Iterable[Outcome], records: ClusterStore
 ) -> None:
     """Record which rows an alter has set, and withdraw its intents for the others."""
     run, number, outcomes = folder.about().run, folder.about().sequence, tuple(outcomes)

@@ -19,10 +19,7 @@ from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
-from quota_ops.sql.client_effects import (
-    write_client_effects,
-    write_unknown_effects,
-)
+from quota_ops.sql.client_effects import write_client_effects, write_unknown_effects
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects, write_effects
 from quota_ops.stages.plan.findings import write_findings

@@ -298,13 +298,7 @@ def _judge_row(
 
 
 def _simulate(
-    key: str,
-    groups: Collection[Group],
-    read: ReadUse,
-    *,
-    step: int,
-    brokers: int,
-    end: datetime,
+    key: str, groups: Collection[Group], read: ReadUse, *, step: int, brokers: int, end: datetime
 ) -> dict[str, Delays | str]:
     """Return the delays of each group by its entity, or why they are not known."""
     from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
@@ -341,12 +335,5 @@ def _summarize(shared_by: str, rows: Sequence[DelayRow], brokers: int) -> Delays
     highest = max(row.highest for row in rows)
     share = min(seen / timedelta(days=DAYS).total_seconds(), 1.0)
     return Delays(
-        shared_by,
-        row.broker,
-        row.above,
-        row.delayed,
-        row.longest,
-        row.at_present,
-        highest,
-        share,
+        shared_by, row.broker, row.above, row.delayed, row.longest, row.at_present, highest, share
     )

@@ -14,22 +14,11 @@ from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.model.usage.series import SeriesNames, Time
-from quota_ops.model.usage.throttling import (
-    CutUse,
-    ThrottledClient,
-    ThrottledNow,
-    Throttling,
-)
+from quota_ops.model.usage.throttling import CutUse, ThrottledClient, ThrottledNow, Throttling
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.precedence.series import find_quota
 from quota_ops.sql.client_effects import apply_targets
-from quota_ops.stages.plan.throttling import (
-    DAYS,
-    UNKNOWN,
-    PastUse,
-    find_throttling,
-    loses,
-)
+from quota_ops.stages.plan.throttling import DAYS, UNKNOWN, PastUse, find_throttling, loses
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import FACTS, THROTTLED, THROTTLING

@@ -24,10 +24,7 @@ from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import PAGE, REPORT, TEXT
 from quota_ops.store.run.folder import RunFolder
 
-FORMS: dict[str, Callable[[Report], str]] = {
-    REPORT: as_json,
-    TEXT: as_text,
-}
+FORMS: dict[str, Callable[[Report], str]] = {REPORT: as_json, TEXT: as_text}
 
 
 def write_reports(

@@ -176,10 +176,7 @@ def _find_kind(row: Difference) -> Kind:
 def _name_guards(guards: tuple[GuardFinding, ...]) -> dict[str, str | None]:
     blocked = [guard.guard for guard in guards if guard.allowed is None]
     overridden = [guard.guard for guard in guards if guard.allowed is not None]
-    return {
-        "blocked_by": ",".join(blocked) or None,
-        "overridden": ",".join(overridden) or None,
-    }
+    return {"blocked_by": ",".join(blocked) or None, "overridden": ",".join(overridden) or None}
 
 
 def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]:
@@ -326,13 +323,7 @@ def _append(folder: RunFolder, list_rows: Callable[[RunEnd], tuple[HistoryRow, .
     try:
         about = folder.about()
         owned = count_managed_rows(folder) if folder.has(LEDGER.file) else {}
-        end = RunEnd(
-            read_work_end(folder),
-            about.sequence,
-            about.by,
-            owned,
-            folder.settlement(),
-        )
+        end = RunEnd(read_work_end(folder), about.sequence, about.by, owned, folder.settlement())
         history.append(folder.store, list_rows(end))
     except Exception as error:  # noqa: BLE001 - a run has ended as it did without its history
         words = f"this run is not in the history: {' '.join(str(error).split())}"

@@ -232,10 +232,7 @@ def _filter(rows: pa.Table, keep: Callable[..., bool], *names: str) -> pa.Table:
 
 
 def _read(
-    place: Place,
-    clusters: frozenset[str] | None = None,
-    *,
-    report: Callable[[str], None],
+    place: Place, clusters: frozenset[str] | None = None, *, report: Callable[[str], None]
 ) -> pa.Table | None:
     try:
         if clusters is None:

@@ -22,10 +22,7 @@ def with_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]
 
 
 def notes_of(
-    policy: dict[str, Any] | None,
-    commits: Sequence[str],
-    brokers: KnownBrokers,
-    number: int | None,
+    policy: dict[str, Any] | None, commits: Sequence[str], brokers: KnownBrokers, number: int | None
 ) -> dict[str, str]:
     """Return the notes as texts by name, for Parquet metadata; `number` is `applied_by`."""
     notes = {

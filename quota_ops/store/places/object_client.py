@@ -92,12 +92,7 @@ _BY_CODE = {
     "SlowDown": _BUSY,
     "ServerBusy": _BUSY,
 }
-_BY_STATUS = {
-    401: _WRONG_CREDENTIALS,
-    403: _DENIED,
-    429: _BUSY,
-    503: _BUSY,
-}
+_BY_STATUS = {401: _WRONG_CREDENTIALS, 403: _DENIED, 429: _BUSY, 503: _BUSY}
 
 
 @lru_cache

@@ -65,10 +65,7 @@ def _find_run(store: RunStore, wanted: str, *, last_write: bool) -> RunFolder:
             f"no run in the run store {store.root} has written to a cluster",
             "There is nothing to roll back. List the runs: quota-ops runs",
         )
-    raise InvalidInput(
-        f"there is no run {wanted!r} in the run store {store.root}",
-        _LIST,
-    )
+    raise InvalidInput(f"there is no run {wanted!r} in the run store {store.root}", _LIST)
 
 
 def list_runs_of(store: RunStore, cluster: str | None) -> tuple[Place, ...]:

@@ -31,12 +31,7 @@ from quota_ops.store.run.files import (
     RunFile,
 )
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import (
-    find_liveness,
-    has_process_ended,
-    is_overdue,
-    is_unsettled,
-)
+from quota_ops.store.run.marks import find_liveness, has_process_ended, is_overdue, is_unsettled
 
 Content = TypeVar("Content")
 

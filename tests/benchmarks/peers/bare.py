@@ -13,10 +13,7 @@ from typing import Any
 
 import yaml
 from kafka.net.compat import KafkaNetClient
-from kafka.protocol.admin.client_quotas import (
-    AlterClientQuotasRequest,
-    DescribeClientQuotasRequest,
-)
+from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 Entity = tuple[tuple[str, str | None], ...]
 ENTITIES = 2_500
