@@ -30,7 +30,8 @@ started = time.monotonic()
 try:
     preflight(Connection.parse(text, name="demo", source="demo.properties"), None)
 except Exception as error:
-    print(json.dumps([time.monotonic() - started, type(error).__name__, str(error)]))
+    took = time.monotonic() - started
+    print(json.dumps([took, time.time(), type(error).__name__, str(error)]))
 """
 BY_SILENCE = 'mount --bind "$1" /etc/resolv.conf && exec "$2" -c "$3"'
 
@@ -47,7 +48,6 @@ def may_mount() -> bool:
 def test_a_silent_name_server(tmp_path: Path) -> None:
     """A silent name server is an error within five seconds, and the process ends with it."""
     (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.9\n")
-    started = time.monotonic()
     ran = subprocess.run(
         [
             *("unshare", "--mount", "/bin/sh", "-c", BY_SILENCE, "sh"),
@@ -59,14 +59,14 @@ def test_a_silent_name_server(tmp_path: Path) -> None:
         check=False,
     )
     assert ran.stderr == ""
-    took, error, words = json.loads(ran.stdout)
+    took, ended, error, words = json.loads(ran.stdout)
     assert error == "Unreachable"
     assert words == (
         "cluster demo: no name server responds for kafka-1.example.\n"
         "  Check this machine's network and its name servers. Nothing was read or changed."
     )
     assert took < PROMPTLY
-    assert time.monotonic() - started < PROMPTLY + 3
+    assert time.time() - ended < PROMPTLY, "a thread still waits for the name server"
 
 
 @pytest.fixture
