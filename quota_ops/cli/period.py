@@ -17,7 +17,7 @@ since = click.option(
 )
 
 
-_EXAMPLES = "Give, for example, 30d or 2026-11-01."
+_EXAMPLES = "Pass, for example, 30d or 2026-11-01."
 
 
 def parse_since(text: str) -> str:

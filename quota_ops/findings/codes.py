@@ -70,8 +70,8 @@ _ALL = (
         _NOTICE,
         _FILES,
         "a silence without a finding",
-        "The silence matches no finding, or no longer matches one.",
-        "The entry would hide the same mistake if it is made later.",
+        "No finding matches the silence.",
+        "If somebody makes the same mistake later, the entry hides it.",
         """\
 - user: alice
   limits: {producer_byte_rate: 10 MiB}
@@ -96,7 +96,7 @@ _ALL = (
         _FILES,
         "default, <default>, * or {default: true} in quotes as a name",
         "Kafka's tools print a default as <default>, and ACLs use User:* for every user. In a "
-        "quota, these, the word default and {default: true} in quotes are ordinary names.",
+        "quota, all of these are ordinary names: default, <default>, * and '{default: true}'.",
         "The limit applies only to a client or user with exactly this name.",
         """\
 - client-id: "<default>"

@@ -64,7 +64,7 @@ def test_a_story(lab: Lab) -> None:
         "  pending  user=alice  producer_byte_rate  none     10 B/s   new     team.yaml:4\n"
         "  pending  user=bob    producer_byte_rate  none     10 B/s   new     team.yaml:7\n"
         "\n"
-        "The broker accepts all 2 changes (validate-only, 1 request, TIME).\n"
+        "The broker accepts both changes (validate-only, 1 request, TIME).\n"
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.\n"
         "run: ROOT/store/runs/demo/RUN\n"
         "next: quota-ops reconcile --run ROOT/store/runs/demo/RUN --approve DIGEST\n"

@@ -35,7 +35,7 @@ from quota_ops.desired.yaml.shapes import (
     USE,
     Shape,
 )
-from quota_ops.findings.codes import CODES
+from quota_ops.findings.codes import CODES, Code, DecidedBy
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.policy import GuardThresholds
@@ -141,10 +141,14 @@ def _findings() -> str:
         f"## {code.code}\n\n**{_md(code.title[:1].upper() + code.title[1:])}** ({code.severity}).\n"
         f"{_md(code.means)}\n{code.hurts}\n{_md(code.remedy)}\n\n"
         f"{_example(code.example)}"
-        f"Decided by {code.decided_by}.\n\n"
+        f"{_decided_by(code)}"
         for code in CODES.values()
     )
     return "\n" + "".join(parts)
+
+
+def _decided_by(code: Code) -> str:
+    return "" if code.decided_by is DecidedBy.FILES else f"Decided by {code.decided_by}.\n\n"
 
 
 def _example(text: str) -> str:

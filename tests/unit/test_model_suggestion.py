@@ -62,7 +62,7 @@ CASES = {
         (None, "its clients may have reached it, so how much they need is unknown"), at_limit=60
     ),
     "all of several at the limit": Case(
-        (None, "all 2 clients that have it each reached it, so it is too low for them"),
+        (None, "each of the 2 clients with this limit reached it, so it is too low"),
         ((1e6, 1e6), (9e5, 1e6)),
         at_limit=60,
         at_limit_least=60,

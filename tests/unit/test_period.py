@@ -33,4 +33,4 @@ def test_what_is_no_day_in_the_past(text: str, message: str) -> None:
         parse_since(text)
 
     assert error.value.message.startswith(message)
-    assert error.value.remedy == "Give, for example, 30d or 2026-11-01."
+    assert error.value.remedy == "Pass, for example, 30d or 2026-11-01."

@@ -81,8 +81,8 @@ QUOTA = Shape(
     "a field of a quota",
     {
         USER: Field(
-            "The user, as Kafka authenticates it, without 'User:', or a list of users, of which"
-            " each gets the limits. {default: true} means every user without a quota of its own.",
+            "The user, as Kafka authenticates it, without 'User:', or a list of users that"
+            " each get the limits. {default: true} means every user without a quota of its own.",
             "alice",
         ),
         CLIENT_ID: Field(
@@ -194,10 +194,10 @@ GROUP = Shape(
             "[{user: spark}, {user: flink, weight: 2}]",
         ),
         "budget": Field(
-            "What the members have together, divided by their weights.",
+            "The total for all members, divided by their weights.",
             "{consumer_byte_rate: 90 MiB}",
         ),
-        "minimum": Field("What each member has at least.", "{consumer_byte_rate: 10 MiB}"),
+        "minimum": Field("The smallest share of a member.", "{consumer_byte_rate: 10 MiB}"),
         "weights": Field(
             "`usage`: half of the budget is divided by weight, the other half by recorded use.",
             "usage",
@@ -507,7 +507,7 @@ FREEZE = Shape(
             *values.DURATION,
         ),
         "reason": Field(
-            "Why; runs that may not write show it.", "no changes over the weekend", *values.NOTE
+            "Why; runs that it stops show it.", "no changes over the weekend", *values.NOTE
         ),
     },
     required=("cron", "zone", "duration", "reason"),

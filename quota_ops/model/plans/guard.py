@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from quota_ops.model.quotas.difference import Difference
 
 
-_NO_FILE = "a person runs it for every owner"
-_FOR_PLANS = "a plan alone reads inventories and use"
+_NO_FILE = "a person may alter quotas of every owner"
+_FOR_PLANS = "only a plan reads inventories and use"
 _OUTSIDE = "a change outside Git is its purpose"
 _NO_COMMIT = "it applies no commit"
-_REFUSED = "what either policy protects, it refuses"
+_REFUSED = "it refuses rows that either policy protects"
 
 
 class Guard(StrEnum):
@@ -52,7 +52,7 @@ class Guard(StrEnum):
     )
     ABOVE_CEILING = (
         "above_ceiling",
-        "An owner would have a higher limit, or more together, than `ceilings` allow.",
+        "An owner would have a higher limit, or a higher total, than `ceilings` allow.",
         _NO_FILE,
     )
     DEFAULT_TOUCHED = (
@@ -61,17 +61,17 @@ class Guard(StrEnum):
     )
     FOREIGN_OWNER = (
         "foreign_owner",
-        "A row would change the limit of clients that a row of another owner names.",
+        "A row would change the limit of clients whose limit another owner's row sets.",
         _NO_FILE,
     )
     BLAST_RADIUS = (
         "blast_radius",
-        "More clients would lose than `guards.blast_radius` or `guards.blast_radius_share` allow.",
+        "More clients than `guards.blast_radius` or `guards.blast_radius_share` would get less.",
         _FOR_PLANS,
     )
     WOULD_THROTTLE = (
         "would_throttle",
-        "A cut would have throttled clients longer than `guards.would_throttle`, or nobody knows.",
+        "A cut would have throttled clients longer than `guards.would_throttle`, or may have.",
         _FOR_PLANS,
     )
     TAKEOVER = "takeover", "An unmanaged value would be replaced.", _OUTSIDE

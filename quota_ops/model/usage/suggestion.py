@@ -86,7 +86,7 @@ def _explain_reached(quota: QuotaUse, reached: int) -> str:
     if count == 1:
         return "its clients reached it, so how much they need is unknown"
     if reached == count:
-        return f"all {count:,} clients that have it each reached it, so it is too low for them"
+        return f"each of the {count:,} clients with this limit reached it, so it is too low"
     most = _describe_most(quota)
     return f"{reached:,} of {count:,} clients reached it, so their need is unknown{most}"
 

@@ -61,7 +61,8 @@ def validated_words(report: Report) -> str:
     refused = sum(len(outcome.keys) for outcome in report.validated if outcome.status not in DONE)
     if refused:
         return f"The broker rejects {refused:,} of {counted(keys, 'change')} ({how})."
-    changes = "the change" if keys == 1 else f"all {counted(keys, 'change')}"
+    few = {1: "the change", 2: "both changes"}
+    changes = few.get(keys, f"all {counted(keys, 'change')}")
     return f"The broker accepts {changes} ({how})."
 
 

@@ -36,11 +36,11 @@ from quota_ops.report.outline.sentences import approval_words, name_rows
 from quota_ops.report.outline.stages import stopped_stages
 from quota_ops.report.outline.ways import list_overriding_ways
 
-STOPPED = "Until then, runs of this cluster change nothing."
+STOPPED = "Until this is corrected, runs of this cluster change nothing."
 CODEOWNERS = "CODEOWNERS"
 UNREAD = "Runs do not read CODEOWNERS: they apply what the quotas files declare."
 UNTIL_THEN = (
-    "Until then, runs change only what the other quotas files declare, and clear nothing. A file "
+    "Until this is corrected, runs apply only the other quotas files, and clear nothing. A file "
     "that cannot be read or a problem elsewhere, for example in cluster.yaml, stops them."
 )
 
