@@ -194,8 +194,7 @@ GROUP = Shape(
             "[{user: spark}, {user: flink, weight: 2}]",
         ),
         "budget": Field(
-            "The total for all members, divided by their weights.",
-            "{consumer_byte_rate: 90 MiB}",
+            "The total for all members, divided by their weights.", "{consumer_byte_rate: 90 MiB}"
         ),
         "minimum": Field("The smallest share of a member.", "{consumer_byte_rate: 10 MiB}"),
         "weights": Field(
