@@ -25,7 +25,7 @@ from quota_ops.store.places.run_store import ClusterStore, RunStore, find_run_st
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import POLICY
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.names import find_run, latest_first
+from quota_ops.store.run.names import find_run, latest_first, read_id
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
@@ -69,7 +69,7 @@ class Session:
     def find_run(self, named: str) -> RunFolder:
         """Return a run of the cluster. Raises InvalidInput for a run of another cluster id."""
         name = named if "/" in named else f"{self.policy.cluster}/{named}"
-        folder = find_run(self.store, name)
+        folder = find_run(self.store, name, own=self.policy.cluster_id)
         if folder.has(POLICY) and folder.policy().cluster_id != self.policy.cluster_id:
             raise InvalidInput(
                 f"run {folder.place.name} belongs to a different cluster than {self.heading}",
@@ -79,7 +79,7 @@ class Session:
 
     def find_writes(self, accepts: Callable[[Entity], bool]) -> tuple[ConcurrentWrite, ...]:
         """Find the current writes of other runs to the accepted entities."""
-        return find_concurrent_writes(self.store.runs_of(self.policy.cluster), accepts)
+        return find_concurrent_writes(self.store, self.policy.cluster_id, accepts)
 
     def find_group(self, given: Mapping[str, str | None], *, is_release: bool) -> EntityGroup:
         """Find the entities of an `owner` or `file` in Git and the ledger, or those a `run` writes.
@@ -142,7 +142,8 @@ class Session:
         """
         with suppress(InvalidInput):
             places = latest_first(self.store, self.store.runs(self.policy.cluster))
-            described = (run for run in map(RunFolder, places) if run.has(ACTUAL.file))
+            own = (place for place in places if read_id(place) == self.policy.cluster_id)
+            described = (run for run in map(RunFolder, own) if run.has(ACTUAL.file))
             for run in islice(described, 1):
                 return any(who.accepts(Entity.parse(row.entity)) for row in run.read_rows(ACTUAL))
         return False

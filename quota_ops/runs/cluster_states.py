@@ -1,68 +1,94 @@
 """The state of clusters, from their newest reports and the history."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history.history import HistoryRow, Mode
 from quota_ops.report.records.metrics import ClusterState, read_state
 from quota_ops.sql.history import read_history
 from quota_ops.store.history.history import Day, list_days, read_day
 from quota_ops.store.places.run_store import RunStore, safe_name
-from quota_ops.store.run.names import read_number
+from quota_ops.store.run.names import NamedCluster, find_cluster, read_number
 from quota_ops.store.run.newest_reports import read_newest_reports
 from quota_ops.store.run.state import list_cut_off
 
+_log = logging.getLogger(__name__)
 _LOOK_BACK = timedelta(days=30)
 
 
 def read_cluster_states(store: RunStore, clusters: Sequence[str]) -> list[ClusterState]:
-    """Return the state of each cluster by its newest report, in this order.
+    """Return the state of each cluster, by its name or id, by its newest report, in this order.
 
-    A cluster without a readable report has a state without counts. Raises InvalidInput if the
-    store cannot be listed.
+    A cluster without a readable report, and a name of several clusters, which is logged, has a
+    state without counts. Raises InvalidInput if the store cannot be listed.
     """
-    reports = read_newest_reports(store, clusters)
-    states = {name: read_state(name, reports[name]) for name in clusters}
-    for name in _find_cut_off(store, reports):
+    found = dict(_find_clusters(store, clusters))
+    named = [name for name, cluster in found.items() if cluster.cluster_id is None]
+    reports = read_newest_reports(store, named)
+    for text in found.keys() - reports:
+        names, cluster_id = found[text]
+        newest = read_newest_reports(store, names[:1], cluster_id=cluster_id)
+        reports[text] = newest[names[0]]
+    states = {name: read_state(name, reports.get(name)) for name in clusters}
+    for name in _find_cut_off(store, found, reports):
         states[name] = ClusterState(name, states[name].reported)
-    states = {name: _add_drift(store, state) for name, state in states.items()}
-    _add_earlier_runs(store, states)
+    for name, cluster in found.items():
+        states[name] = _add_drift(store, states[name], cluster)
+    _add_earlier_runs(store, states, found)
     return list(states.values())
 
 
-def _find_cut_off(store: RunStore, reports: Mapping[str, Any]) -> Iterator[str]:
+def _find_clusters(store: RunStore, clusters: Iterable[str]) -> Iterator[tuple[str, NamedCluster]]:
+    for name in clusters:
+        try:
+            yield name, find_cluster(store, name)
+        except InvalidInput as error:
+            _log.warning("%s", error)
+
+
+def _find_cut_off(
+    store: RunStore, clusters: Mapping[str, NamedCluster], reports: Mapping[str, Any]
+) -> Iterator[str]:
     """Yield the clusters on which a run died while it wrote, and no run has compared since."""
-    names = {safe_name(cluster): cluster for cluster in reports}
     for run in list_cut_off(store.root):
-        name = names.get(run.place.parent.name, "")
-        if report := reports.get(name):
-            compared = store.runs_of(name) / safe_name(report["run"])
-            if read_number(run.place) >= read_number(compared):
-                yield name
+        for name, cluster in clusters.items():
+            if cluster.has_run(run.place) and (report := reports[name]):
+                compared = store.runs_of(cluster.names[0]) / safe_name(report["run"])
+                if read_number(run.place) >= read_number(compared):
+                    yield name
 
 
-def _add_drift(store: RunStore, state: ClusterState) -> ClusterState:
+def _add_drift(store: RunStore, state: ClusterState, cluster: NamedCluster) -> ClusterState:
     """Add when a run first found the oldest drift."""
     if not any(state.drifted.values()):
         return state
-    quotas = read_history(store, state.cluster).quotas
+    quotas = read_history(store, cluster).quotas
     since = min((quota.drifted_since for quota in quotas if quota.drifted_since), default=None)
     return state._replace(drifted_since=since or state.reported)
 
 
-def _add_earlier_runs(store: RunStore, states: dict[str, ClusterState]) -> None:
+def _add_earlier_runs(
+    store: RunStore, states: dict[str, ClusterState], clusters: Mapping[str, NamedCluster]
+) -> None:
     """Add the last run that was not stopped, and the last one that applied Git or tried to."""
-    missing = {name for name, state in states.items() if None in (state.applied, state.succeeded)}
+    missing = {
+        name: cluster
+        for name, cluster in clusters.items()
+        if None in (states[name].applied, states[name].succeeded)
+    }
     for day in reversed(list_days(store, _first_day()) if missing else ()):
         if not missing:
             return
-        for row in _list_ends(day.of_clusters(missing)):
-            if row.cluster not in missing:
-                continue
-            state = states[row.cluster] = _add_run(states[row.cluster], row)
-            if state.applied and state.succeeded:
-                missing.remove(row.cluster)
+        names = {name for cluster in missing.values() for name in cluster.names}
+        for row in _list_ends(day.of_clusters(names)):
+            for name, cluster in [*missing.items()]:
+                if cluster.has(row.cluster, row.cluster_id):
+                    state = states[name] = _add_run(states[name], row)
+                    if state.applied and state.succeeded:
+                        del missing[name]
 
 
 def _add_run(state: ClusterState, row: HistoryRow) -> ClusterState:

@@ -8,9 +8,10 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.progress import ConcurrentWrite
 from quota_ops.model.runs.stages import Life
-from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import find_marked_runs, format_deadline
+from quota_ops.store.run.names import read_id
 from quota_ops.store.run.state import RunState
 
 _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
@@ -18,18 +19,19 @@ _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
 
 
 def find_concurrent_writes(
-    runs: Place, accepts: Callable[[Entity], bool]
+    store: RunStore, cluster_id: str, accepts: Callable[[Entity], bool]
 ) -> tuple[ConcurrentWrite, ...]:
-    """Return the writes of other runs, in a cluster's folder of runs, to the accepted entities.
+    """Return the writes of other runs to the accepted entities of a cluster.
 
     Skips runs that are damaged, dead or overdue, and returns no writes when the marks cannot be
     listed: the result is only a warning, which never stops a command.
     """
     found: list[ConcurrentWrite] = []
     with suppress(InvalidInput):
-        for run in find_marked_runs(runs):
+        marked = find_marked_runs(store.root)
+        for run in (run for run in marked if read_id(run) == cluster_id):
             with suppress(InvalidInput, ValueError):
-                name = f"{runs.name}/{run.name}"
+                name = f"{run.parent.name}/{run.name}"
                 found += _find_writes(RunFolder(run), name, accepts)
     return tuple(found)
 

@@ -1,6 +1,6 @@
 """Runs that died while they wrote, or ended with unknown rows, and how a later run settles them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from quota_ops.kafka.cluster import Cluster
@@ -25,6 +25,7 @@ from quota_ops.store.run.marks import (
     is_unsettled,
     unmark,
 )
+from quota_ops.store.run.names import read_id
 from quota_ops.store.run.state import RunState
 
 
@@ -39,15 +40,13 @@ def settle_dead_runs(
     cluster cannot be described.
     """
     about = by.about()
-    runs = store_of(by.place).runs_of(about.cluster)
-    marked = (RunFolder(place) for place in find_marked_runs(runs) if place.name != by.place.name)
-    if dead := [run for run in marked if _is_dead(run)]:
+    marked = [run for run in find_marked_runs(store_of(by.place).root) if run != by.place]
+    own = (run for run in marked if read_id(run) == cluster.cluster_id)
+    if dead := [run for run in map(RunFolder, own) if _is_dead(run)]:
         stored = cluster.describe_values()
         for run in dead:
             with suppress(InvalidInput):  # a damaged run cannot be settled
-                if run.policy().cluster_id == cluster.cluster_id and _claim_settlement(
-                    run, by.place, runs, stored
-                ):
+                if _claim_settlement(run, by.place, marked, stored):
                     _settle(run, about.run, stored, find_audit)
 
 
@@ -57,17 +56,17 @@ def _is_dead(run: RunFolder) -> bool:
     return RunState(run).is_cut_off
 
 
-def _claim_settlement(run: RunFolder, by: Place, runs: Place, stored: Stored) -> bool:
+def _claim_settlement(run: RunFolder, by: Place, others: Sequence[Place], stored: Stored) -> bool:
     """Return whether the run `by` is the one that settles another: a file is created once.
 
     The file has what the cluster stores for each row of the run whose write got no response.
 
-    A run that is still running, and created the last such file, keeps the claim.
+    One of `others` that is still running, and created the last such file, keeps the claim.
     """
     number = 1
     while run.has(SETTLING.of(number)):
-        other = runs / run.read(SETTLING.of(number)).by
-        if other.name != by.name and _is_at_work(other):
+        name = run.read(SETTLING.of(number)).by
+        if any(other.name == name and _is_at_work(other) for other in others):
             return False
         number += 1
     rows = (Key(outcome.entity, key) for outcome in _list_unknown(run) for key in outcome.keys)

@@ -20,7 +20,7 @@ from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import DESCRIBED, FACTS, POLICY
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.names import latest_first
+from quota_ops.store.run.names import NamedCluster, latest_first
 
 _OVERLAP = timedelta(days=1)
 """How far before the time the history is read: a run may end on the day after it began."""
@@ -56,7 +56,7 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
             break
     looks.reverse()
     since = f"{start - _OVERLAP:%Y-%m-%d}"
-    events = read_events(store, cluster, since, cluster_id=cluster_id)
+    events = read_events(store, NamedCluster((cluster,), cluster_id), since)
     writes: dict[datetime, dict[tuple[str, str], float | None]] = {}
     for row in events.rows:
         if row.entity is not None and row.key is not None and row.found_by is not None:

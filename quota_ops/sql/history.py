@@ -23,6 +23,7 @@ from quota_ops.model.quotas.tables import Row, Table
 from quota_ops.store.history.history import Day, ReadDay, list_days, read_day, read_rows
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.names import NamedCluster
 
 
 class History(NamedTuple):
@@ -45,13 +46,11 @@ class Events(NamedTuple):
 
 def read_history(
     store: RunStore,
-    cluster: str,
+    cluster: NamedCluster,
     entities: Collection[str] = (),
     read: ReadDay = read_day,
-    *,
-    cluster_id: str | None = None,
 ) -> History:
-    """Return the history of a cluster by its name; with a cluster id, only its runs count.
+    """Return the history of a cluster.
 
     `quotas` are those of the entities, by their texts, and of all entities that ever drifted.
     `read` reads a day; a caller that also needs events passes a cached one to both. Raises
@@ -59,7 +58,7 @@ def read_history(
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
-    rows, troubles = _read_rows(store, cluster, "", read, cluster_id)
+    rows, troubles = _read_rows(store, cluster, "", read)
     found = fold_history(rows, entities, and_drifted=True)
     return History(
         _to_rows(QUOTAS, found["quotas"]),
@@ -71,21 +70,19 @@ def read_history(
 
 def read_events(
     store: RunStore,
-    cluster: str | None,
+    cluster: NamedCluster | None,
     since: str,
     entity: str | None = None,
     read: ReadDay = read_day,
-    *,
-    cluster_id: str | None = None,
 ) -> Events:
     """Return the history of one cluster or all, or of one entity, since a day.
 
-    With a cluster id, only its runs count. A drift that began before that day begins with it here;
-    QUOTAS has its start. Raises InvalidInput if the history cannot be listed.
+    A drift that began before that day begins with it here; QUOTAS has its start. Raises
+    InvalidInput if the history cannot be listed.
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
-    rows, troubles = _read_rows(store, cluster, since, read, cluster_id)
+    rows, troubles = _read_rows(store, cluster, since, read)
     found = fold_history(rows, entity and [entity])
     return Events(_to_rows(DRIFTS, found["drifts"]), _to_rows(HISTORY, found["ends"]), troubles)
 
@@ -119,14 +116,18 @@ def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
 
 
 def _read_rows(
-    store: RunStore, cluster: str | None, since: str, read: ReadDay, cluster_id: str | None
+    store: RunStore, cluster: NamedCluster | None, since: str, read: ReadDay
 ) -> tuple[pa.Table, tuple[str, ...]]:
-    days = list_days(store, since, None if cluster is None else [cluster])
+    """Return rows; those of a cluster id that had several names have its newest one."""
+    days = list_days(store, since, cluster and cluster.names)
     rows, troubles = read_rows(days, since, read)
-    if cluster_id:
-        from pyarrow import compute  # noqa: PLC0415 - few names are those of several clusters
+    if cluster and cluster.cluster_id:
+        from pyarrow import compute  # noqa: PLC0415 - few clusters are named by their ids
 
-        rows = rows.filter(compute.equal(rows["cluster_id"], cluster_id))
+        rows = rows.filter(compute.equal(rows["cluster_id"], cluster.cluster_id))
+        at, column = rows.schema.get_field_index("cluster"), rows.schema.field("cluster")
+        names = pa.array([cluster.names[0]] * rows.num_rows, pa.string())
+        rows = rows.set_column(at, column, names.cast(column.type))
     return rows, troubles
 
 

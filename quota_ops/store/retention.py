@@ -40,7 +40,7 @@ from quota_ops.store.run.files import (
 )
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.listing import summarize_run
-from quota_ops.store.run.names import latest_first
+from quota_ops.store.run.names import latest_first, read_id
 from quota_ops.store.run.state import RunState
 
 
@@ -142,10 +142,10 @@ def refuse_pruned(folder: RunFolder) -> None:
 
 def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
     unsettled = _unsettled_runs(store)
-    by_cluster: dict[str, list[RunFolder]] = {}
+    by_cluster: dict[tuple[str, str], list[RunFolder]] = {}
     for run in store.runs():
-        by_cluster.setdefault(run.parent.name, []).append(RunFolder(run))
-    for cluster, folders in sorted(by_cluster.items()):
+        by_cluster.setdefault((run.parent.name, read_id(run) or ""), []).append(RunFolder(run))
+    for (cluster, _), folders in sorted(by_cluster.items()):
         verified = [folder for folder in folders if _is_verified(folder)]
         last = max(verified, key=_order, default=None)
         for folder in folders:

@@ -1,6 +1,7 @@
 """Commands beside a run with a request in flight: each names that run."""
 
 from dataclasses import dataclass, field
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -12,6 +13,10 @@ from tests.lab import Lab
 BOB, WANTED = "user=bob", {"user=bob": {KEY: 5.0}}
 COMMANDS = {
     "hold": ("hold", "demo", "--names", BOB, "--until", "1h", "--reason", "INC-1"),
+    "hold of another folder": (
+        *("hold", "second", "--desired-state", "other", "--names", BOB, "--until", "1h"),
+        *("--reason", "INC-1"),
+    ),
     "alter": ("alter", "demo", "--names", BOB, "--add", f"{KEY}=7", "--reason", "INC-1"),
     "adopt": ("adopt", "demo", "--names", BOB, "--reason", "INC-1"),
     "release": ("release", "demo", "--from-ledger", "--names", BOB, "--reason", "INC-1"),
@@ -23,6 +28,7 @@ COMMANDS = {
 def test_it_names_the_run(lab: Lab, verb: str) -> None:
     """While a request of a run is in flight, each command names it on stderr, and succeeds."""
     lab.desire(WANTED)
+    copytree(lab.folder, lab.root / "other" / "second")
     lab.put({BOB: {KEY: 1.0}})
     beside = Beside(lab, COMMANDS[verb])
     run = lab.start(connect=lambda: beside)

@@ -9,7 +9,7 @@ import time_machine
 from quota_ops.sql.history import History, read_history
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.history.history import list_days
-from quota_ops.store.run.names import find_run
+from quota_ops.store.run.names import NamedCluster, find_run
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"
@@ -57,7 +57,7 @@ def lived(lab: Lab) -> History:
     lab.put({ALICE: {KEY: 22.0}})
     run(lab, at(20), "plan", "demo")
     run(lab, at(25), "reconcile", "demo")
-    return read_history(lab.store, "demo")
+    return read_history(lab.store, NamedCluster(("demo",)))
 
 
 def test_a_month(lab: Lab, lived: History) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history.history import HistoryRow
+from quota_ops.model.plans.policy import Policy
 from quota_ops.store.history import history
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import ABOUT
@@ -49,11 +51,13 @@ def leave_run(store: RunStore, cluster: str, cluster_id: str, day: int) -> None:
         ("rollback", "prod/last", "--reason", "x"),
         ("history", "prod"),
         ("history", "prod", "--changes"),
+        ("backtest", "prod", "--policy", "prod/cluster.yaml"),
     ],
 )
 def test_a_name_of_two_clusters_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
     """A command on the name of two clusters names both ids and does nothing."""
     settings = leave_runs(tmp_path, [EU, US, EU, US])
+    declare(tmp_path, EU)
 
     ran = call_cli(command, settings, tmp_path)
 
@@ -88,12 +92,96 @@ def test_each_of_two_clusters_is_named_by_its_id(tmp_path: Path) -> None:
     assert [shown.count(f"prod ({name})") for name in (EU, US)] == [2, 2]
 
 
-def test_a_rebuilt_cluster_keeps_its_name(tmp_path: Path) -> None:
-    """A rebuilt cluster has another id, and continues the history of its name."""
+@pytest.mark.parametrize("own", [EU, US])
+def test_a_folder_of_git_has_its_own_last_run(own: str, tmp_path: Path) -> None:
+    """A command that reads cluster.yaml takes the last run of that cluster id."""
+    settings = leave_runs(tmp_path, [EU, US, EU, US])
+    declare(tmp_path, own)
+    hold = ("hold", "prod", "--run", "last", "--until", "1h", "--reason", "x")
+
+    ran = call_cli((*hold, "--desired-state", str(tmp_path)), settings, tmp_path)
+
+    last = "run-3" if own == EU else "run-4"
+    assert ran.stderr.startswith(f"there is no quota of --run {last}\n")
+
+
+def test_the_metrics_of_a_shared_name_have_no_counts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The name of two clusters was not compared, and the log has both ids."""
+    settings = leave_runs(tmp_path, [EU, US, EU, US])
+
+    ran = call_cli(("metrics",), settings, tmp_path)
+
+    assert 'quota_ops_cluster_compared{cluster="prod"} 0.0' in ran.stdout
+    assert caplog.messages[0].startswith("prod is the name of 2 clusters in the run store ")
+
+
+def test_a_new_cluster_id_takes_over_its_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After the first run of another id, a name is that of the new id, and the log has the old."""
     settings = leave_runs(tmp_path, [EU, EU, US])
     command = ("history", "prod", "--since", "2026-11-01", "--format", "json")
     days = call_cli(command, settings, tmp_path)
+    changes = call_cli((*command, "--changes"), settings, tmp_path)
     last = call_cli(("show", "prod/last", "--format", "json"), settings, tmp_path)
+    old = call_cli(("show", f"{EU}/last", "--format", "json"), settings, tmp_path)
+    shown = call_cli(("runs", "prod", "--last", "1"), settings, tmp_path).stdout
 
-    assert [day["declared"] for day in json.loads(days.stdout)["days"]] == [1, 2, 3]
-    assert json.loads(last.stdout)["run"] == "run-3"
+    assert [day["declared"] for day in json.loads(days.stdout)["days"]] == [3]
+    assert [change["run"] for change in json.loads(changes.stdout)["changes"]] == ["run-3"]
+    assert [json.loads(run.stdout)["run"] for run in (last, old)] == ["run-3", "run-2"]
+    assert f"prod ({US})" in shown
+    words = f"prod is the cluster {US} here. For earlier runs of that name, pass {EU}."
+    assert caplog.messages == [words] * 3
+
+
+def test_a_cluster_of_two_names_has_one_history(tmp_path: Path) -> None:
+    """By its id, a cluster has the runs of all its folder names; by a name, those of that name."""
+    store = RunStore(open_place(tmp_path / "store"))
+    for day, name in enumerate(["old", "new", "old", "new"], 1):
+        leave_run(store, name, EU, day)
+    leave_run(store, "other", US, 5)
+    settings = {"QUOTA_OPS_RUN_STORE": str(tmp_path / "store"), "HOME": str(tmp_path)}
+    since = ("--since", "2026-11-01", "--format", "json")
+
+    found = {}
+    for named in (EU, "old"):
+        days = json.loads(call_cli(("history", named, *since), settings, tmp_path).stdout)
+        changes = call_cli(("history", named, *since, "--changes"), settings, tmp_path)
+        last = call_cli(("show", f"{named}/last", "--format", "json"), settings, tmp_path)
+        found[named] = (
+            days["cluster"],
+            [day["declared"] for day in days["days"]],
+            [change["run"] for change in json.loads(changes.stdout)["changes"]],
+            json.loads(last.stdout)["run"],
+        )
+
+    assert found == {
+        EU: ("new", [1, 2, 3, 4], ["run-1", "run-2", "run-3", "run-4"], "run-4"),
+        "old": ("old", [1, 3], ["run-1", "run-3"], "run-3"),
+    }
+
+
+def test_a_run_is_of_one_cluster_id(tmp_path: Path) -> None:
+    """Two schedulers with one store, DAG id and time do not continue each other's run."""
+    store = RunStore(open_place(tmp_path / "store"))
+    for cluster_id in (EU, EU):
+        run = RunFolder.start(store.new_run("prod", "run"), cluster="prod", commit=None)
+        run.leave_policy(Policy("prod", cluster_id, "prod"))
+
+    with pytest.raises(InvalidInput) as raised:
+        run.leave_policy(Policy("prod", US, "prod"))
+
+    assert str(raised.value).startswith(
+        f"run run of prod is of cluster {EU}, and cluster.yaml has {US}\n  If two clusters"
+    )
+    assert run.policy().cluster_id == EU
+
+
+def declare(path: Path, cluster_id: str) -> None:
+    """Write the cluster.yaml of a folder prod."""
+    (path / "prod").mkdir()
+    text = f"cluster_id: {cluster_id}\nconnection: prod\n"
+    (path / "prod" / "cluster.yaml").write_text(text, "utf-8")

@@ -16,6 +16,7 @@ from quota_ops.store.history.history import append
 from quota_ops.store.ledger.ledger import change
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import FACTS
+from quota_ops.store.run.names import NamedCluster
 from tests.broker.rights import rights
 from tests.dag.asset_events import list_events
 from tests.dag.recording import SUBMIT, record_command, set_connection, set_server
@@ -99,7 +100,7 @@ def test_some_clusters_cannot_be_looked_at(
     assert quotas.stored() == stored
     assert not (demo.store / "ledger").exists()
     assert (demo.store / "history" / "date=2026-11-01" / "day-0001.parquet").exists()
-    found = read_history(RunStore(open_place(demo.store)), "demo")
+    found = read_history(RunStore(open_place(demo.store)), NamedCluster(("demo",)))
     assert (found.quotas[0].drifts, len(found.days), found.troubles) == (1, 2, ())
     assert "spark.sql.shuffle.partitions=1" in command.read_text().splitlines()
     messages = [

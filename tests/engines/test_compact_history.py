@@ -12,6 +12,7 @@ from quota_ops.model.history.history import HistoryRow
 from quota_ops.sql.history import read_events, read_fleet_history, read_history
 from quota_ops.store.history import history
 from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.names import NamedCluster
 from tests.engines.five_days import NOTHING, NOW, at, compact, files, first_quota, make_store
 
 
@@ -23,8 +24,8 @@ def store(tmp_path: Path) -> RunStore:
 
 def test_compacted_files_say_the_same(store: RunStore) -> None:
     """A reader gets the same before and after each step; at last a month is one file."""
-    before = read_history(store, "demo")
-    events = read_events(store, "demo", "2026-11-03")
+    before = read_history(store, NamedCluster(("demo",)))
+    events = read_events(store, NamedCluster(("demo",)), "2026-11-03")
     assert first_quota(before) == (1, 2, at(2), None, at(4))
     assert [(day.date, day.drifted, day.repaired) for day in before.days] == [
         (f"2026-11-0{day}", int(day in {2, 3}), int(day == 4)) for day in range(1, 6)
@@ -33,8 +34,8 @@ def test_compacted_files_say_the_same(store: RunStore) -> None:
     found = []
     for ago in range(30):
         assert compact(store, NOW + timedelta(days=ago)) == ()
-        assert read_history(store, "demo") == before
-        found_events = read_events(store, "demo", "2026-11-03")
+        assert read_history(store, NamedCluster(("demo",))) == before
+        found_events = read_events(store, NamedCluster(("demo",)), "2026-11-03")
         assert found_events.drifts == events.drifts
         assert sorted(found_events.rows, key=repr) == sorted(events.rows, key=repr)
         found.append({path.partition("=")[0] for path in files(store)})
@@ -71,7 +72,7 @@ def test_quotas_without_drift_are_read_on_demand(store: RunStore) -> None:
     )
 
     def read(*entities: str) -> list[tuple[str, int, str | None]]:
-        quotas = read_history(store, "demo", entities).quotas
+        quotas = read_history(store, NamedCluster(("demo",)), entities).quotas
         return [(quota.entity, quota.drifts, quota.set_run) for quota in quotas]
 
     for _ in range(2):
@@ -83,7 +84,7 @@ def test_quotas_without_drift_are_read_on_demand(store: RunStore) -> None:
 def test_the_first_run_of_a_day_compacts(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It leaves the rest of a long history to the next day; later runs of the day do nothing."""
     monkeypatch.setattr(history, "MOST_ENDS", 3)
-    before = read_history(store, "demo")
+    before = read_history(store, NamedCluster(("demo",)))
 
     history.compact_daily(store, NOW)
 
@@ -94,7 +95,7 @@ def test_the_first_run_of_a_day_compacts(store: RunStore, monkeypatch: pytest.Mo
     assert files(store) == kept
     for day in (7, 8, 9, 10):
         history.compact_daily(store, datetime(2026, 11, day, tzinfo=UTC))
-    assert read_history(store, "demo") == before
+    assert read_history(store, NamedCluster(("demo",))) == before
     assert [path for path in files(store) if "@" in path] == []
     assert [path for path in files(store) if "/" not in path] == ["compacted-2026-11-09"]
 
@@ -110,10 +111,10 @@ def test_two_runs_at_once_compact_once(store: RunStore) -> None:
 
 def test_events_of_one_quota(store: RunStore) -> None:
     """The events of an entity within some days are its drifts and the runs that wrote it."""
-    (drift,) = read_events(store, "demo", "2026-11-03", "user=a").drifts
+    (drift,) = read_events(store, NamedCluster(("demo",)), "2026-11-03", "user=a").drifts
 
     assert (drift.since, drift.repaired, drift.times_seen) == (at(3), at(4), 1)
-    assert read_events(store, "demo", "2026-11-01", "user=b").drifts == ()
+    assert read_events(store, NamedCluster(("demo",)), "2026-11-01", "user=b").drifts == ()
 
 
 @pytest.mark.parametrize("ago", [0, 2, 40])
@@ -156,5 +157,7 @@ def test_a_copied_history_says_the_same(store: RunStore, tmp_path_factory: Any) 
         (copy / "history" / path).write_bytes(content)
 
     copied = RunStore(open_place(copy))
-    assert read_history(copied, "demo") == read_history(store, "demo")
+    assert read_history(copied, NamedCluster(("demo",))) == read_history(
+        store, NamedCluster(("demo",))
+    )
     assert compact(copied) == ()

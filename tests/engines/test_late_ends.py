@@ -9,6 +9,7 @@ import pytest
 from quota_ops.sql.history import read_history
 from quota_ops.store.history import history
 from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.names import NamedCluster
 from tests.engines.five_days import at, compact, end, files, first_quota, make_store
 from tests.places import on_disk
 
@@ -25,12 +26,12 @@ def test_a_late_end_is_counted(store: RunStore, compacted: list[int]) -> None:
     for days in compacted:
         compact(store, datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=days))
     history.append(store, end(at(2, 20), drifts=True))
-    late = read_history(store, "demo")
+    late = read_history(store, NamedCluster(("demo",)))
     assert first_quota(late) == (1, 3, at(2), None, at(4))
 
     for day in range(10, 16):
         assert compact(store, datetime(2026, 12, day, tzinfo=UTC)) == ()
-        assert read_history(store, "demo") == late
+        assert read_history(store, NamedCluster(("demo",))) == late
     number = 1 if len(compacted) < 3 else 2
     assert [*files(store)] == [f"month=2026-11/month-{number:04d}.parquet"]
 
@@ -41,7 +42,7 @@ def test_deleted_days_are_not_counted(store: RunStore) -> None:
     shutil.rmtree(on_disk(history.day_folder(store, "2026-11-02")))
     history.append(store, end(at(2, 20)))
 
-    found = read_history(store, "demo")
+    found = read_history(store, NamedCluster(("demo",)))
 
     assert (len(found.days), found.troubles) == (5, ())
     assert first_quota(found) == (1, 1, at(3), None, at(4))
@@ -58,11 +59,11 @@ def test_a_damaged_end_is_named_and_left_out(store: RunStore) -> None:
     on_disk(place).write_bytes(on_disk(place).read_bytes()[:-20])
 
     for _ in range(2):
-        found = read_history(store, "demo")
+        found = read_history(store, NamedCluster(("demo",)))
         assert [trouble for trouble in found.troubles if str(place) in trouble] == [*found.troubles]
         assert (len(found.troubles), first_quota(found)) == (1, (1, 1, at(2), None, at(4)))
         assert str(place) in compact(store)[0]
-    assert read_history(store, "other").troubles == ()
+    assert read_history(store, NamedCluster(("other",))).troubles == ()
 
 
 @pytest.mark.parametrize("name", ["date=2026-11-02/day-0001", "month=2026-11/month-0001"])
@@ -74,7 +75,7 @@ def test_a_damaged_file_is_named_and_left_out(store: RunStore, name: str) -> Non
     on_disk(place).write_bytes(b"half")
     before = files(store)
 
-    found = read_history(store, "demo")
+    found = read_history(store, NamedCluster(("demo",)))
     again = compact(store, datetime(2026, 12, 20, tzinfo=UTC))
 
     assert [str(place) in trouble for trouble in (*found.troubles, *again)] == [True, True]

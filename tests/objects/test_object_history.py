@@ -8,6 +8,7 @@ import pytest
 from quota_ops.sql.history import read_history
 from quota_ops.store.history import history
 from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.names import NamedCluster
 from tests.engines.five_days import at, end
 
 
@@ -22,12 +23,12 @@ def test_a_history_in_a_bucket(address: str, tmp_path: Path) -> None:
         history.compact_daily(store, datetime(2026, 11, 4, tzinfo=UTC))
         history.append(store, end(at(3, 20), drifts=True))
         history.append(store, end(at(4)))
-        late = read_history(store, "demo")
+        late = read_history(store, NamedCluster(("demo",)))
         history.compact_daily(store, datetime(2026, 11, 5, tzinfo=UTC))
-        assert read_history(store, "demo") == late
+        assert read_history(store, NamedCluster(("demo",))) == late
         for day in (6, 7, 33, 34, 35):
             history.compact_daily(store, datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=day))
-            assert read_history(store, "demo") == late
+            assert read_history(store, NamedCluster(("demo",))) == late
         assert {day.date for day in history.list_days(store)} == {"2026-11"}
         found.append(late)
 

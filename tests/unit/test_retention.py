@@ -73,6 +73,16 @@ def test_an_old_plan_goes_and_a_new_one_stays(store: RunStore) -> None:
     assert names(young) == ["plan.json", "run.json"]
 
 
+def test_the_last_verified_run_of_each_cluster_id_stays(store: RunStore) -> None:
+    """Of two clusters with one folder name, each keeps its last verified run."""
+    for number, cluster_id in enumerate(("EU", "US", "US"), 1):
+        path = leave(store, f"run-{number}", OLD, number, stage_verify=VERIFIED, plan={})
+        about = RunFolder(path).read_json("run.json")
+        RunFolder(path).write_json("run.json", about | {"cluster_id": cluster_id})
+
+    assert [run.place.name for run in find_expired(store, BEFORE)] == ["run-2"]
+
+
 def test_a_run_that_failed_stays_in_the_list(store: RunStore) -> None:
     """How a run failed, or that it never ended, stays; a plan that guards blocked goes."""
     failed = VERIFIED | {"stage": "describe", "status": "failed", "message": "no broker"}

@@ -50,8 +50,7 @@ def backtest(
         )
     policy, first = read_policy(policy_file.parent), period.parse_since(since)
     store = find_run_store(run_store)
-    name, cluster_id = (None, None) if cluster == "all" else find_cluster(store, cluster)
-    found = read_events(store, name, first, cluster_id=cluster_id)
+    found = read_events(store, None if cluster == "all" else find_cluster(store, cluster), first)
     if not found.rows:
         raise InvalidInput(
             f"the run store {store.root} has no history of {cluster} since {first}",

@@ -9,6 +9,7 @@ from quota_ops.cli import options, period
 if TYPE_CHECKING:
     from quota_ops.report.outline.layout import Screen
     from quota_ops.store.places.run_store import RunStore
+    from quota_ops.store.run.names import NamedCluster
 
     _View = tuple[Screen, dict[str, list[dict[str, object]]], tuple[str, ...]]
     """A screen, its values for JSON, and why a part could not be read."""
@@ -61,58 +62,52 @@ def history(
     from quota_ops.store.run.names import find_cluster
 
     store, named = find_run_store(run_store), entity and _find_name(entity)
-    cluster, cluster_id = find_cluster(store, cluster)
-    unrecorded = [
-        run
-        for run in find_unrecorded_runs(store.runs_of(cluster))
-        if cluster_id in {None, summarize_run(run).cluster_id}
-    ]
+    found = find_cluster(store, cluster)
+    unrecorded = [run for run in find_unrecorded_runs(store.root) if found.has_run(run)]
     for run in unrecorded if output != "json" else ():
         click.echo(
             f"run {run.name} ({summarize_run(run).status}) has not recorded its end, so the "
-            f"history may lack what it wrote. See quota-ops show {cluster}/{run.name}",
+            f"history may lack what it wrote. See quota-ops show {run.parent.name}/{run.name}",
             err=True,
         )
     first = period.parse_since(since)
     read = _read_changes if only_changes else _read_past
-    screen, values, troubles = read(store, (cluster, cluster_id), first, named)
+    screen, values, troubles = read(store, found, first, named)
     table = "changes" if only_changes else "days" if named is None else "events"
     show_result(
         output,
         text=lambda: screen,
         json=lambda: {
-            "cluster": cluster,
+            "cluster": found.names[0],
             "since": first,
             "unrecorded": [run.name for run in unrecorded],
             **values,
             "not_counted": list(troubles),
         },
-        rows=lambda: ({"cluster": cluster, **row} for row in values[table]),
+        rows=lambda: ({"cluster": found.names[0], **row} for row in values[table]),
     )
     refuse_incomplete(troubles, output)
 
 
 def _read_changes(
-    store: "RunStore", wanted: tuple[str, str | None], since: str, entity: str | None
+    store: "RunStore", cluster: "NamedCluster", since: str, entity: str | None
 ) -> "_View":
     """Return every change since a day, of one entity or all."""
     from quota_ops.report.screens.history import changes_screen, list_changes, list_json
     from quota_ops.sql.history import read_events
     from quota_ops.store.ledger.holds import list_since
-    from quota_ops.store.run.names import find_newest_id
+    from quota_ops.store.run.names import find_id
 
-    cluster, cluster_id = wanted
-    happened = read_events(store, cluster, since, entity, cluster_id=cluster_id)
-    ids = {row.cluster_id for row in happened.rows if row.cluster_id}
-    newest = cluster_id or (None if ids else find_newest_id(store, cluster))
-    holds = list_since(store, ids | {newest} if newest else ids, since)
+    happened = read_events(store, cluster, since, entity)
+    cluster_id = find_id(store, cluster)
+    holds = list_since(store, [cluster_id] if cluster_id else [], since)
     concerned = [hold for hold in holds if entity in {None, hold.who.text}]
     changes = list_changes(happened.rows, concerned)
     return changes_screen(since, changes), {"changes": list_json(changes)}, happened.troubles
 
 
 def _read_past(
-    store: "RunStore", wanted: tuple[str, str | None], since: str, entity: str | None
+    store: "RunStore", cluster: "NamedCluster", since: str, entity: str | None
 ) -> "_View":
     """Return the days of a cluster and its quotas that drifted, or the history of an entity."""
     from functools import cache
@@ -128,11 +123,10 @@ def _read_past(
     from quota_ops.store.history.history import read_day
 
     read = cache(read_day)  # the events of an entity are in the same days
-    cluster, cluster_id = wanted
-    found = read_history(store, cluster, [entity] if entity else [], read, cluster_id=cluster_id)
+    found = read_history(store, cluster, [entity] if entity else [], read)
     if not found.days:
         raise InvalidInput(
-            f"the run store {store.root} has no history of a cluster {cluster!r}",
+            f"the run store {store.root} has no history of a cluster {cluster.names[0]!r}",
             "quota-ops runs lists the runs and their clusters. Runs before the first version with "
             "a history are not in it.",
         )
@@ -146,7 +140,7 @@ def _read_past(
         owners = [owner for owner in found.owners if owner.date >= since]
         values = {"quotas": list_json(quotas), "days": list_json(days), "owners": list_json(owners)}
         return cluster_screen(days, quotas), values, found.troubles
-    happened = read_events(store, cluster, since, entity, read, cluster_id=cluster_id)
+    happened = read_events(store, cluster, since, entity, read)
     events = list_events(happened.drifts, happened.rows)
     values = {"quotas": list_json(quotas), "events": list_json(events)}
     troubles = tuple(dict.fromkeys((*found.troubles, *happened.troubles)))

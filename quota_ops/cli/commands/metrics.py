@@ -86,12 +86,13 @@ def _read_limits(store: "RunStore", cluster: str) -> "Iterator[LimitSample]":
 
     from quota_ops.report.records.metrics import label_limits
     from quota_ops.runs.past_quotas import read_past_quotas
-    from quota_ops.store.run.names import find_newest_id
+    from quota_ops.store.run.names import find_cluster, find_id
 
-    cluster_id = find_newest_id(store, cluster)
+    found = find_cluster(store, cluster)
+    cluster_id = find_id(store, found)
     if cluster_id is None:
         return
-    past = read_past_quotas(store, cluster, cluster_id, datetime.now(UTC))
+    past = read_past_quotas(store, found.names[0], cluster_id, datetime.now(UTC))
     if past.looks:
         stored = past.looks[-1].stored.items()
         rows = ((entity, key, value) for key, limits in stored for entity, value in limits.items())

@@ -41,13 +41,21 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     from quota_ops.report.screens.runs import runs_screen
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.run.listing import list_runs
+    from quota_ops.store.run.names import list_ids
 
     store = find_run_store(run_store)
     found, more = list_runs(store, cluster, most, _read_status)
     if not found:
         warn_empty(store)
     rows = [run.as_json() for run in found]
-    show_result(output, text=lambda: runs_screen(found, more), json=lambda: rows, rows=lambda: rows)
+    known = store.list_names()
+    shared = {run.cluster for run in found if len(list_ids(known, run.cluster)) > 1}
+    show_result(
+        output,
+        text=lambda: runs_screen(found, more, shared),
+        json=lambda: rows,
+        rows=lambda: rows,
+    )
 
 
 def _read_status(folder: "RunFolder") -> tuple[str, str]:

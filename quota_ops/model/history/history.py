@@ -1,7 +1,7 @@
 """The history: what each run found and did, and what follows from it for quotas and days.
 
-`cluster` is the name of the cluster here: a cluster that was rebuilt has another id and continues
-the history of its name. Times are ISO 8601, UTC, to the second.
+`cluster` is the name of the cluster here, which several cluster ids may have had. Times are ISO
+8601, UTC, to the second.
 """
 
 from enum import StrEnum

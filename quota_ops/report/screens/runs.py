@@ -1,7 +1,6 @@
 """The screens of earlier runs: the list of runs, and the record of a run without a report."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.model.quotas.quota import format_limit
@@ -23,15 +22,13 @@ _TONES: Mapping[str, Tone] = {
 _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "by")
 
 
-def runs_screen(runs: Sequence[RunSummary], more: int) -> Screen:
+def runs_screen(runs: Sequence[RunSummary], more: int, shared: Collection[str] = ()) -> Screen:
     """Return a row for each run, the newest first, with its unreadable parts listed below it.
 
-    A name that several clusters share is shown with the id.
+    A name in `shared`, which several clusters have, is shown with the id.
     """
     if not runs:
         return (line("No runs yet."),)
-    ids = {(run.cluster, run.cluster_id) for run in runs if run.cluster_id}
-    shared = {name for name, number in Counter(name for name, _ in ids).items() if number > 1}
     older = (line(f"… and {more:,} older", Tone.CONTEXT),) if more else ()
     rows = tuple(_run(run, shows_id=run.cluster in shared) for run in runs)
     return (Table(_HEADINGS, rows), *older)

@@ -16,7 +16,7 @@ from quota_ops.store.ledger.holds import list_since
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import PAGE, PAST, REPORT
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.names import find_sharing_ids
+from quota_ops.store.run.names import NamedCluster, list_ids
 
 _log = logging.getLogger(__name__)
 MOST_DAYS = 90
@@ -85,22 +85,17 @@ def _find_comparison(folder: RunFolder, run: str | None) -> str | None:
 
 def _read_past(store: RunStore, report: Report) -> Past:
     """Return the history of the rows that differ, and of the days."""
-    cluster_id = report.cluster_id if _shares_name(store, report.cluster) else None
+    is_shared = len(list_ids(store.list_names(), report.cluster)) > 1
+    cluster = NamedCluster((report.cluster,), report.cluster_id if is_shared else None)
     days = list_days(store, clusters=[report.cluster])
     if (ends := sum(len(day.ends) for day in days if not day.compacted)) > MOST_ENDS:
         return Past(trouble=_MANY.format(ends=ends, cluster=report.cluster))
     differences = report.plan.differences if report.plan else ()
-    found = read_history(
-        store, report.cluster, {row.entity for row in differences}, cluster_id=cluster_id
-    )
+    found = read_history(store, cluster, {row.entity for row in differences})
     past = select_past(found.quotas, found.days, differences, MOST_DAYS)
     if found.troubles:
         past = replace(past, trouble=f"The history is not complete: {'; '.join(found.troubles)}.")
     return past
-
-
-def _shares_name(store: RunStore, cluster: str) -> bool:
-    return len(store.list_ids(cluster)) > 1 and bool(find_sharing_ids(store, store.runs(cluster)))
 
 
 def _list_changes(store: RunStore, report: Report) -> tuple[tuple[str, ...], ...]:

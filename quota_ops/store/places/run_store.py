@@ -166,13 +166,13 @@ class RunStore:
         parts = (cluster, cluster_id, *((dag_id,) if dag_id else ()))
         return self.root / "newest_runs" / "@".join(map(safe_name, parts))
 
-    def list_ids(self, cluster: str) -> set[str]:
-        """Return the ids under which a cluster's name has reports.
+    def list_names(self) -> set[tuple[str, str]]:
+        """Return the folder of runs of each cluster name, with each cluster id that its runs had.
 
         Raises InvalidInput like `Place.list`.
         """
-        names = (name.split("@") for name in (self.root / "newest_runs").list())
-        return {id_ for of, id_, *_ in names if of == safe_name(cluster)}
+        parts = (name.split("@") for name in (self.root / "newest_runs").list())
+        return {(name, cluster_id) for name, cluster_id, *_ in parts}
 
     def overview(self, run: str) -> Place:
         """Return the folder of a drift run's overview; `run` as in `new_run`."""

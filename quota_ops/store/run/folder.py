@@ -299,9 +299,24 @@ class RunFolder(ArtifactFolder):
         return self.read(POLICY)
 
     def leave_policy(self, policy: Policy) -> None:
-        """Write policy.json, and its cluster id to run.json: a name may be that of two clusters."""
-        self.change_about(cluster_id=policy.cluster_id)
+        """Write policy.json, and its cluster id to run.json and the store: a name may have several.
+
+        Raises InvalidInput if the run is that of another cluster id.
+        """
+        about, cluster_id = self.about(), policy.cluster_id
+        if about.cluster_id not in {None, cluster_id}:
+            raise InvalidInput(
+                f"run {about.run} of {about.cluster} is of cluster {about.cluster_id}, and "
+                f"cluster.yaml has {cluster_id}",
+                "If two clusters have this name in one run store, rename the folder of one, or use "
+                "two run stores. If the cluster was rebuilt, start a new run.",
+            )
+        self.write(ABOUT, replace(about, cluster_id=cluster_id))
         self.write(POLICY, policy)
+        if not self.only_read:
+            newest = self.store.newest_run(about.cluster, cluster_id, about.dag_id)
+            if not newest.exists():
+                newest.create(b"\n")
 
     def record(self) -> Alter | LedgerEdit | None:
         """Return what a command without a plan recorded; None for any other run."""

@@ -62,15 +62,18 @@ def is_marked(run: Place) -> bool:
     return _mark(run).exists()
 
 
-def find_marked_runs(runs: Place) -> list[Place]:
-    """Return the marked runs in a cluster's folder of runs. Raises like `Place.list`."""
-    names = _mark(runs / "any").parent.list()
-    return [place for place in (runs / name for name in names) if (place / ABOUT).exists()]
+def find_marked_runs(root: Place) -> list[Place]:
+    """Return the marked runs in a run store: a cluster may have runs under several names.
+
+    Raises like `Place.walk`.
+    """
+    marked = ((root / "runs").below(leaf.path) for leaf in (root / "at_work").walk())
+    return [run for run in marked if (run / ABOUT).exists()]
 
 
-def find_unrecorded_runs(runs: Place) -> list[Place]:
-    """Return the runs in a cluster's folder that write, or died before they recorded their end."""
-    return [place for place in find_marked_runs(runs) if not is_unsettled(place)]
+def find_unrecorded_runs(root: Place) -> list[Place]:
+    """Return the runs in a run store that write, or died before they recorded their end."""
+    return [place for place in find_marked_runs(root) if not is_unsettled(place)]
 
 
 def find_liveness(run: Place) -> Life:

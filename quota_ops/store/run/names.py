@@ -1,38 +1,43 @@
 """Find a run by the name that a person gives, and order runs."""
 
+import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import groupby, islice
+from typing import NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import counted
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.places.run_store import RunStore, open_place, safe_name
 from quota_ops.store.run.files import ABOUT, ALTER
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import AT_ONCE, runs_latest_first
 from quota_ops.store.run.state import RunState
 
+_log = logging.getLogger(__name__)
 LAST = "last"
 _ADDRESS = re.compile(r"/|~|\.\.?/|[a-z0-9]+://")
 _LIST = "List the runs: quota-ops runs"
 
 
-def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFolder:
+def find_run(
+    store: RunStore, wanted: str, *, last_write: bool = False, own: str | None = None
+) -> RunFolder:
     """Return the run for `last`, an address, a name, or a unique part of a name.
 
-    With CLUSTER/ before it, a name or an id, only that cluster's runs count. With `last_write`,
-    `last` is the last run that wrote to a cluster. Raises InvalidInput if no run or more than one
-    matches, for the last run of a name that is that of two clusters, and for a copy of a run.
+    With CLUSTER/ before it, a name or an id, only that cluster's runs count; `own` is as in
+    `find_cluster`. With `last_write`, `last` is the last run that wrote to a cluster. Raises
+    InvalidInput if no run or more than one matches, like `find_cluster`, and for a copy of a run.
     """
-    found = _find_run(store, wanted, last_write=last_write)
+    found = _find_run(store, wanted, last_write=last_write, own=own)
     found.refuse_copy()
     return found
 
 
-def _find_run(store: RunStore, wanted: str, *, last_write: bool) -> RunFolder:
+def _find_run(store: RunStore, wanted: str, *, last_write: bool, own: str | None) -> RunFolder:
     with suppress(InvalidInput):  # a text may be too long for a path
         if (named := RunFolder(open_place(wanted))).has(ABOUT):
             return named
@@ -41,9 +46,9 @@ def _find_run(store: RunStore, wanted: str, *, last_write: bool) -> RunFolder:
     cluster, _, name = wanted.strip("/").rpartition("/")
     paths = list_runs_of(store, cluster or None)
     if name == LAST and paths:
-        if cluster:
-            refuse_ambiguous(store, cluster, paths)
         ordered = latest_first(store, paths)
+        if cluster and (of := find_cluster(store, cluster, own).cluster_id):
+            ordered = (run for run in ordered if read_id(run) == of)
         if found := next(filter(_has_written, ordered) if last_write else ordered, None):
             return RunFolder(found)
     for meant in (
@@ -60,7 +65,7 @@ def _find_run(store: RunStore, wanted: str, *, last_write: bool) -> RunFolder:
                 f"{wanted!r} may be any of {len(names):,} runs: {', '.join(names[:5])}{more}",
                 "Use the full name of one.",
             )
-    if name == LAST and paths:
+    if name == LAST and paths and last_write:
         raise InvalidInput(
             f"no run in the run store {store.root} has written to a cluster",
             "There is nothing to roll back. List the runs: quota-ops runs",
@@ -76,56 +81,98 @@ def list_runs_of(store: RunStore, cluster: str | None) -> tuple[Place, ...]:
     try:
         return store.runs(cluster)
     except InvalidInput:
-        runs = store.runs()
-        ids = _read_ids(runs)
-        if found := tuple(run for run, of in zip(runs, ids, strict=True) if of == cluster):
-            return found
+        names = {name for name, cluster_id in store.list_names() if cluster_id == cluster}
+        runs = [run for name in sorted(names) for run in (store.root / "runs" / name).folders()]
+        found = zip(runs, _read_ids(runs), strict=True)
+        if own := tuple(run for run, cluster_id in found if cluster_id == cluster):
+            return own
         raise
 
 
-def find_cluster(store: RunStore, named: str) -> tuple[str, str | None]:
-    """Return the name of a cluster by its name or its id; and the id, if that was given.
+class NamedCluster(NamedTuple):
+    """The cluster that a person named, by the name of its folder or by its cluster id."""
 
-    Any other text counts as a name without runs. Raises InvalidInput like `refuse_ambiguous`.
+    names: tuple[str, ...]
+    """The names that its runs have, that of the newest run first."""
+    cluster_id: str | None = None
+    """The id whose runs count; None if all runs of the name do."""
+
+    def has(self, name: str, cluster_id: str | None) -> bool:
+        """Return whether a run with this name and cluster id is one of the cluster."""
+        return name in self.names and self.cluster_id in {None, cluster_id}
+
+    def has_run(self, run: Place) -> bool:
+        """Return whether a run is one of the cluster; a damaged one is, by its name alone."""
+        is_named = run.parent.name in map(safe_name, self.names)
+        return is_named and self.cluster_id in {None, read_id(run) or self.cluster_id}
+
+
+def find_cluster(store: RunStore, named: str, own: str | None = None) -> NamedCluster:
+    """Return the cluster of a name or an id. A text that is neither is a name without runs.
+
+    If several clusters have the name, it is the one with the id `own`. Without that, raises
+    InvalidInput like `_choose_id`; also if the store cannot be listed.
     """
-    try:
-        runs = list_runs_of(store, named)
-    except InvalidInput:
-        return named, None
-    if store.runs_of(named) == runs[0].parent:
-        refuse_ambiguous(store, named, runs)
-        return named, None
-    return RunFolder(runs[0]).about().cluster, named
+    known = store.list_names()
+    if len(list_ids(known, named)) > 1:
+        return NamedCluster((named,), own or _choose_id(store, named, list_ids(known, named)))
+    folders = {name for name, cluster_id in known if cluster_id == named}
+    if not folders or store.runs_of(named).folders():
+        return NamedCluster((named,), None)
+    newest = next(latest_first(store, list_runs_of(store, named))).parent
+    found = (newest, *(store.root / "runs" / name for name in sorted(folders - {newest.name})))
+    return NamedCluster(tuple(filter(None, map(read_name, found))), named)
 
 
-def find_newest_id(store: RunStore, cluster: str) -> str | None:
-    """Return the cluster id of the newest run of a name. Raises like `list_runs_of`."""
-    return next(filter(None, map(_read_id, latest_first(store, store.runs(cluster)))), None)
+def list_ids(known: Iterable[tuple[str, str]], cluster: str) -> tuple[str, ...]:
+    """Return the cluster ids that runs of a name had, from `RunStore.list_names`."""
+    return tuple(sorted(of for name, of in known if name == safe_name(cluster)))
 
 
-def refuse_ambiguous(store: RunStore, cluster: str, runs: Sequence[Place]) -> None:
-    """Raise InvalidInput if the name of a cluster is that of several: see `find_sharing_ids`."""
-    if ids := find_sharing_ids(store, runs):
-        raise InvalidInput(
-            f"{cluster} is the name of {counted(len(ids), 'cluster')} in the run store "
-            f"{store.root}: {', '.join(ids)}",
-            f"Pass the id of one, for example {ids[0]}. To keep their runs apart, rename the "
-            "folder of one in its repository, or use two run stores.",
+def find_id(store: RunStore, cluster: NamedCluster) -> str | None:
+    """Return the id of a cluster; None if no run of its name has read a cluster.yaml.
+
+    Raises InvalidInput if the store has no run of that name.
+    """
+    if cluster.cluster_id:
+        return cluster.cluster_id
+    (name,) = cluster.names
+    ids = list_ids(store.list_names(), name)
+    return ids[0] if ids or not store.runs(name) else None
+
+
+def read_name(runs: Place) -> str | None:
+    """Return the name of the cluster of a folder of runs; None if no run of it can be read."""
+    for run in (run for run in map(RunFolder, runs.folders()) if run.has(ABOUT)):
+        with suppress(InvalidInput):
+            return str(run.about().cluster)
+    return None
+
+
+def _choose_id(store: RunStore, cluster: str, known: Sequence[str]) -> str:
+    """Return the cluster id of the newest run of a name that is, or was, that of several clusters.
+
+    The other ids are logged. Raises InvalidInput, with the ids, if the newest runs take turns: a
+    cluster that was rebuilt has another id too, but after its first run under the new id, none has
+    the old one.
+    """
+    newest = islice(latest_first(store, store.runs(cluster)), _RECENT)
+    turns = [of for of, _ in groupby(filter(None, _read_ids([*newest])))]
+    ids = list(dict.fromkeys((*turns, *known)))
+    if len({*turns}) == len(turns) > 0:
+        _log.warning(
+            "%s is the cluster %s here. For earlier runs of that name, pass %s.",
+            cluster,
+            ids[0],
+            " or ".join(ids[1:]),
         )
-
-
-def find_sharing_ids(store: RunStore, runs: Sequence[Place]) -> tuple[str, ...]:
-    """Return the ids of several clusters that share a name, because their newest runs take turns.
-
-    Empty if they do not. A cluster that was rebuilt has another id too, but after its first run
-    under the new id, none has the old one.
-    """
-    newest = list(islice(latest_first(store, runs), _RECENT))
-    if len({run.parent for run in newest}) != 1:
-        return ()  # the name is an id, or these are the runs of the whole store
-    turns = [of for of, _ in groupby(filter(None, _read_ids(newest)))]
-    ids = dict.fromkeys(turns)
-    return tuple(ids) if len(ids) < len(turns) else ()
+        return ids[0]
+    raise InvalidInput(
+        f"{cluster} is the name of {counted(len(ids), 'cluster')} in the run store "
+        f"{store.root}: {', '.join(ids)}",
+        f"Pass the id of one, for example {ids[0]}. To keep their runs apart, rename the "
+        "folder of one in its repository, or use two run stores.",
+    )
 
 
 _RECENT = 50
@@ -135,10 +182,11 @@ _RECENT = 50
 def _read_ids(runs: Sequence[Place]) -> list[str | None]:
     """Return the cluster id of each run; None for one that is damaged, or read no cluster.yaml."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(_read_id, runs))
+        return list(pool.map(read_id, runs))
 
 
-def _read_id(run: Place) -> str | None:
+def read_id(run: Place) -> str | None:
+    """Return the cluster id of a run; None if it is damaged, or read no cluster.yaml."""
     with suppress(InvalidInput):
         return RunFolder(run).about().cluster_id
     return None
@@ -147,7 +195,7 @@ def _read_id(run: Place) -> str | None:
 def find_last_planned_write(store: RunStore, cluster: str, cluster_id: str) -> str | None:
     """Return CLUSTER/RUN of the last run that wrote a plan to a cluster, without any `alter`."""
     for path in latest_first(store, store.runs(cluster)):
-        is_own = _read_id(path) == cluster_id
+        is_own = read_id(path) == cluster_id
         if is_own and not RunFolder(path).has(ALTER) and _has_written(path):
             return f"{cluster}/{path.name}"
     return None

@@ -1,16 +1,16 @@
 """The newest report of each cluster, as run.json and report.json have it."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore, safe_name
-from quota_ops.store.run.files import ABOUT, REPORT
+from quota_ops.store.run.files import REPORT
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.names import latest_first
+from quota_ops.store.run.names import latest_first, read_id, read_name
 from quota_ops.store.run.order import runs_latest_first
 
 Json = Mapping[str, Any]
@@ -25,45 +25,44 @@ def list_clusters(store: RunStore) -> list[str]:
 
     Raises InvalidInput if they cannot be listed.
     """
-    return sorted(filter(None, map(_read_name, (store.root / "runs").folders())))
-
-
-def _read_name(folder: Place) -> str | None:
-    runs = map(RunFolder, folder.folders())
-    for run in (run for run in runs if run.has(ABOUT)):
-        with suppress(InvalidInput):
-            return str(run.about().cluster)
-    return None
+    return sorted(filter(None, map(read_name, (store.root / "runs").folders())))
 
 
 def read_newest_reports(
-    store: RunStore, clusters: Iterable[str], *, compared: bool = False
+    store: RunStore,
+    clusters: Iterable[str],
+    *,
+    compared: bool = False,
+    cluster_id: str | None = None,
 ) -> dict[str, Json | None]:
     """Return the newest report.json of a run that `compared` each cluster with Git, or tried to.
 
-    None for a cluster that has no such run, or where this file is damaged. Reports of rollbacks and
-    of `verify` are left out, and so are runs without a report. Raises InvalidInput if the store
-    cannot be listed.
+    With a cluster id, only its runs count. None for a cluster that has no such run, or where this
+    file is damaged. Reports of rollbacks and of `verify` are left out, and so are runs without a
+    report. Raises InvalidInput if the store cannot be listed.
     """
     names = {safe_name(cluster): cluster for cluster in clusters}
+    read = partial(_read, compared=compared, cluster_id=cluster_id)
     found: dict[str, Json | None] = {}
     newest = islice(runs_latest_first(store.sequence), _EACH * len(names))
     for folder, _, run in (path.partition("/") for path in newest):
         if folder in names and folder not in found:
-            found.update(_read(folder, store.root / "runs" / folder / run, compared=compared))
+            found.update(read(folder, store.root / "runs" / folder / run))
         if len(found) == len(names):
             break
     for folder in names.keys() - found:
         runs = latest_first(store, (store.root / "runs" / folder).folders())
-        each = (_read(folder, run, compared=compared) for run in runs)
+        each = (read(folder, run) for run in runs)
         found.update(next(filter(None, each), {}))
     return {name: found.get(folder) for folder, name in names.items()}
 
 
-def _read(folder: str, place: Place, *, compared: bool) -> dict[str, Json | None]:
+def _read(
+    folder: str, place: Place, *, compared: bool, cluster_id: str | None
+) -> dict[str, Json | None]:
     """Return the report of a run by the folder of its cluster; empty if it does not count."""
     run = RunFolder(place)
-    if not run.has(REPORT):
+    if not run.has(REPORT) or cluster_id not in {None, read_id(place)}:
         return {}
     try:
         report, counts = run.read_as(

@@ -31,7 +31,13 @@ from quota_ops.store.run.files import (
     RunFile,
 )
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import find_liveness, has_process_ended, is_overdue, is_unsettled
+from quota_ops.store.run.marks import (
+    find_liveness,
+    find_marked_runs,
+    has_process_ended,
+    is_overdue,
+    is_unsettled,
+)
 
 Content = TypeVar("Content")
 
@@ -203,5 +209,4 @@ def digest_applied(folder: RunFolder) -> str | None:
 
 def list_cut_off(root: Place) -> Iterator[RunFolder]:
     """Yield the runs in a store that died while writing. Raises like `Place.walk`."""
-    runs = (RunFolder((root / "runs").below(leaf.path)) for leaf in (root / "at_work").walk())
-    return (run for run in runs if RunState(run).is_cut_off)
+    return (run for run in map(RunFolder, find_marked_runs(root)) if RunState(run).is_cut_off)
