@@ -314,6 +314,39 @@ def test_objects_that_a_clone_lacks_are_the_cause(tmp_path: Path) -> None:
     assert "or use a clone without --filter and --depth." in ended.stderr
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"arguments": ("--base", "origin/main")},
+        {"arguments": ("--base", "main")},
+        {},
+        {"GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main"},
+        {"GITLAB_CI": "true", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"},
+    ],
+)
+def test_a_tag_is_not_taken_for_the_target(tmp_path: Path, target: dict[str, Any]) -> None:
+    """A tag with the name of the target branch does not replace it, fetched or not."""
+    root, clone, one = (tmp_path / name for name in ("repository", "clone", "one-branch"))
+    make_branch(root, {"demo/cluster.yaml": "a"}, {"demo/cluster.yaml": "b"})
+    names = ("main", "origin/main", "origin/HEAD", "refs/remotes/origin/main")
+    for name in names:
+        git(root, "tag", name, "branch")
+    git(root, "symbolic-ref", "HEAD", "refs/heads/main")
+    git(tmp_path, "clone", "--quiet", str(root), str(clone))
+    git(clone, "checkout", "--quiet", "-b", "branch", "refs/remotes/origin/branch")
+    single = ("--quiet", "--single-branch", "--branch=branch", str(root), str(one))
+    git(tmp_path, "clone", *single)
+    git(one, "fetch", "--quiet", "--tags")
+    arguments = ("review", "--files-only", *target.pop("arguments", ()))
+
+    ended = call_cli(arguments, {"HOME": str(tmp_path), **target}, clone)
+    alone = call_cli(arguments, {"HOME": str(tmp_path), **target}, one)
+
+    assert "nothing to compare" not in ended.stdout + alone.stdout
+    assert git(clone, "rev-parse", "refs/heads/main")[:7] in ended.stdout
+    assert (alone.returncode, "demo" in alone.stdout) == (2, False)
+
+
 def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
     """A shallow clone, an unknown target and a folder outside Git are errors with a remedy."""
     root, home = tmp_path / "repository", {"HOME": str(tmp_path)}

@@ -278,8 +278,8 @@ def _refuse_crossed(branch: "Branch") -> str:
     why = "Git is older than 2.38, so the result of the merge was not read"
     if branch.is_crossed:
         raise CannotJudge(
-            f"{branch.target} and HEAD have several merge bases, and {why}",
-            f"Merge {branch.target} into this branch, and run the review again.",
+            f"{branch.target_name} and HEAD have several merge bases, and {why}",
+            f"Merge {branch.target_name} into this branch, and run the review again.",
         )
     return f"{why}."
 

@@ -118,6 +118,8 @@ class Branch:
     head: str
     base: str
     target: str
+    target_name: str
+    """As it was given: a branch, or another revision."""
     is_crossed: bool = False
     """Whether there are several merge bases, of which `base` is one."""
     find_use: FindUse | None = None
@@ -145,8 +147,8 @@ class Branch:
                 f"the repository of {desired_state} has no commit, so there is no branch to review",
                 "Commit the files first.",
             )
-        for target in targets:
-            if (bases := repository.merge_bases(target)) is not None:
+        for name in targets:
+            if target := repository.find_commit(name):
                 break
         else:
             fetch = _SHALLOW if repository.is_shallow() else f"Run git fetch {_ALL_BRANCHES}"
@@ -154,18 +156,20 @@ class Branch:
                 f"this checkout has no commit named {' or '.join(targets)} to compare with",
                 f"{fetch}, or pass another commit with --base.",
             )
+        bases = repository.merge_bases(target)
         if not bases and repository.is_shallow():
             raise InvalidInput(
-                f"this clone is shallow: it lacks the merge base of HEAD and {target}",
+                f"this clone is shallow: it lacks the merge base of HEAD and {name}",
                 f"{_SHALLOW}.",
             )
         if not bases:
             raise InvalidInput(
-                f"there is no merge base of HEAD and {target}",
+                f"there is no merge base of HEAD and {name}",
                 "Pass a commit that the branch began from with --base.",
             )
         return cls(
-            repository, desired_state, repository.prefix(), head, bases[0], target, len(bases) > 1
+            *(repository, desired_state, repository.prefix(), head, bases[0], target, name),
+            len(bases) > 1,
         )
 
     def list_changed(self) -> list[str]:

@@ -29,6 +29,8 @@ _OVERRIDES = {
 }
 _CONFLICTS, _USAGE = 1, 129
 """Exit codes of `git merge-tree`: the merge has conflicts; this Git does not know an option."""
+_FATAL = 128
+"""The exit code of Git for a name that is not valid, or an object that it lacks."""
 _HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _SAFE_DIRECTORY = "safe.directory"
 
@@ -136,10 +138,29 @@ class Repository:
         """Whether the clone lacks the beginning of its history."""
         return self._run("rev-parse", "--is-shallow-repository").strip() == b"true"
 
-    def merge_bases(self, target: str) -> list[str] | None:
-        """Return the merge bases of HEAD and another commit; None if there is no such commit."""
-        found = self._run("rev-parse", "--revs-only", f"{target}...HEAD").decode().split()
-        return [line[1:] for line in found if line.startswith("^")] if found else None
+    def find_commit(self, name: str) -> str | None:
+        """Return the commit id of a branch or another revision; None if there is none.
+
+        A tag counts with `tags/` before its name only: everybody who may push can add one with the
+        name of a branch.
+        """
+        for ref in (name, f"refs/remotes/{name}", f"refs/heads/{name}"):
+            if found := self._show_ref(ref):
+                return found
+        if self._show_ref(f"refs/tags/{re.split('[~^@:]', name, maxsplit=1)[0]}"):
+            return None
+        parse = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return self._run(*parse, accepted=(0, 1, _FATAL)).decode().strip() or None
+
+    def _show_ref(self, ref: str) -> str | None:
+        """Return the commit or tag id of a ref by its full name; None if there is none."""
+        shown = self._run("show-ref", "--verify", "--hash", ref, accepted=(0, 1, _FATAL))
+        return shown.decode().strip() or None
+
+    def merge_bases(self, commit: str) -> list[str]:
+        """Return the merge bases of HEAD and another commit."""
+        found = self._run("rev-parse", "--revs-only", f"{commit}...HEAD").decode().split()
+        return [line[1:] for line in found if line.startswith("^")]
 
     def with_objects(self, folder: Path) -> Self:
         """Return the same repository, with a folder that receives all objects that Git writes."""
