@@ -45,10 +45,7 @@ class Events(NamedTuple):
 
 
 def read_history(
-    store: RunStore,
-    cluster: NamedCluster,
-    entities: Collection[str] = (),
-    read: ReadDay = read_day,
+    store: RunStore, cluster: NamedCluster, entities: Collection[str] = (), read: ReadDay = read_day
 ) -> History:
     """Return the history of a cluster.
 

@@ -51,10 +51,7 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     known = store.list_names()
     shared = {run.cluster for run in found if len(list_ids(known, run.cluster)) > 1}
     show_result(
-        output,
-        text=lambda: runs_screen(found, more, shared),
-        json=lambda: rows,
-        rows=lambda: rows,
+        output, text=lambda: runs_screen(found, more, shared), json=lambda: rows, rows=lambda: rows
     )
 
 

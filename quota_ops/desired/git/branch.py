@@ -159,8 +159,7 @@ class Branch:
         bases = repository.merge_bases(target)
         if not bases and repository.is_shallow():
             raise InvalidInput(
-                f"this clone is shallow: it lacks the merge base of HEAD and {name}",
-                f"{_SHALLOW}.",
+                f"this clone is shallow: it lacks the merge base of HEAD and {name}", f"{_SHALLOW}."
             )
         if not bases:
             raise InvalidInput(
