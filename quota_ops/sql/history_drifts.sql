@@ -5,10 +5,10 @@
 -- Out: drifts. A look is an end of a run that compared the cluster with Git. One that wrote nothing
 -- was not later than the looks of later runs, whatever the clocks showed: it has the time of the
 -- first of them. One that wrote may have waited for its approval while later runs looked; but if
--- one of them ended before it began, its clock was ahead.
+-- one of them ended before it began, its clock was ahead. One that died had looked before it wrote.
 WITH compared AS (
   SELECT
-    cluster, run, ended, sequence, mode, started,
+    cluster, run, ended, sequence, mode, started, stopped,
     MIN(CASE WHEN sequence IS NOT NULL THEN ended END) OVER (
       PARTITION BY cluster, cluster_id ORDER BY sequence, ended
       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
@@ -20,7 +20,7 @@ WITH compared AS (
 timed AS (
   SELECT
     cluster, run, ended, sequence,
-    CASE WHEN sequence IS NOT NULL AND (mode = 'look' OR started > latest)
+    CASE WHEN sequence IS NOT NULL AND (mode = 'look' OR started > latest OR stopped = 'not ended')
       THEN latest
       ELSE ended
     END AS looked

@@ -161,7 +161,7 @@ def test_who_changed_what(lab: Lab) -> None:  # noqa: PLR0915 - one story
         (ALICE, "set", None, 10.0, "team", "Anna", "robot-7", None, anna),
         ("user=bob", "set", None, 5.0, "team", "Anna", "robot-7", None, anna),
         ("user=dan", "set", None, 5.0, "team", "Anna", "robot-7", None, anna),
-        ("user=bob", "repaired", 7.0, 5.0, "team", "Anna", "robot-7", None, anna),
+        ("user=bob", "repaired: found as sent", 7.0, 5.0, "team", "Anna", "robot-7", None, anna),
         (ALICE, "set", 10.0, 1.0, "team", "Ben", "carol", "carol", ben),
         ("user=dan", "set", 5.0, 6.0, "team", "Ben", "carol", None, ben),
         (ALICE, "rolled back", 1.0, 10.0, "team", "anna", "anna", None, None),

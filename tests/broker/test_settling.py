@@ -34,7 +34,7 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
 
     by = lab.run("reconcile").place.name
 
-    assert read_changes(lab, "user=a0") == {("set", 1.0, 10.0, 10.0, by)}
+    assert read_changes(lab, "user=a0") == {("set: found as sent", 1.0, 10.0, 10.0, by)}
     assert (
         f"1 B/s -> 10 B/s; 10 B/s found by {by}" in lab.call("history", "demo", "--changes").stdout
     )

@@ -34,6 +34,8 @@ def rows_of(number: int, when: str, mode: str, kind: str = "", state: str = "") 
     run = NOTHING | {"cluster": "demo", "run": f"run {number}", "sequence": number, "revision": 1}
     run |= {"started": at, "ended": at, "mode": "look" if mode == "failed" else mode, "status": ""}
     run |= BY if mode == "alter" else {}
+    if mode == "died":
+        run |= {"mode": "apply", "stopped": "not ended", "started": moment("1 09")}
     compared = {} if mode in {"failed", "alter"} else {"declared": 1}
     quota = {"kind": kind, "state": state or kind, "outcome": OUTCOMES.get(state or kind)}
     return [HistoryRow(**run | compared), *([HistoryRow(**run | QUOTA | quota)] if kind else [])]

@@ -62,6 +62,8 @@ class Event(NamedTuple):
     run: str | None = None
     policy: str | None = None
     """The fields of cluster.yaml that a policy changes."""
+    follows_git: bool = False
+    """Whether a run that applied Git did it, or tried."""
     tone: Tone = Tone.PLAIN
 
     @property
@@ -70,15 +72,16 @@ class Event(NamedTuple):
 
         The reason of a run that applied Git was given by the person who approved it or ran it.
         """
-        if self.what in _FROM_GIT and self.commit_author and self.reason:
-            return f"{self.by}; {self.approver or self.ran_by or 'run'}: {self.reason}"
+        if self.follows_git and self.reason:
+            by = f"{self.by}; " if self.commit_author else ""
+            return f"{by}{self.approver or self.ran_by or 'run'}: {self.reason}"
         return ": ".join(filter(None, (self.by, self.reason)))
 
     def credit(self, author: str | None) -> Self:
         """Return the event with the author of its commit, who changed it if a run applied Git."""
-        if self.what in _FROM_GIT and author:
+        if self.follows_git and author:
             return self._replace(by=author.partition(" <")[0], commit_author=author)
-        runner = self.ran_by or ("run" if self.what == _REPAIRED else None)
+        runner = self.ran_by or ("run" if self.what.startswith(_REPAIRED) else None)
         return self._replace(by=runner, commit_author=author)
 
 
@@ -210,7 +213,7 @@ def _change(event: Event) -> str:
     if event.key is None or (event.before is None and not (event.was_sent or event.found_by)):
         return ""
     before, found = format_limit(event.key, event.before), format_limit(event.key, event.found)
-    before += " (outside Git)" if event.what == _REPAIRED else ""
+    before += " (outside Git)" if event.what.startswith(_REPAIRED) else ""
     if not event.was_sent:
         return f"{before} -> {found}" if event.found_by and found != before else before
     requested = format_limit(event.key, event.requested)
@@ -277,7 +280,6 @@ def _list_drift_ends(drifts: Iterable[Drift]) -> Iterator[Event]:
 
 _REPAIRED = "repaired"
 _APPROVED = "policy approved"
-_FROM_GIT = frozenset({"set", "cleared", _REPAIRED, _APPROVED})
 _WORDS = {Mode.APPLY: "set", Mode.ROLLBACK: "rolled back", Mode.ALTER: "altered"}
 _OWNERSHIP = {Mode.ADOPT: "adopted", Mode.RELEASE: "released"}
 
@@ -326,6 +328,7 @@ def _list_policies(rows: Iterable[HistoryRow]) -> Iterator[Event]:
             approver=row.approver,
             run=row.run,
             policy=row.policy,
+            follows_git=True,
             tone=Tone.CHANGE,
         ).credit(row.commit_author)
 
@@ -343,6 +346,8 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
             what = _REPAIRED
         elif row.requested is None:
             what = "cleared" if mode is Mode.APPLY else f"{what}: cleared"
+        if last.found_by not in {None, row.run}:
+            what += ": found as sent"  # somebody may have set an equal value
     elif what == "":
         what, tone = f"{row.outcome}: not confirmed", Tone.REFUSAL
     return Event(
@@ -361,6 +366,7 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
         commit_author=row.commit_author,
         approver=row.approver,
         run=row.run,
+        follows_git=mode is Mode.APPLY,
         tone=tone,
     )
 
