@@ -14,7 +14,7 @@ __all__ = ["main"]
 
 
 def main(folders: list[str], *, multi_line: bool = False) -> None:
-    """Write which clients the differences of each run concern; spark-submit sets the master.
+    """Write which clients the differences of each run affect; spark-submit sets the master.
 
     A run whose cluster.yaml names no inventory is left out. If an inventory is wrong, the other
     runs get their results, and the job prints each wrong one with its line and exits with code 2.
@@ -29,7 +29,7 @@ def main(folders: list[str], *, multi_line: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    parser = ArgumentParser(description="Write which clients the differences of runs concern.")
+    parser = ArgumentParser(description="Write which clients the differences of runs affect.")
     parser.add_argument("folders", nargs="+", metavar="RUN_FOLDER")
     parser.add_argument(
         "--multi-line",

@@ -28,7 +28,7 @@ def diff_quotas(spark: SparkSession, folders: Sequence[Place]) -> None:
 def main(folders: list[str]) -> None:
     """Write differences and overrides to each run folder, and record how each diff ended.
 
-    If cluster.yaml names a large inventory, also writes which clients the differences concern.
+    If cluster.yaml has a large inventory, also writes which clients the differences affect.
 
     spark-submit sets master and memory. If some runs are damaged, the others get their results,
     and the job prints each damaged run with the reason and exits with code 2.

@@ -23,9 +23,9 @@ DRIFTED = AssetAlias("quota_ops_drifted")
 def applied_asset(cluster: str) -> Asset:
     """Return the asset that a run updates when it has changed quotas and verified them.
 
-    The event is of the task verify, and has no event if the run changed nothing or verify failed.
-    Its extra has `cluster`, `run` (its name in the run store), `commit` and `counts`, which are
-    those of report.json.
+    The task verify emits an asset event, unless the run changed nothing or verify failed. The
+    extra of the event has `cluster`, `run` (its name in the run store), `commit`, and the `counts`
+    of report.json.
     """
     return _make_asset(cluster, "applied")
 
@@ -33,7 +33,7 @@ def applied_asset(cluster: str) -> Asset:
 def drifted_asset(cluster: str) -> Asset:
     """Return the asset that the drift DAG updates when it finds drift on a cluster.
 
-    Every run of it that finds drift has an event, with an extra as in `applied_asset`.
+    Each run of that DAG that finds drift emits an event, with an extra as in `applied_asset`.
     """
     return _make_asset(cluster, "drifted")
 

@@ -39,8 +39,8 @@ def find_connection(name: str) -> kafka.Connection:
 def read_connection(found: Connection, *, name: str, source: str) -> kafka.Connection:
     """Return an Airflow connection of any type as a connection to a cluster.
 
-    Host and port are bootstrap.servers: the host may list several brokers, and the port is that of
-    each that has none. Login and password are those of SASL, or with OAUTHBEARER the id and the
+    Host and port become bootstrap.servers: the host may list several brokers, and the port applies
+    to each that has none. Login and password are for SASL, or with OAUTHBEARER the id and the
     secret of the OAuth client. Extra is a JSON object of any settings of a connection file, which
     override the fields. Raises InvalidInput if it is not a connection to a cluster.
     """
@@ -66,7 +66,7 @@ def read_prometheus(
 ) -> prometheus.PrometheusConnection:
     """Return an Airflow connection of the type quota_ops_prometheus.
 
-    Schema (https by default), host and port are the url; login and password are those of HTTP Basic
+    Schema (https by default), host and port become the url; login and password are for HTTP Basic
     authentication. Extra is a JSON object of any settings of a connection file, which override
     the fields. Raises InvalidInput for another type, and for a setting that is wrong.
     """
@@ -126,7 +126,7 @@ def _list_settings(
 
 
 def _join_address(hosts: str, port: int | None) -> str:
-    """Return bootstrap.servers: the port is that of every host that names none."""
+    """Return bootstrap.servers: the port applies to each host without one."""
     return ",".join(_add_port(host.strip(), port) for host in hosts.split(","))
 
 

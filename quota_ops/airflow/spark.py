@@ -149,7 +149,7 @@ def _has_compared(spark: Connection, places: Sequence[Place]) -> bool:
 def build_address(spark: Connection) -> str:
     """Return the address of a Spark Connect server, with the login of the connection as token.
 
-    Host and port are those of Airflow's connection type Spark Connect, and so is the extra use_ssl.
+    Host, port and the extra use_ssl are as in Airflow's connection type Spark Connect.
     """
     host = (spark.host or "localhost").removeprefix("sc://")
     parameters = {

@@ -210,7 +210,7 @@ def _refuse_unless_begun() -> None:
 def refuse_unless_done(page: str) -> None:
     """Raise QuotaOpsError with the names of other tasks that did not succeed.
 
-    They are those of this task's group, or of the DAG run if it is in none.
+    They belong to this task's group, or to the DAG run if the task is in no group.
     """
     own = get_current_context()["ti"].task_id
     states = {name: state for name, state in _read_states().items() if name != own}

@@ -46,7 +46,7 @@ def show_result(output: str, **forms: Callable[[], Any]) -> None:
 
     `text` returns a screen, whose blocks may also be text that is printed as it is. `json` returns
     a list or an object. `rows` returns a mapping for each row of the table, for `jsonl` and `csv`.
-    Any form may return text instead, also piece by piece.
+    Any form may return text instead, whole or piece by piece.
     """
     made = forms[output if output in forms else "rows"]()
     if isinstance(made, str):

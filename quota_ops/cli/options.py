@@ -308,7 +308,7 @@ def actual(command: Command) -> Command:
 
 
 def actual_or_cluster(command: Command) -> Command:
-    """Add --actual to a command whose CLUSTER may be left out then, with --desired-state."""
-    remedy = "Leave it out, or name the CLUSTER that the snapshot must be of."
+    """Add --actual, with which CLUSTER may be left out, and --desired-state to a command."""
+    remedy = "Leave it out, or pass the CLUSTER that the snapshot must come from."
     idle = refuse_idle("--desired-state", remedy, beside=("--actual",), unless=("CLUSTER",))
     return idle(actual(command))

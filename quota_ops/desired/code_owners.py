@@ -82,7 +82,7 @@ def write_rules(path: str, owners: Sequence[Owner]) -> str:
 def find_disagreements(folder: Path, path: str, policy: Policy) -> list[Problem]:
     """Return a problem for each file that CODEOWNERS gives to others than cluster.yaml does.
 
-    `path` is that of the cluster's folder below the root of its repository. Nothing is compared
+    `path` is the path of the cluster's folder below the root of its repository. Nothing is compared
     unless an owner has `code_owners`.
     """
     owners = [owner for owner in policy.owners if owner.code_owners and owner.files]

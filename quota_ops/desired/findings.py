@@ -111,7 +111,7 @@ def _list_written(
             for limit in (*group.budget, *group.minimum):
                 yield f"the group {group.name}", file.source, limit
     for profile in profiles:
-        if profile.factor is None:  # else the limits are those of other clusters, too
+        if profile.factor is None:  # else other clusters have these limits too
             for limit in profile.limits:
                 yield f"the profile {profile.name}", profile.source, limit
 

@@ -136,7 +136,7 @@ class _File(NamedTuple):
         return str(node.value)
 
     def resources(self, kind: str) -> Iterator[yaml.Node]:
-        """Yield the resources of a kind, also those in a list of resources."""
+        """Yield the resources of a kind, including those in a list of resources."""
         for document in self.documents():
             found = self.field(document, "kind")
             if found is not None and found.value == kind:

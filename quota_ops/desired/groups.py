@@ -87,7 +87,7 @@ def _refuse_idle_minimum(source: Source, budget: Sequence[Limit], minimum: Seque
     for limit in minimum:
         if limit.key not in keys:
             line, column, length = limit.span
-            message = f"minimum has {limit.key}, of which the group has no budget."
+            message = f"minimum has {limit.key}, for which the group has no budget."
             remedy = "Add it to budget, or remove it here."
             source.refuse_at(line, column, message, remedy, length=length)
 

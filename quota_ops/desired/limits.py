@@ -37,7 +37,7 @@ class Limit(NamedTuple):
     """A limit of one key, in the key's unit, with its text and the place of its key.
 
     The text is empty if a profile or a group declares it, not the quota's own limits. `is_whole` is
-    whether the whole cluster has it, of which each broker gets a share.
+    whether the limit is for the whole cluster, so that each broker gets a share.
     """
 
     key: str

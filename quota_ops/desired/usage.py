@@ -74,7 +74,7 @@ def _read_label(_field: str, node: yaml.Node) -> str:
     if not LABEL.fullmatch(text):
         raise Misread(
             f"{show(text)} is not the name of a label.",
-            "Use letters, digits and _ only, and no digit first.",
+            "Use only letters, digits and _, and do not start with a digit.",
         )
     return str(text)
 

@@ -69,7 +69,7 @@ class Hiding:
 
 
 def report_shadow(shadow: Shadow, key: str, place: str) -> Finding:
-    """Return the finding about a covered limit; `place` is that of the covering one in Git."""
+    """Return the finding about a covered limit; `place` is where Git declares the covering one."""
     entity, code = shadow.entity, NAMELESS_ONLY if shadow.nameless else SHADOWED
     by = f"{shadow.by} ({place}) comes first"
     if shadow.nameless:

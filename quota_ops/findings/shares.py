@@ -1,4 +1,4 @@
-"""Findings about what is promised on each broker, also by limits of the whole cluster."""
+"""Findings about limits that add up to too much on a broker, with shares of cluster limits."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -144,7 +144,7 @@ def build_topics_request(names: Sequence[str]) -> Any:
 def parse_leads(
     response: Any, names: Sequence[str], brokers: Collection[int]
 ) -> Mapping[int, list[str]]:
-    """Return the topics of which each broker is the preferred leader of a partition.
+    """Return, for each broker, the topics with a partition whose preferred leader it is.
 
     That is the first replica, to which Kafka returns the lead when it is back
     (auto.leader.rebalance.enable), or the first one of `brokers` if that broker is not one of them.

@@ -40,7 +40,7 @@ _HOSTS = (GITLAB, GITHUB, GITEA, BITBUCKET)
 _ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`|]+")
 _LONGEST = 500
 _PARTS = 2
-"""A repository's address is that of the host, an owner and a name; on GitLab, groups are nested."""
+"""A repository's address has a host, an owner and a name; on GitLab, groups are nested."""
 _BELOW_GITLAB = frozenset({"-", "blob", "tree"})
 """Names that GitLab reserves for pages below that of a repository."""
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")

@@ -58,9 +58,7 @@ NOT_VALIDATED = (
     "which Kafka requires even for validate-only."
 )
 NO_LEDGER = "The run store has no ledger of this cluster, so whatever {declared} counts as managed."
-NO_INVENTORY = (
-    "The inventory {} was not read, so how many clients the changes concern is not known."
-)
+NO_INVENTORY = "The inventory {} was not read, so how many clients the changes affect is not known."
 NOT_APPLIED = (
     "The target branch has changed cluster.yaml since it was last applied ({}): the plan after the "
     "merge needs approval for that too (policy_changed)."

@@ -45,7 +45,7 @@ def divide_by_cluster(run: Run, found: ClusterReview) -> ClusterReview:
 def divide_offline(run: Run, found: ClusterReview) -> ClusterReview:
     """Divide the limits of every side by the brokers that the last runs recorded.
 
-    Those of which no run recorded any are left out, and the review shows that they are unjudged.
+    Limits whose brokers no run has recorded are left out; the review shows them as not judged.
     """
     declared = read_declared(run.folder)
     if not any(row.needs_brokers for row in _list_rows(found, declared)):

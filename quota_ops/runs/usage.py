@@ -91,7 +91,7 @@ def read_overview(
 
 
 def _list_days(time: Time) -> list[str]:
-    """Return the days in UTC that end in a time, also one that it begins in."""
+    """Return the days in UTC that end in a period, including one that the period begins in."""
     days = []
     day = time.start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     while (day := day + DAY) <= time.end:

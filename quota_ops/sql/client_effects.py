@@ -85,7 +85,7 @@ _log = logging.getLogger(__name__)
 
 
 def write_client_effects(engine: EffectsEngine, folder: RunFolder) -> InventoryEffects | None:
-    """Write which clients the writes of a run concern; None if cluster.yaml names no inventory.
+    """Write which clients the writes of a run affect; None if cluster.yaml has no inventory.
 
     Writes nothing if the run has them already, for the same differences and inventory. Raises
     InvalidInput, with file and line, for a line of the inventory that is not a client.
@@ -158,7 +158,8 @@ def find_client_effects(
 ) -> InventoryEffects:
     """Write the rows of CLIENT_EFFECTS below `to`, and return the numbers by owner.
 
-    The inventory is that of cluster.yaml, unless another one is given. InvalidInput without any.
+    The inventory comes from cluster.yaml, unless another one is given. Raises InvalidInput without
+    any.
     """
     clients = inventory or find_inventory(_find_place(folder))
     before = dict(_read_stored(folder))

@@ -38,7 +38,7 @@ MEMORY = "2GB"
 DISK = "8GB"
 """The most space that DuckDB takes on the disk for what does not fit into its memory."""
 MOST_BYTES = 2 * 2**30
-"""The most bytes of the files of an inventory, also after decompression."""
+"""The most bytes of the files of an inventory, before and after decompression."""
 MOST_CLIENTS = 10_000_000
 """The most clients that DuckDB reads; a small file of Parquet may have a billion."""
 MOST_SECONDS = 300.0

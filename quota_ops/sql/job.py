@@ -59,7 +59,7 @@ class SomeDamaged(InvalidInput):
         how_many = f"{len(failures):,} of {counted(count, 'cluster')}"
         super().__init__(
             f"{how_many} cannot be compared:\n  " + "\n  ".join(lines),
-            "Correct that, and describe these clusters again. The others have their results.",
+            "Correct that, and describe these clusters again. All others have results.",
         )
         self.failures = failures
 

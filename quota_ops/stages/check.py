@@ -49,7 +49,7 @@ def check_desired_state(
 
     With limits of the whole cluster, it writes declared.parquet instead: describe divides them.
     An inventory in Git becomes inventory.parquet. Temporary limits are those at the start of the
-    run, also if the run checks again later, or at the time that its plan is made for.
+    run, even if the run checks again later, or at the time that its plan is made for.
 
     With `skip_invalid`, quotas files with problems are left out, and checked.json lists them.
 

@@ -46,14 +46,14 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
     one, other = before.splitlines(keepends=True), after.splitlines(keepends=True)
     assert found["patch"] == "".join(unified_diff(one, other, f"a/{name}", f"b/{name}"))
     assert done.stdout.startswith(found["patch"])
-    assert "2 of 2 quotas accepted; the values are those of run" in done.stdout
+    assert "2 of 2 quotas accepted; the values come from run" in done.stdout
     kinds = [row.kind for row in lab.run("plan").differences()]
     assert sorted(kinds) == ["gone", "in_sync", "pending"]
 
     again = lab.call("accept", "demo", "--all", "--run", found["run"])
     assert (again.returncode, again.stdout.splitlines()[0]) == (
         0,
-        "0 of 2 quotas accepted, 2 already as on the cluster; the values are those of run "
+        "0 of 2 quotas accepted, 2 already as on the cluster; the values come from run "
         + found["run"],
     )
     file.write_text(before.replace("10", "11"))
@@ -74,7 +74,7 @@ def test_all_does_not_lose_a_change_in_git(lab: Lab) -> None:
 
     left = lab.call("accept", "demo", "--all")
     assert (left.returncode, file.read_text()) == (2, before)
-    assert "it changed in Git too, which would be lost: name it with --names" in left.stdout
+    assert "it changed in Git too, which would be lost: pass it with --names" in left.stdout
     assert lab.call("accept", "demo", "--names", ALICE).returncode == 0
     assert file.read_text() == before.replace("20.0", "40")
 
@@ -82,7 +82,7 @@ def test_all_does_not_lose_a_change_in_git(lab: Lab) -> None:
     stopped = lab.call("accept", "demo", "--all")
     name = lab.runs[-1].place.name
     why = f"run {name} has not compared Git with the cluster\n  Compare again: "
-    remedy = "quota-ops report demo. Or name an earlier run with --run.\n"
+    remedy = "quota-ops report demo. Or pass an earlier run with --run.\n"
     assert (stopped.returncode, stopped.stderr) == (2, why + remedy)
 
 
@@ -118,7 +118,7 @@ def test_an_alter_of_a_new_entity_comes_into_git(lab: Lab) -> None:
     assert f"    Source: {source}.\n" in managed
     assert undecided.returncode == 2
     assert (
-        f"left out: user=newjob {KEY}: Git does not declare it: name a file, for example --file "
+        f"left out: user=newjob {KEY}: Git does not declare it: pass a file, for example --file "
         "search.yaml"
     ) in undecided.stdout
     assert "2 of 2 quotas accepted" in done.stdout, done.stdout + done.stderr

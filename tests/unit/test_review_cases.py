@@ -369,12 +369,12 @@ def test_a_missing_merge_base_is_explained(tmp_path: Path) -> None:
         ("repository", "--base", "nosuch"): "this checkout has no commit named nosuch to compare "
         f"with\n  Run git fetch {every}, or pass another commit with --base.\n",
         ("repository", "--desired-state", "gone"): "gone is not a folder, so there is no branch to "
-        "review\n  Run this in a checkout, or name the folder with --desired-state. If the branch "
+        "review\n  Run this in a checkout, or pass the folder with --desired-state. If the branch "
         "removes the last cluster: its quotas stay on the cluster, unmanaged. To see that in the "
         "review, keep the folder, for example with a README.md in it.\n",
         ("repository", "--desired-state", "/usr/lib"): "/usr/lib is not in a Git checkout, so "
         "there is no branch to review\n"
-        "  Run this in a checkout, or name the folder with --desired-state.\n",
+        "  Run this in a checkout, or pass the folder with --desired-state.\n",
     }
 
     ended = {error: call_cli(["review", *error[1:]], home, tmp_path / error[0]) for error in errors}

@@ -159,7 +159,7 @@ def test_a_checkout_is_no_store(git: str, tmp_path: Path) -> None:
             find_run_store(str(place))
         assert str(refused.value) == (
             f"the run store {place} is inside the Git checkout {checkout}\n"
-            "  Runs and ledgers must outlive a checkout: name a folder elsewhere, "
+            "  Runs and ledgers must outlive a checkout: choose a folder elsewhere, "
             "with --run-store or QUOTA_OPS_RUN_STORE."
         )
 

@@ -42,11 +42,11 @@ entity  key  limit  p95  share of the limit  at limit  highest seen  owner  note
 user=etl  producer_byte_rate  1 MB/s  97.7 kB/s  █▏  10 %  60 min to 2.0 h  900 kB/s  payments  \
 share of the limit then, 900 kB/s
 
-1 quota of 1; use is that of the busiest client on its busiest broker, not a sum.
+1 quota of 1; use is shown for the busiest client on its busiest broker, not added up.
 Scraped every 60 s: shorter peaks are not seen, so the highest is a lower bound.
 2 days of this time are recorded: there, rates are exact to 2.5 %, and the highest limit of a day \
 counts for all of it.
-Limits are those of that time; since 2026-11-25T13:00:00Z no run has read them.
+Limits are as they were at that time; since 2026-11-25T13:00:00Z no run has read them.
 """
 
 

@@ -320,7 +320,7 @@ def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPa
     enough = call_cli(arguments, environment, folder)
 
     assert (little.returncode, enough.returncode, file.read_text()) == (0, 0, text)
-    assert little.stdout.endswith("0 limits suggested of 11 quotas.\n")
+    assert little.stdout.endswith("0 limits suggested for 11 quotas.\n")
     assert "broker-1 was not seen for" in little.stdout
     head, _, patch = enough.stdout.partition("--- ")
     assert [line.split()[:6] for line in head.splitlines()[5:7]] == [
@@ -328,7 +328,7 @@ def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPa
         ["user=bob", "producer_byte_rate", "100", "kB/s", "26", "kB/s"],
     ]
     assert head.splitlines()[-2:] == [
-        "2 limits suggested of 11 quotas.",
+        "2 limits suggested for 11 quotas.",
         "not in the patch: user=bob producer_byte_rate: Git does not declare it",
     ]
     changed = [line for line in patch.splitlines()[2:] if line[0] in "+-"]

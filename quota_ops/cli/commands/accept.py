@@ -44,7 +44,7 @@ Then:
     "--run",
     default="last",
     metavar="RUN",
-    help="The run that found the drift, or an alter.  [default: last]",
+    help="The run that found the drift, or that altered the quotas.  [default: last]",
 )
 @click.option(
     "--file",
@@ -102,7 +102,7 @@ def accept(
     if not (is_alter or folder.has(DIFFERENCES.file)):
         raise InvalidInput(
             f"run {folder.place.name} has not compared Git with the cluster",
-            f"Compare again: quota-ops report {quote(session.policy.cluster)}. Or name an earlier "
+            f"Compare again: quota-ops report {quote(session.policy.cluster)}. Or pass an earlier "
             "run with --run.",
         )
     rows: list[Difference] = []
@@ -139,7 +139,7 @@ def accept(
                 line(f"left out: {key.entity} {key.key}: {why}", Tone.REFUSAL)
                 for key, why in found.left_out
             ),
-            line(f"{of}; the values are those of run {folder.place.name}", Tone.OK),
+            line(f"{of}; the values come from run {folder.place.name}", Tone.OK),
         ),
         json=lambda: {
             "run": folder.place.name,

@@ -52,10 +52,10 @@ MOST = 200
 def effects(*, every_limit: bool, **typed: Any) -> None:
     """Show which clients a plan would limit, cut or raise.
 
-    The clients are those of an inventory. A line is one client and one quota key whose limit
-    changes, or with --all any limit: the limit before and after, the quota that decides, and with
-    observed rates what the clients that share the limit use. Writes nothing to the cluster, and to
-    the run store neither; --out keeps the run.
+    The clients come from an inventory. A line is one client and one quota key whose limit changes,
+    or with --all any limit: the limit before and after, the quota that it comes from and, with
+    observed rates, what the clients that share the limit use. Writes nothing to the cluster or to
+    the run store; --out keeps the run.
     """
     from quota_ops.cli.stage_run import DIFFERENCES_EXIST, StageOptions, run_to_plan
     from quota_ops.sql.inventory import find_inventory

@@ -33,7 +33,7 @@ Examples:
     "--changes",
     "only_changes",
     is_flag=True,
-    help="List every change, also by alter and rollback, and every adoption, release and hold.",
+    help="List every change by a run, alter or rollback, and every adoption, release and hold.",
 )
 @period.since
 @options.run_store

@@ -122,7 +122,7 @@ def import_(
 
 @dataclass(frozen=True)
 class Source:
-    """The source of the quotas; `folder` is that of the cluster, None if it does not exist yet."""
+    """The source of the quotas; `folder` is the cluster's folder, None if it does not exist yet."""
 
     cluster: str
     folder: Path | None

@@ -34,10 +34,10 @@ def record(
 ) -> None:
     """Store what clients used on past days in the run store.
 
-    Reads the Prometheus that `usage` of cluster.yaml names, and keeps a table of each day that has
-    none: for how long each client used how much, on each broker. Run it daily, because most servers
-    forget samples after some weeks. A day that cannot be read stays missing, which is not a day
-    without use, and the next run tries it again. Days are in UTC, and the current day is left out.
+    Reads the Prometheus under `usage` in cluster.yaml, and stores a table for each complete day
+    (UTC) that has none: for how long each client used how much, on each broker. Run it daily,
+    because most servers delete samples after some weeks. A day that cannot be read stays missing
+    until a later run reads it, and is not counted as a day without use.
     """
     from datetime import UTC, datetime
 

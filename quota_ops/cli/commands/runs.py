@@ -33,8 +33,8 @@ Examples:
 def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> None:
     """List the latest runs, their status and who approved them.
 
-    CLUSTER is its name or its cluster id. Reads only the run store. The status is that of the
-    cluster when the run ended, as `show` has it: In sync, Pending, Needs attention or Unknown. For
+    CLUSTER is its name or its cluster id. Reads only the run store. The status describes the
+    cluster when the run ended, as in `show`: In sync, Pending, Needs attention or Unknown. For
     a run that was cut off while it wrote, it is Interrupted, Running or Running or interrupted.
     """
     from quota_ops.cli.console import show_result, warn_empty

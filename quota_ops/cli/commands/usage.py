@@ -84,9 +84,9 @@ def usage(
 
     Reads use from the Prometheus under `usage` in cluster.yaml, and past limits from the run store,
     so that each share is relative to the limit that applied then. Days that `record` stored are
-    read from the run store. The cluster is not queried. Limits are per broker, so use is that of
-    the busiest broker, not a sum. What was not scraped is unknown, not zero. p95 is the rate that
-    was exceeded in 5 % of the scrapes.
+    read from the run store. The cluster is not queried. Limits are per broker, so use is shown for
+    the busiest broker, not added up. What was not scraped is unknown, not zero. p95 is the rate
+    that was exceeded in 5 % of the scrapes.
     """
     from datetime import UTC, datetime, timedelta
     from functools import partial

@@ -32,7 +32,7 @@ def list_used_names(files: Iterable[QuotasFile]) -> set[SeriesNames]:
 def expand_groups(file: QuotasFile, at: str, use: GroupUse | None) -> Iterator[Quota]:
     """Yield a quota for each member of the groups of a file at a time.
 
-    `use` is that of the members; None if nobody read it.
+    `use` is the recorded use of the members; None if it was not read.
 
     Adds a problem for a budget that gives some member no share, or less than the minimum.
     """

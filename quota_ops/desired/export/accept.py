@@ -139,10 +139,10 @@ class _Receivers:
         owned = (name for name in self._files if owner and self._owner_of.get(name) == owner)
         file = self._by_entity.get(entity) or self._receiver or next(owned, None) or only
         if file is None:
-            return None, f"Git does not declare it: name a file, {self._example}"
+            return None, f"Git does not declare it: pass a file, {self._example}"
         others = self._owner_of.get(file)
         if owner and others and owner != others:
-            return None, f"it belongs to {owner}, and {file} to {others}: name a file of {owner}"
+            return None, f"it belongs to {owner}, and {file} to {others}: pass a file of {owner}"
         return file, ""
 
     @property
@@ -162,7 +162,7 @@ def _explain_change(limit: NewLimit, known: DesiredRow) -> str:
     if known.derivation is not None:
         return f"{known.file}:{known.line} declares it with others ({known.derivation})"
     if limit.is_conflict:
-        return "it changed in Git too, which would be lost: name it with --names to accept it"
+        return "it changed in Git too, which would be lost: pass it with --names to accept it"
     return ""
 
 

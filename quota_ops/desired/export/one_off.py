@@ -45,7 +45,7 @@ class OneOff:
     def describe_effect(self, row: BatchRow) -> str:
         """Describe what the next reconcile does to a changed row, and what prevents it.
 
-        The kind of the difference, which decides it, is that of diff.sql.
+        The kind of the difference decides it, as in diff.sql.
         """
         declared = self._rows.get(row.id)
         known = self._known.get(row.id, ())

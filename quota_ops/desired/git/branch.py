@@ -136,7 +136,7 @@ class Branch:
         if repository is None or not desired_state.is_dir():
             is_there = desired_state.is_dir()
             what = "in a Git checkout" if is_there else "a folder"
-            remedy = "Run this in a checkout, or name the folder with --desired-state."
+            remedy = "Run this in a checkout, or pass the folder with --desired-state."
             raise InvalidInput(
                 f"{desired_state} is not {what}, so there is no branch to review",
                 remedy if is_there or repository is None else f"{remedy} {_NO_CLUSTER}",

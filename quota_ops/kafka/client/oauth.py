@@ -1,6 +1,6 @@
 """Tokens for SASL OAUTHBEARER, from OAuth's client credentials grant.
 
-The settings are those of librdkafka's `sasl.oauthbearer.method=oidc`. quota-ops requests the
+The settings are the same as for librdkafka's `sasl.oauthbearer.method=oidc`. quota-ops requests the
 token itself, so that both clients share one token, and an error can explain why there is none.
 
 Source: RFC 6749, section 4.4.

@@ -18,7 +18,7 @@ class Past:
     days: tuple[DayHistory, ...] = ()
     trouble: str | None = None
     previous: str | None = None
-    """The folder of the run before, beside that of this run; None if there is none."""
+    """The folder of the previous run, beside this run's folder; None if there is none."""
     compared: str | None = None
     """When the run before read the cluster to compare it; None if it did not, or is not known."""
     changes: tuple[tuple[str, ...], ...] = ()

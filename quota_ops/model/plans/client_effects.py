@@ -14,7 +14,7 @@ class ClientEffectRow(NamedTuple):
 
     `before` and `after` are None if nothing limits the client; the level and the entity are those
     of the quota that decides, which may be one that exempts. `observed` is the client's own rate.
-    `used` is that of all clients of the inventory that share the limit after the change.
+    `used` adds up all clients of the inventory that share the limit after the change.
     """
 
     user: str
@@ -35,7 +35,7 @@ class ClientEffectRow(NamedTuple):
 
 
 class OwnerEffects(NamedTuple):
-    """A row of OWNER_EFFECTS: how many clients of an owner a change concerns.
+    """A row of OWNER_EFFECTS: how many clients of an owner a change affects.
 
     `keys` is the number of rows of CLIENT_EFFECTS. A client counts once for each verdict, and once
     in `losing` if any of its limits is cut, new, or lower and shared with fewer clients.
@@ -75,7 +75,7 @@ OWNER_EFFECTS = derive_table("owner_effects", OwnerEffects)
 
 @dataclass(frozen=True, slots=True)
 class InventoryEffects:
-    """How a change concerns the clients of an inventory, by owner."""
+    """How a change affects the clients of an inventory, by owner."""
 
     inventory: str
     """The address of the inventory."""

@@ -28,8 +28,8 @@ _LOSSES = {LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFER
 class Limit(NamedTuple):
     """The limit that applies to a client: its value, and the text of the entity that has it.
 
-    `types` are those of the entity. Brokers count by them (KIP-257), so they say who shares the
-    limit: of `user`, all client ids of a user together; of `client-id` and `user`, nobody.
+    `types` are the entity's types. Brokers count by them (KIP-257), so they show who shares the
+    limit: with `user`, all client ids of a user together; with `client-id` and `user`, nobody.
     """
 
     value: float
@@ -67,7 +67,7 @@ NO_RISK = Risk()
 
 
 class ClassEffect(NamedTuple):
-    """What happens to the limit of a class of clients, all of which have the same limit.
+    """What happens to the limit of a class of clients, which all have the same limit.
 
     `user` is a user as in an entity's text, `user=alice`; None for every user without a limit of
     their own. `client_id` is a client id, the first of `client_ids`, or None for every one without

@@ -94,8 +94,8 @@ def judge(
 ) -> tuple[GuardFinding, ...]:
     """Return the guards that block a plan, by the strictest of its policy and the earlier ones.
 
-    `risks` are those of the writes for classes of clients, `clients` the effects on the clients of
-    the inventory, `throttling` what the cuts would have done to recent use; None if no guard
+    `risks` are the risks of the writes for classes of clients, `clients` the effects on the clients
+    of the inventory, `throttling` what the cuts would have done to recent use; None if no guard
     compares it. The message of a guard that blocks only by an earlier policy mentions it.
 
     A row whose temporary value ended was judged when that value was planned, with what it returns
@@ -435,8 +435,8 @@ _WHOLE_PLAN = {
 def is_blocked_by(guard: str, row: Difference, policy: Policy, risk: Risk | None = None) -> bool:
     """Return whether a guard blocks because of this row; some guards judge the whole plan.
 
-    `policy` is the policy that the guards used. `risk` is that of the row; None if its values show
-    it.
+    `policy` is the policy that the guards used. `risk` is the risk of the row, None if its values
+    show it.
     """
     if row.is_return:
         return False

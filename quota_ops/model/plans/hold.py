@@ -44,7 +44,7 @@ class Hold:
 def select_current_holds(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
     """Return the holds that have not ended; the last hold on the same entities replaces others.
 
-    A release ends a hold immediately, also if the clock of the machine that recorded it is ahead.
+    A release ends a hold immediately, even if the clock of the machine that recorded it is ahead.
     """
     last = {hold.who: hold for hold in holds}
     return tuple(hold for hold in last.values() if hold.until > now and not hold.is_release)

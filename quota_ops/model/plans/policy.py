@@ -69,7 +69,7 @@ IN_EVERY_DIGEST = frozenset(
         *("guards", "removals", "removals_share", "cut_share"),
     }
 )
-"""The fields, also those of `guards`, that a digest includes whatever their value.
+"""The fields, including those of `guards`, that a digest includes whatever their value.
 
 It includes another field only if that has not its default, so that an approval still names its plan
 after an upgrade to a version with more fields.

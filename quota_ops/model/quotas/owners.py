@@ -45,7 +45,7 @@ class Owner:
 
 
 class Claim(NamedTuple):
-    """A thing that belongs to an owner: the field of the mapping, and its value there."""
+    """What belongs to an owner: a field of `owners`, and one of its values."""
 
     field: str
     text: str

@@ -192,7 +192,8 @@ def _require_describable(types: Iterable[str], others: Collection[str]) -> None:
         if kind not in ENTITY_TYPES and kind not in others:
             raise InvalidInput(
                 f"Unsupported entity type {kind} (UNSUPPORTED_VERSION)",
-                f"Kafka filters by {', '.join(ENTITY_TYPES)}; without a filter all are described.",
+                f"Kafka filters by {', '.join(ENTITY_TYPES)}; without a filter, "
+                "all entities are described.",
             )
         seen.add(kind)
     if IP in seen and len(seen) > 1:

@@ -121,7 +121,7 @@ class Report:
     effects: Mapping[Key, Effect] = field(default_factory=dict)
     """The effects of writes that the values before and after do not show, by entity and key."""
     clients: InventoryEffects | None = None
-    """How the writes concern the clients of the inventory; None without one, or without writes."""
+    """How the writes affect the clients of the inventory; None without one, or without writes."""
     throttling: Throttling | None = None
     """Whom the cuts would have throttled in the last days; None if cluster.yaml names no source of
     use, or the plan cuts no limit."""

@@ -64,7 +64,7 @@ class Later(NamedTuple):
 
 
 class LaterChange(NamedTuple):
-    """A row of which a branch changes what Git declares later, not what it declares now (`value`).
+    """A row whose later value a branch changes, but not the value that Git declares now (`value`).
 
     `before` and `after` are None where the value does not change with time. `is_restored` is
     whether it returns to what the merge base declares now, `is_whole` whether the limits are those
@@ -148,7 +148,7 @@ class ClusterReview:
     known_findings: frozenset[FindingKey] = frozenset()
     """The findings that the merge base or the target branch has too, on the same cluster."""
     compared_with: str = "current"
-    """The heading of the values before: those of the cluster, or those of the merge base."""
+    """The heading of the old values, which come from the cluster or from the merge base."""
 
     @property
     def earlier_name(self) -> str | None:

@@ -10,7 +10,7 @@ from quota_ops.model.usage.series import SeriesNames
 class RecordedQuota(NamedTuple):
     """The use of the busiest client of a quota, on its busiest broker, in the unit of its key.
 
-    The limit is that of the run. `share` is the p95 by the limit, of 1. The use was at least 97 %
+    `limit` is the limit that the run read, `share` the p95 divided by it. The use was at least 97 %
     of it for `at_limit_least` to `at_limit` seconds. `clients` is how many clients have this limit
     each.
     """

@@ -31,9 +31,9 @@ class Delays(NamedTuple):
 class CutUse(NamedTuple):
     """A row of a plan that cuts the limit of clients, or limits them newly.
 
-    `delays` are those of each group of clients that would share the new limit. `below` is how many
-    more groups were not seen above it on the recorded part of the days, which is `recorded`, from 0
-    to 1. `why` is why the use of some, or of all, cannot be determined.
+    `delays` has the delays of each group of clients that would share the new limit. `below` is how
+    many more groups were not seen above it on the recorded part of the days, which is `recorded`,
+    from 0 to 1. `why` is why the use of some, or of all, cannot be determined.
     """
 
     entity: str

@@ -33,8 +33,8 @@ class Verdict(StrEnum):
 class SeriesShare(NamedTuple):
     """The use of one series under a quota: the highest of any broker, in the unit of its key.
 
-    A percentile is that of the busiest period, if the limit changed. `share` is the highest p95
-    by the limit of that time; None without a known limit.
+    If the limit changed, a percentile is from the busiest period. `share` is the highest p95
+    divided by the limit at that time; None without a known limit.
     """
 
     user: str | None

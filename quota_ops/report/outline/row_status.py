@@ -87,7 +87,7 @@ class ReportRow(NamedTuple):
     effect: Effect | None = None
     """What a write does to whom; None if the values before and after show it."""
     overrides: tuple[OverrideRow, ...] = ()
-    """Declared rows of which it takes clients: see OVERRIDES."""
+    """Declared rows that lose clients to it: see OVERRIDES."""
     undeclared: frozenset[str] = frozenset()
     """The entities with the same key that only the cluster has, and that stay there."""
 
@@ -311,7 +311,7 @@ def count_in_sync(report: Report) -> int:
 
 
 def find_overridden(report: Report) -> frozenset[Key]:
-    """Return the declared rows of which overriding rows, held or not, take clients."""
+    """Return the declared rows that lose clients to overriding rows, held or not."""
     return frozenset(override.declared_id for override in report.overrides or ())
 
 

@@ -55,5 +55,5 @@ class PageLinks:
 
 
 def find_previous(past: Past | None) -> str:
-    """Return the link to the report of the run before, beside this one in the run store."""
+    """Return the link to the report of the previous run, beside this one in the run store."""
     return f"../{quote(past.previous, safe='')}/report.html" if past and past.previous else ""

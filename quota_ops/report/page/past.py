@@ -60,9 +60,9 @@ def show_past(report: Report) -> PastSection:
 
 
 def add_run(days: Sequence[DayHistory], report: Report) -> tuple[DayHistory, ...]:
-    """Return the days before a run, of which the last one has the state that the run left.
+    """Return the days before a run; the last one has the state that the run left.
 
-    Its other numbers are those of the runs before. A run that did not compare adds nothing.
+    Its other numbers come from earlier runs. A run that did not compare adds nothing.
     """
     if report.plan is None or not days:
         return tuple(days)

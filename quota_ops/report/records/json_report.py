@@ -69,7 +69,7 @@ def as_json(report: Report) -> str:
     warnings        sentences: why stored quotas may not apply, or may be outdated
     rollback        for a run that rolls back another: run, commit, digest, by, reason, rows
                     (entity, key, before, after, owner, verified, now, left, foreign); else null
-    clients         how the plan concerns the clients of the inventory: inventory, attempt,
+    clients         how the plan affects the clients of the inventory: inventory, attempt,
                     computed_from, owners (owner, clients, keys, newly_limited, cut, raised,
                     no_longer_limited, losing, throttled, shared_differently),
                     trouble (why they are not counted); null without one, or without writes

@@ -28,7 +28,7 @@ _RULES = {
 
 
 def as_sarif(annotations: Sequence[Annotation], version: str) -> str:
-    """Return a SARIF 2.1.0 file; `version` is that of quota-ops."""
+    """Return a SARIF 2.1.0 file; `version` is the version of quota-ops."""
     rules = [
         {"id": rule, "shortDescription": {"text": _RULES[rule]}}
         for rule in sorted({annotation.rule for annotation in annotations})

@@ -306,7 +306,7 @@ def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
             event = _describe_write(wrote[0], done, found[-1])
             author = event.commit_author or authors.get((entity, key, event.commit))
             authors |= {(entity, key, event.commit): author} if author else {}
-            # Of a repair, the commit is that of an earlier run; an alter does not record the owner.
+            # The commit of a repair belongs to an earlier run; an alter does not record the owner.
             yield event._replace(owner=owners.get((entity, key))).credit(author)
 
 

@@ -17,7 +17,7 @@ def adopted_screen(
 ) -> Screen:
     """Return the rows to adopt, and what the next run does with each.
 
-    `standstill` and `holds` are those of `format_adopted`.
+    `standstill` and `holds` are as in `format_adopted`.
     """
     adopted, managed = (
         sum(adoption.adopted for adoption in found),
@@ -111,7 +111,7 @@ def format_released(
     """Return what the next run does with a row that was removed from the ledger.
 
     `declared` are the rows of Git, by entity and key. `hold` is the hold on its entity, and `why`
-    the reason why no plan may write it; `standstill` is that of `format_adopted`.
+    the reason why no plan may write it; `standstill` is as in `format_adopted`.
     """
     if row.state == CLEARED:
         return "no longer remembered: if the value comes back, no run is named"

@@ -20,7 +20,7 @@ def suggestions_screen(overview: UseOverview, found: Sequence[Suggestion]) -> Sc
         *list_coverage(overview),
         line(),
         *((Table(_HEADINGS, tuple(map(_row, rows))), line()) if rows else ()),
-        line(f"{counted(number, 'limit')} suggested of {counted(len(overview.quotas), 'quota')}."),
+        line(f"{counted(number, 'limit')} suggested for {counted(len(overview.quotas), 'quota')}."),
     )
 
 

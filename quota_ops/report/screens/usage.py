@@ -69,7 +69,7 @@ def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
         line(),
         *table,
         *([line()] if table else []),
-        line(f"{listed}; use is that of the busiest client on its busiest broker, not a sum."),
+        line(f"{listed}; use is shown for the busiest client on its busiest broker, not added up."),
         *_remarks(overview),
     ]
 
@@ -133,8 +133,8 @@ def _remarks(overview: UseOverview) -> list[Line]:
             )
         )
     if overview.last_look:
-        text = f"Limits are those of that time; since {iso_utc(overview.last_look)} no run has read"
-        lines.append(line(f"{text} them.", Tone.CONTEXT))
+        text = f"Limits are as they were at that time; since {iso_utc(overview.last_look)}"
+        lines.append(line(f"{text} no run has read them.", Tone.CONTEXT))
     else:
         lines.append(
             line("No run has read the quotas yet: quota-ops plan reads them.", Tone.CHANGE)

@@ -1,4 +1,4 @@
-"""The step between what Git declares and what is compared: limits of the whole cluster are divided.
+"""Divide limits of the whole cluster by its brokers, before Git and the cluster are compared.
 
 Only runs that declare such limits have its artifacts, declared.parquet and brokers.json.
 """

@@ -47,8 +47,8 @@ def _find(folder: RunFolder, plan: Plan, others: Sequence[Difference]) -> dict[K
 def _read_ownership(folder: RunFolder, plan: Plan, writes: Sequence[Difference]) -> Ownership:
     """Return who owns the stored quotas and the writes.
 
-    The owner of a stored quota is that of the ledger or, before a run has recorded it, that of the
-    file which declares it.
+    The owner of a stored quota comes from the ledger or, before a run has recorded it, from the
+    file that declares it.
     """
     before = dict(_list_owned(folder.read_table(DESIRED)))
     ledger = folder.read_table(LEDGER)

@@ -30,7 +30,7 @@ FORMS: dict[str, Callable[[Report], str]] = {REPORT: as_json, TEXT: as_text}
 def write_reports(
     folder: RunFolder, find_audit: Callable[[str], Connection] = find_audit_connection
 ) -> Report:
-    """Record the run's end, also in the history, and write report.json, .txt and .html.
+    """Record the run's end, in the history too, and write report.json, .txt and .html.
 
     An alter, adopt or release has no such files: `show` prints its report. `find_audit` looks up
     the connection to the audit topic by its name.

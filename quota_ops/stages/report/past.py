@@ -55,7 +55,7 @@ def add_past(folder: RunFolder, report: Report) -> Report:
 
 
 def _follow(folder: RunFolder) -> str | None:
-    """Return the run before, by the same DAG or command line, and name this one as the newest.
+    """Return the previous run by the same DAG or command line, and record this one as the newest.
 
     The users who may see a report in Airflow may see that of an earlier run of the same DAG too.
     """

@@ -75,7 +75,7 @@ def read_recorded_use(
     *,
     rows: Collection[Key] = (),
 ) -> RecordedUse | None:
-    """Return the use beside stored limits, also of `rows`; None if no day is recorded.
+    """Return the use beside stored limits and those of `rows`; None if no day is recorded.
 
     A client belongs to the quota that would limit it now. `read_owners` is called only if a day is
     recorded. Raises InvalidInput for a damaged digest.
@@ -126,7 +126,7 @@ def _choose_newest(digests: Mapping[str, Place]) -> dict[str, Place]:
 
 
 def _list_days(recorded: Sequence[str]) -> tuple[str, ...]:
-    """Return the days from the first to the last, also those between that are not recorded."""
+    """Return the days from the first to the last, including those that are not recorded."""
     first, last = (date.fromisoformat(recorded[at]) for at in (0, -1))
     return tuple(f"{first + timedelta(days=at)}" for at in range((last - first).days + 1))
 

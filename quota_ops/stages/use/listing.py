@@ -96,7 +96,7 @@ class Listing:
 
 
 class _Placed(NamedTuple):
-    """The series of each quota, and the quotas of which the use is not known.
+    """The series of each quota, and the quotas whose use is not known.
 
     `elsewhere` are quotas whose clients were counted at another level than the recorded limits say,
     `without_number` those whose samples are all NaN.

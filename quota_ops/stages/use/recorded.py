@@ -114,9 +114,9 @@ def read_client_rates(
 ) -> dict[tuple[str, str], dict[str, float]]:
     """Return the p95 of each user with a client id on its busiest broker, by key.
 
-    It is that of the recorded ones of the last 30 days. The use of a user or a client id alone is
-    left out: nobody knows how it is divided. Raises InvalidInput for a damaged digest, and if no
-    day is recorded.
+    The p95 is over the recorded days of the last 30. The use of a user or a client id alone is left
+    out, because brokers do not show how it is divided. Raises InvalidInput for a damaged digest,
+    and if no day is recorded.
     """
     from quota_ops.sql.embedded_usage import SpanRow, open_digests  # noqa: PLC0415 - DuckDB
 
@@ -143,10 +143,10 @@ def read_client_rates(
 def read_group_use(
     store: RunStore, cluster_id: str, at: str, names: Collection[SeriesNames]
 ) -> GroupUse:
-    """Return the use of members of groups, from which their shares follow at a time (ISO 8601).
+    """Return the use of the members of groups that decides their shares at a time (ISO 8601).
 
-    It is that of the four weeks before the last Monday, from Monday noon (UTC) on: Sunday is
-    recorded then, and shares change once a week. Raises InvalidInput for a damaged digest.
+    The use of four weeks, from Monday to Sunday, counts from the next Monday noon (UTC) on, when
+    Sunday is recorded. So shares change once a week. Raises InvalidInput for a damaged digest.
     """
     from quota_ops.sql.embedded_usage import SpanRow, open_digests  # noqa: PLC0415 - DuckDB
 

@@ -115,7 +115,7 @@ def _query_brokers(
 ) -> tuple[dict[int, Stored], tuple[BrokerResult, ...]]:
     """Return the values and one result of each broker.
 
-    When only the bootstrap address is queried, the result is that of the broker there.
+    When only the bootstrap address is queried, the result comes from the broker there.
     """
     seconds = compute_deadline(len(targets))
     until, limit = monotonic() + seconds, max(seconds / 2, _LEAST_LIMIT)

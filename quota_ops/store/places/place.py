@@ -143,7 +143,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A key of a store; its methods are those of `Store` for this key."""
+    """A key of a store, with the methods of `Store` for this key."""
 
     store: Store
     key: str

@@ -222,7 +222,7 @@ def _open_store(root: Place) -> RunStore:
     if checkout := root.find_checkout():
         raise InvalidInput(
             f"the run store {root} is inside the Git checkout {checkout}",
-            "Runs and ledgers must outlive a checkout: name a folder elsewhere, "
+            "Runs and ledgers must outlive a checkout: choose a folder elsewhere, "
             f"with --run-store or {ENVIRONMENT}.",
         )
     if outer := find_outer_store(root):
@@ -255,7 +255,7 @@ def store_of(run: Place, named: str | None = None) -> RunStore:
     if runs.name != "runs":
         raise InvalidInput(
             f"{run} is not in a run store, which has the ledger, approvals and holds of a run",
-            "quota-ops show reads it. For other commands, make a plan without --out, or name a run "
+            "quota-ops show reads it. For other commands, make a plan without --out, or pass a run "
             "that quota-ops runs lists.",
         )
     store = _open_store(runs.parent)

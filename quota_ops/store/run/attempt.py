@@ -95,7 +95,7 @@ class Attempt:
 
 
 def state_sent(error: InvalidInput, outcomes: Iterable[Outcome], run: Place) -> QuotaOpsError:
-    """Return an error of the store with what the run had sent by then; `error` if nothing."""
+    """Return an error of the store with what the run had already sent; `error` if nothing."""
     sent = Counter[str]()
     for outcome in outcomes:
         sent[outcome.status.value] += len(outcome.keys) if outcome.status in _SENT else 0
@@ -111,7 +111,7 @@ def state_sent(error: InvalidInput, outcomes: Iterable[Outcome], run: Place) -> 
 
 @contextmanager
 def report_sent(outcomes: Iterable[Outcome], run: Place) -> Iterator[None]:
-    """Add to an error of the store what a run has sent by then; a list may grow in the block."""
+    """Add to an error of the store what a run has already sent; the list may grow in the block."""
     try:
         yield
     except InvalidInput as error:

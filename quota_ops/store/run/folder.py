@@ -430,7 +430,7 @@ class RunFolder(ArtifactFolder):
             with timed(_log, logging.INFO, f"stage {stage}"):
                 yield
             self.require_written()
-        except Claimed:  # the stage is that of the process that has taken over
+        except Claimed:  # the stage now belongs to the process that took over
             raise
         except BaseException as error:
             status, message = explain_failure(error)

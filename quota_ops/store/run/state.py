@@ -112,7 +112,7 @@ class RunState:
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """The outcome of each entity, also while it writes: a batch without one was not sent."""
+        """The outcome of each entity, even while it writes: a batch without one was not sent."""
         if not self.is_writing:
             return self.read_outcomes(APPLIED)
         recorded = [*takewhile(self.folder.has, map(BATCH.of, count(1)))]
