@@ -16,6 +16,7 @@ import click
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.guard import GuardFinding, idle_words
+from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
     from quota_ops.model.plans.policy import Policy
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 TEXT = "text"
 """The `--format` for people."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How cells begin that a spreadsheet runs as formulas."""
 
 
 def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
@@ -79,6 +82,19 @@ def _write_csv(rows: Iterable[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
+    warn_of_formulas(value for row in rows for value in row.values() if isinstance(value, str))
+
+
+def warn_of_formulas(cells: Iterable[str]) -> None:
+    """Warn on stderr of cells that a spreadsheet would run: names and owners may be anybody's."""
+    from quota_ops.report.outline.formats import escape_text
+
+    if formulas := [cell for cell in cells if cell.startswith(_FORMULA)]:
+        warning = (
+            f"{counted(len(formulas), 'cell')} would be a formula in a spreadsheet, such as "
+            f"{formulas[0]}: import the file with all columns as text, or use JSON Lines"
+        )
+        click.echo(escape_text(warning), err=True)
 
 
 def refuse_incomplete(troubles: Iterable[str], output: str) -> None:

@@ -23,6 +23,8 @@ MAX_LISTED = 20_000
 YAML = (".yaml", ".yml")
 _MARKDOWN = ".md"
 _GIT = ".git"
+DRAFT = ".quota-ops."
+"""How the name of a file begins that a command writes; one that is killed may leave it."""
 _GITS_FILES = frozenset(
     {
         ".git-blame-ignore-revs",
@@ -244,12 +246,15 @@ def list_quotas_files(folder: Folder, problems: Problems, skip: str = "") -> tup
 def is_read(name: str) -> bool:
     """Whether quota-ops reads a file, by its path below a cluster's folder."""
     *above, last = name.split("/")
-    return not (last.endswith(_MARKDOWN) or last in _GITS_FILES or {*above[:1]} & _FORGES)
+    is_note = last.endswith(_MARKDOWN) or last.startswith(DRAFT)
+    return not (is_note or last in _GITS_FILES or {*above[:1]} & _FORGES)
 
 
 def _is_left_alone(entry: Entry, parent: str) -> bool:
-    """Whether an entry belongs to Git, GitHub or GitLab, or is the cluster's own file."""
+    """Whether an entry belongs to Git, GitHub or GitLab, is the cluster's own file or a draft."""
     if entry.name == _GIT or (entry.name in _GITS_FILES and entry.kind is Kind.FILE):
+        return True
+    if entry.name.startswith(DRAFT) and entry.kind is Kind.FILE:
         return True
     at_top = parent == ""
     return at_top and (

@@ -101,7 +101,7 @@ def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -
     heading = "user,client-id,producer_byte_rate"
     assert rated[:2] == (0, "\n".join([heading, *sorted(rates), ""]))
     assert (code, shown) == (0, "\n".join(["user,client-id", *lines, ""]))
-    assert error.startswith("1 name would be a formula in a spreadsheet, such as =bälance,1: ")
+    assert error.startswith("1 cell would be a formula in a spreadsheet, such as =bälance,1: ")
     assert kept == (0, "", f"clients.jsonl: {len(lines)} clients\n")
     assert [source.skipped for source in limited][:2] == [None, None]
     assert limited[2].skipped == "1 of 1 group: Broker: Group authorization failed"

@@ -15,6 +15,11 @@ quotas:
 """
 SNAPSHOT = '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 2097152.0}\n'
 CLIENTS = "user,client-id,owner,producer_byte_rate\nalice,app,pay,1048577\nbob,x,,1\n"
+HOSTILE = "user,client-id,owner\nalice,=HYPERLINK(1),+pay\n"
+FORMULAS = (
+    "2 cells would be a formula in a spreadsheet, such as =HYPERLINK(1): "
+    "import the file with all columns as text, or use JSON Lines\n"
+)
 OF_ALICE, USE = "MiB/s of user=alice (user)", "1,048,577 B/s: would be throttled"
 NUMBERS = (
     "owner clients newly limited cut shared differently raised no longer limited would be throttled"
@@ -81,6 +86,16 @@ def test_every_limit(folder: Path) -> None:
     ]
     assert {row[0] for row in rows[1:]} == {"alice", "bob"}
     assert warning.startswith("The table leaves out the limits of client-id-prefix=ap, because")
+
+
+def test_a_name_that_is_a_formula(folder: Path) -> None:
+    """CSV warns of cells that a spreadsheet would run; an inventory in Git may have any name."""
+    (folder / "clients.csv").write_text(HOSTILE, "utf-8")
+
+    code, shown, warning = call(folder, "effects", "--format", "csv")
+
+    assert (code, shown.splitlines()[1].split(",")[:3]) == (0, ["alice", "=HYPERLINK(1)", "+pay"])
+    assert warning == FORMULAS
 
 
 def test_rows_for_programs(folder: Path) -> None:

@@ -1,12 +1,15 @@
 """check on files that are not text, not YAML, or do not belong in a cluster folder."""
 
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from quota_ops.desired.files import DRAFT, is_read
 from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES
 from quota_ops.model.errors import InvalidDesiredState
@@ -156,6 +159,30 @@ def test_markdown_and_files_of_git_are_left_alone(folder: Path) -> None:
     (folder / ".git" / "HEAD").touch()
 
     assert (read_cluster(folder).rows, read_cluster(folder).files) == ((), 1)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from quota_ops.desired.export import disk
+renames = iter((os.rename, lambda *names, **folders: os._exit(9)))
+os.rename = lambda *names, **folders: next(renames)(*names, **folders)
+files = dict.fromkeys(("a.yaml", "b.yaml"), b"# no quotas\\n")
+disk.write_files(Path(sys.argv[1]), files, replaced=files)
+"""
+
+
+def test_what_a_killed_command_leaves_is_left_alone(folder: Path) -> None:
+    """A command that is killed between two files leaves old and new ones, and none that stops."""
+    for name, user in (("a.yaml", "anna"), ("b.yaml", "ben")):
+        (folder / name).write_text(QUOTAS.replace("alice", user))
+    assert subprocess.run([sys.executable, "-c", KILLED, folder], check=False).returncode == 9
+
+    (left,) = folder.glob(".*")
+    assert left.name.startswith(DRAFT)
+    assert not is_read(left.name)
+    assert says(folder) == ["a.yaml:1:1  The file is empty. Add its fields, or remove the file."]
+    assert (folder / "b.yaml").read_text() == QUOTAS.replace("alice", "ben")
 
 
 def test_links_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ from pathlib import Path
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import warn_of_formulas
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
 
 _COLUMNS = (USER, CLIENT_ID)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How cells begin that a spreadsheet runs as formulas."""
 
 
 @click.command(
@@ -63,7 +62,6 @@ def inventory(
     from quota_ops.kafka.inventory import NO_AUTHORIZER, read_clients
     from quota_ops.kafka.preflight import preflight
     from quota_ops.model.errors import InvalidInput, NotAuthorized
-    from quota_ops.model.text import counted
     from quota_ops.report.outline.formats import escape_text
 
     if destination is not None and destination.suffix not in _WRITERS:
@@ -112,13 +110,8 @@ def inventory(
         except OSError as error:
             raise InvalidInput(f"{destination} cannot be written: {error.strerror}") from error
         click.echo(f"{destination}: {len(clients):,} clients", err=True)
-    formulas = [name for client in clients for name in client if name.startswith(_FORMULA)]
-    if formulas and suffix == ".csv":
-        warning = (
-            f"{counted(len(formulas), 'name')} would be a formula in a spreadsheet, such as "
-            f"{formulas[0]}: import the file with all columns as text, or write a .jsonl file"
-        )
-        click.echo(escape_text(warning), err=True)
+    if suffix == ".csv":
+        warn_of_formulas(name for client in clients for name in client)
 
 
 def _as_csv(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:

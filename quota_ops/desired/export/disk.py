@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from stat import S_IMODE
 
-from quota_ops.desired.files import open_cluster_folder
+from quota_ops.desired.files import DRAFT, open_cluster_folder
 from quota_ops.desired.yaml.checkout import Folder, open_folder, require_plain
 from quota_ops.desired.yaml.problems import LinkError, NotAFileError
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, not_opened
@@ -44,8 +44,9 @@ def read_text(folder: Path, name: str) -> str | None:
 def write_files(
     folder: Path, files: Mapping[str, bytes], *, replaced: Container[str] = (), own: int = _OWN
 ) -> None:
-    """Write files into a folder, which is created if it is missing; all of them or none.
+    """Write files into a folder, which is created if it is missing.
 
+    Each is whole at every moment. If one cannot be written, none is replaced.
     Only files in `replaced` may exist already; InvalidInput for any other, and for a file that
     cannot be written. Links are refused as by `open_folder` with `own`.
     """
@@ -79,7 +80,7 @@ def _write_all(folder: Folder, files: Mapping[str, bytes], replaced: Container[s
             descriptor, path = folders.enter_context(folder.enter(above)), folder.path / name
             mode, new = 0o666, last
             if name in replaced:
-                mode, new = _find_mode(descriptor, last, path), f".{last}.{token_hex(4)}"
+                mode, new = _find_mode(descriptor, last, path), f"{DRAFT}{token_hex(4)}"
                 moves.append((descriptor, new, last))
             opened = _open(descriptor, new, _CREATE, path, mode)
             undo.callback(os.unlink, new, dir_fd=descriptor)
