@@ -18,7 +18,7 @@ from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, open_prometheus
-from quota_ops.usage.samples import UP, format_range, read_names
+from quota_ops.usage.samples import UP, find_broker, format_range, read_names
 from quota_ops.usage.source import UsageSource
 
 _SHORTEST = timedelta(hours=1)
@@ -158,7 +158,7 @@ def read_coverage(server: Prometheus, source: UsageSource, time: Time) -> Covera
     summed = f"min by ({source.broker}) (sum_over_time({up}{format_range(*time)}))"
     window = (time.end - time.start).total_seconds()
     seconds = {
-        series.metric.get(source.broker, ""): min(window, series.value.value * found.counted)
+        find_broker(source, series): min(window, series.value.value * found.counted)
         for series in server.query(summed, time.end)
         if series.value
     }

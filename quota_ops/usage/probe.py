@@ -11,7 +11,7 @@ from quota_ops.usage.labels import quote_text
 from quota_ops.usage.overview import read_interval
 from quota_ops.usage.presets import PRESETS
 from quota_ops.usage.prometheus import open_prometheus
-from quota_ops.usage.samples import UP
+from quota_ops.usage.samples import UP, find_broker
 from quota_ops.usage.source import UsageSource
 
 _MERGED = ("kafka_server_quota_byte_rate", 'resource=~".*, (user|client-id)=.*"')
@@ -32,19 +32,24 @@ def probe_usage(source: UsageSource, at: datetime) -> UseProbe:
 
         up = source.select(UP)
         states = server.query(f"min by ({source.broker}) (last_over_time({up}[1h]))", at)
+        up_by_broker = {
+            find_broker(source, series): series.value.value == 1
+            for series in states
+            if series.value
+        }
+        keys = [_probe_key(source, key, count) for key in MEASURED_KEYS]
+        unnamed = [_select_unnamed(source, key.key) for key in keys if key.unnamed]
+        examples = [server.query(f"topk(1, {each})", at) for each in unnamed[:1]]
         oldest = read(f"min(min_over_time(timestamp({up})[400d:1d]))")
         matchers = ",".join(f"{label}={quote_text(value)}" for label, value in source.match)
         named = f"{{__name__=~{quote_text(_NAMED)}{',' if matchers else ''}{matchers}}}"
         merged = source.select(Metric(_MERGED[0]), [_MERGED[1]])
         return UseProbe(
-            {
-                series.metric.get(source.broker, ""): series.value.value == 1
-                for series in states
-                if series.value
-            },
+            up_by_broker,
             read_interval(server, source, at),
-            datetime.fromtimestamp(oldest[0], UTC) if oldest else None,
-            [_probe_key(source, key, count) for key in MEASURED_KEYS],
+            # It was found at the midnight that ends the day.
+            datetime.fromtimestamp(oldest[0] - 1, UTC) if oldest else None,
+            keys,
             {
                 preset: sum(
                     count(f"last_over_time({source.select(metric)}[1h])") > 0
@@ -54,19 +59,29 @@ def probe_usage(source: UsageSource, at: datetime) -> UseProbe:
             },
             count(merged),
             count(f"count by (__name__) ({named})"),
+            next((series.metric for found in examples for series in found), {}),
         )
 
 
 def _probe_key(source: UsageSource, key: str, count: Callable[[str], int]) -> KeyProbe:
     metric = source.names.rates.get(key)
     if metric is None:
-        return KeyProbe(key, 0, 0, 0, is_exported=False)
+        return KeyProbe(key, 0, 0, 0, 0, is_exported=False)
     own = f"last_over_time({source.select(metric)}[1h])"
     everywhere = replace(source, match=()).select(metric)
+    series = count(own)
     return KeyProbe(
         key,
-        count(own),
+        series,
+        count(_select_unnamed(source, key)) if series else 0,
         count(f"count by ({source.broker}) ({own})"),
         count(f"last_over_time({everywhere}[1h])"),
         is_exported=True,
     )
+
+
+def _select_unnamed(source: UsageSource, key: str) -> str:
+    """Return the expression of the series of a key without names, in the last hour."""
+    labels = (source.names.user, source.names.client_id)
+    selector = source.select(source.names.rates[key], [f'{label}=""' for label in labels])
+    return f"last_over_time({selector}[1h])"

@@ -12,6 +12,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quota_ops.model.errors import UseUnknown
 from quota_ops.model.usage.series import SeriesNames
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import (
@@ -43,7 +44,18 @@ def list_brokers(source: UsageSource, start: datetime, end: datetime) -> tuple[s
     scrapes = f"count_over_time({source.select(UP)}{format_range(start, end)})"
     with open_prometheus(source.connection) as server:
         found = server.query(f"count by ({source.broker}) ({scrapes})", end)
-    return tuple(sorted(series.metric.get(source.broker, "") for series in found))
+    return tuple(sorted(find_broker(source, series) for series in found))
+
+
+def find_broker(source: UsageSource, series: Series) -> str:
+    """Return the broker that a series is of. Raises UseUnknown if it has no such label."""
+    broker = series.metric.get(source.broker)
+    if broker is None:
+        raise UseUnknown(
+            f"the scrapes of this cluster have no label {source.broker} that tells brokers apart",
+            "Set `broker` under `usage` in cluster.yaml to the label that differs between brokers.",
+        )
+    return broker
 
 
 def join_samples(parts: Iterable[Samples]) -> Samples:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -121,6 +122,10 @@ def test_a_preset_reads_what_its_rules_export(
         found, source = probe(url, preset)
         assert found.presets[preset] >= 1
         assert (found.up, found.interval, found.keys[0].series) == ({"b1": True}, 1, 3)
+        assert (found.keys[0].unnamed, found.unnamed) == (0, {})
+        other = source.names._replace(user="principal", client_id="client")
+        lost = probe_usage(replace(source, names=other), datetime.now(UTC))
+        assert (lost.keys[0].unnamed, source.names.user in lost.unnamed) == (3, True)
         end = datetime.now(UTC)
         time_read = (end - timedelta(seconds=8), end)
         samples = join_samples(read_parts(source, ["b1"], KEY, *time_read)).rates.to_pylist()

@@ -1,9 +1,17 @@
 """Why the probe finds no series of a key."""
 
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
 import pytest
 
 from quota_ops.model.usage.use import KeyProbe, UseProbe
 from quota_ops.report.screens.usage import ProbeFacts, explain_key
+from quota_ops.usage.probe import probe_usage
+from quota_ops.usage.source import UsageSource
+from tests.usage.conftest import POLICY, connect
+from tests.usage.recording import Answer, Question, serve
 
 
 @pytest.mark.parametrize(
@@ -23,7 +31,22 @@ from quota_ops.report.screens.usage import ProbeFacts, explain_key
 )
 def test_matchers_that_select_brokers_are_not_wrong(up: dict[str, bool], expected: str) -> None:
     """Series of other clusters are the fault of the matchers only if they select no broker."""
-    key = KeyProbe("producer_byte_rate", 0, 0, 98, is_exported=True)
-    probe = UseProbe(up, 60, None, [key], {}, 0, 0)
+    key = KeyProbe("producer_byte_rate", 0, 0, 0, 98, is_exported=True)
+    probe = UseProbe(up, 60, None, [key], {}, 0, 0, {})
 
     assert explain_key(key, ProbeFacts(2, {key.key: 3}, None), probe) == expected
+
+
+def test_the_oldest_scrape_is_of_the_day_that_a_midnight_ends() -> None:
+    """The oldest sample is looked for at midnights, and belongs to the day before."""
+    midnight = datetime(2026, 11, 18, tzinfo=UTC).timestamp()
+
+    def respond(asked: Question, _headers: Mapping[str, str]) -> Answer:
+        result = [{"metric": {}, "value": [midnight, str(midnight)]}]
+        found = result if asked.query.startswith("min(min_over_time(timestamp(") else []
+        return Answer(200, json.dumps({"status": "success", "data": {"result": found}}))
+
+    with serve(respond) as url:
+        found = probe_usage(UsageSource.of(POLICY, connect(url)), datetime.now(UTC))
+
+    assert f"{found.oldest:%Y-%m-%d}" == "2026-11-17"

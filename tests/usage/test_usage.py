@@ -254,13 +254,31 @@ def test_the_probe_shows_what_is_there(folder: Path) -> None:
     [
         ("{cluster: orders}", "{cluster: order}", "wrong matchers: 22 series have other labels"),
         ("step: 5s", "preset: confluent", "set preset: jmx-exporter"),
+        (
+            "step: 5s",
+            "labels: {user: principal, client-id: client}, step: 5s",
+            (
+                "22      2        no names of clients: 22 of 22 series have none, see below\n"
+                "consumer_byte_rate        2       2        no names of clients: 2 of 2 series "
+                "have none, see below\n"
+                "request_percentage        20      2        no names of clients: 20 of 20 series "
+                "have none, see below\n"
+                "controller_mutation_rate  0       0        no quota of this key is stored, so "
+                "brokers measure nothing\n"
+                "kafka_server_quota_byte_rate has series without the labels principal and client; "
+                "one has cluster, instance, job, resource, user. If the names are in other labels, "
+                "set `labels` under `usage` in cluster.yaml. Otherwise the exporter's rule for "
+                "this metric or a rule of the scrape (labeldrop) loses them: see the rules to "
+                "copy.\n"
+            ),
+        ),
         ("step: 5s", "step: 60s", None),
     ],
 )
 def test_the_probe_shows_why_nothing_is_there(
     folder: Path, before: str, after: str, expected: str | None
 ) -> None:
-    """Wrong matchers and another preset are named, and nothing measured is exit code 6."""
+    """Wrong matchers, presets and labels are named, and nothing measured is exit code 6."""
     file = folder / "desired_state/orders/cluster.yaml"
     file.write_text(CLUSTER_YAML.replace(before, after))
     stdout, stderr, code = call(folder, "--probe")
@@ -294,6 +312,25 @@ def test_a_step_that_is_too_short_hides_no_outage_and_no_time_at_a_limit(
     )
     assert head[2:] == exact.splitlines()[1:3]  # the time that is really missing
     assert "111 %    5 min to 6 min" in stdout
+
+
+@pytest.mark.usefixtures("store", "now")
+@pytest.mark.parametrize("option", [("--probe",), ()])
+def test_brokers_that_cannot_be_told_apart_are_an_error(
+    folder: Path, option: tuple[str, ...]
+) -> None:
+    """A label that no scrape has is named: without it, use is unknown."""
+    file = folder / "desired_state/orders/cluster.yaml"
+    file.write_text(CLUSTER_YAML.replace("step: 5s", "broker: pod, step: 5s"))
+    assert call(folder, *option) == (
+        "",
+        (
+            "the scrapes of this cluster have no label pod that tells brokers apart\n"
+            "  Set `broker` under `usage` in cluster.yaml to the label that differs between "
+            "brokers.\n"
+        ),
+        6,
+    )
 
 
 def test_a_cluster_without_usage_is_explained(folder: Path) -> None:

@@ -171,7 +171,7 @@ def _show_probe(
         text=lambda: () if usage is None else probe_screen(policy.cluster, found, facts, usage),
         json=lambda: probe_json(policy.cluster, found, facts),
     )
-    if not any(key.series for key in found.keys):
+    if not any(key.series > key.unnamed for key in found.keys):
         raise UseUnknown(
             f"the use of {policy.cluster} is unknown: Prometheus has no series of its clients",
             "The table shows why for each key.",

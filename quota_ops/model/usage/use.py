@@ -123,6 +123,8 @@ class KeyProbe(NamedTuple):
     key: str
     series: int
     """The series of this cluster."""
+    unnamed: int
+    """Those without the name of a user or a client id, which are of no use."""
     brokers: int
     """The brokers that have one."""
     elsewhere: int
@@ -147,3 +149,5 @@ class UseProbe(NamedTuple):
     """Series in which the label `resource` has the user too: old rules."""
     named_after_clients: int
     """Metrics that have the names of clients in their names: the rules of the KRaft example."""
+    unnamed: Mapping[str, str]
+    """The labels of a series without names; empty if all have names."""

@@ -18,6 +18,7 @@ from quota_ops.model.usage.use import (
     find_stretch,
 )
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.usage.presets import find_names
 
 _BAR = 10
 """The characters of a full bar."""
@@ -261,7 +262,10 @@ class ProbeFacts(NamedTuple):
 def explain_key(found: KeyProbe, facts: ProbeFacts, probe: UseProbe) -> str:
     """Return the verdict on a key: whether it is measured, or why it is not."""
     is_unused = facts.quotas is not None and not facts.quotas.get(found.key)
+    lost = "no names of clients" if found.unnamed == found.series else "measured"
+    some = f"{lost}: {found.unnamed:,} of {found.series:,} series have none, see below"
     verdicts = (
+        (found.unnamed, some),
         (found.series, "measured"),
         (facts.callback_class, f"{facts.callback_class} of the brokers decides what is measured"),
         (not found.is_exported, "the preset has no metric of this key: set it in usage.metrics"),
@@ -292,6 +296,17 @@ _KRAFT_RULES = (
     "The rules of the JMX exporter's example for KRaft put names into metrics, changed and in "
     "lower case: put the rules to copy before them."
 )
+
+
+def _explain_unnamed(labels: Mapping[str, str], usage: UsagePolicy) -> str:
+    names = find_names(usage)
+    found = ", ".join(sorted(label for label in labels if label != "__name__"))
+    return (
+        f"{labels.get('__name__')} has series without the labels {names.user} and "
+        f"{names.client_id}; one has {found}. If the names are in other labels, set `labels` under "
+        "`usage` in cluster.yaml. Otherwise the exporter's rule for this metric or a rule of the "
+        "scrape (labeldrop) loses them: see the rules to copy."
+    )
 
 
 def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsagePolicy) -> Screen:
@@ -328,7 +343,10 @@ def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsageP
                 Span(found.key, Tone.STRONG),
                 Span(f"{found.series:,}"),
                 Span(f"{found.brokers:,}"),
-                Span(explain_key(found, facts, probe), Tone.PLAIN if found.series else Tone.CHANGE),
+                Span(
+                    explain_key(found, facts, probe),
+                    Tone.PLAIN if found.series and not found.unnamed else Tone.CHANGE,
+                ),
             )
         )
         for found in probe.keys
@@ -338,6 +356,7 @@ def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsageP
         for number, text in (
             (probe.merged_users, _OLD_RULES),
             (probe.named_after_clients, _KRAFT_RULES),
+            (len(probe.unnamed), _explain_unnamed(probe.unnamed, usage)),
         )
         if number
     ]
