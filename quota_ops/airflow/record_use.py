@@ -66,12 +66,14 @@ def record(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
 def _record(cluster: ClusterFolder, *, run_store: str | None) -> int:
     """Store the missing days of a cluster; return how many were stored."""
     from quota_ops.desired.read import read_policy
-    from quota_ops.runs.digests import record_missing_days
+    from quota_ops.runs.digests import record_days
     from quota_ops.usage.source import find_source
 
     policy = read_policy(cluster.path)
     source = find_source(policy, find_prometheus)
-    days = record_missing_days(find_store(run_store), policy.cluster_id, source, _DAYS)
+    days = record_days(find_store(run_store), policy, source, _DAYS)
     for day in days:
         _log.info("%s: %s %s", cluster.name, day.day, day.why or "stored")
+        if day.doubt:
+            _log.warning("%s: %s %s", cluster.name, day.day, day.doubt)
     return sum(day.why is None for day in days)

@@ -44,12 +44,13 @@ def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
     in_colour(screen, stream)
 
 
-def show_result(output: str, **forms: Callable[[], Any]) -> None:
+def show_result(output: str, *, columns: Iterable[str] = (), **forms: Callable[[], Any]) -> None:
     """Print the result of a command in the form that --format names; the other forms are not made.
 
     `text` returns a screen, whose blocks may also be text that is printed as it is. `json` returns
-    a list or an object. `rows` returns a mapping for each row of the table, for `jsonl` and `csv`.
-    Any form may return text instead, whole or piece by piece.
+    a list or an object. `rows` returns a mapping for each row of the table, for `jsonl` and `csv`;
+    `columns` are those that the header of `csv` has without any row. Any form may return text
+    instead, whole or piece by piece.
     """
     made = forms[output if output in forms else "rows"]()
     if isinstance(made, str):
@@ -60,7 +61,7 @@ def show_result(output: str, **forms: Callable[[], Any]) -> None:
         for row in made:
             click.echo(json.dumps(row, ensure_ascii=False))
     elif output == "csv":
-        _write_csv(made)
+        _write_csv(made, columns)
     else:
         for is_text, blocks in groupby(made, key=lambda block: isinstance(block, str)):
             if is_text:
@@ -69,7 +70,7 @@ def show_result(output: str, **forms: Callable[[], Any]) -> None:
                 show_screen(tuple(blocks))
 
 
-def _write_csv(rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> None:
     """Write the rows under the names of all their values; None is empty, a list or mapping JSON."""
     rows = [
         {
@@ -78,8 +79,8 @@ def _write_csv(rows: Iterable[Mapping[str, Any]]) -> None:
         }
         for row in rows
     ]
-    columns = dict.fromkeys(name for row in rows for name in row)
-    writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
+    names = dict.fromkeys((*columns, *(name for row in rows for name in row)))
+    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     warn_of_formulas(value for row in rows for value in row.values() if isinstance(value, str))

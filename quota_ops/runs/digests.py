@@ -6,13 +6,16 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.digest import DELAYED, DIGEST, DigestedDay
 from quota_ops.model.usage.series import Time
+from quota_ops.model.usage.use import explain_others, explain_step, find_stretch
+from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.store.history.digests import find_missing, list_past_days, write_digest
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.usage.overview import read_throttled
+from quota_ops.usage.overview import find_interval, read_throttled
 from quota_ops.usage.prometheus import open_prometheus
 from quota_ops.usage.samples import join_samples, list_brokers, read_parts
 from quota_ops.usage.source import UsageSource
@@ -21,22 +24,42 @@ _MOST_ROWS = 500_000
 """Rows of the digests of parts that are kept before they are joined: 20 MB."""
 
 
-def record_missing_days(
-    store: RunStore, cluster_id: str, source: UsageSource, days: int
+def record_days(
+    store: RunStore, policy: Policy, source: UsageSource, days: int | str
 ) -> list[DigestedDay]:
-    """Write the missing digests of the last complete days (UTC). Raises like `digest_days`."""
-    past = list_past_days(datetime.now(UTC), days)
-    return digest_days(store, cluster_id, source, find_missing(store, cluster_id, past))
+    """Write the missing digests of the last complete days (UTC), or that of one day.
+
+    Raises like `digest_days`.
+    """
+    now, cluster_id = datetime.now(UTC), policy.cluster_id
+    facts = read_past_quotas(store, policy.cluster, cluster_id, now).facts
+    registered = len(facts.brokers) if facts else None
+    wanted = [days] if isinstance(days, str) else list_past_days(now, days)
+    missing = wanted if isinstance(days, str) else find_missing(store, cluster_id, wanted)
+    return digest_days(store, cluster_id, source, missing, registered)
 
 
 def digest_days(
-    store: RunStore, cluster_id: str, source: UsageSource, days: Sequence[str]
+    store: RunStore,
+    cluster_id: str,
+    source: UsageSource,
+    days: Sequence[str],
+    registered: int | None = None,
 ) -> list[DigestedDay]:
     """Write the digest of each day; a day that cannot be read gets none, and may be read later.
 
-    Raises UseUnknown if Prometheus does not respond. Days that were written before stay.
+    `registered` is how many brokers the cluster has, if a run has read it. Raises UseUnknown if
+    Prometheus does not respond. Days that were written before stay.
     """
-    return [_digest_day(store, cluster_id, source, day) for day in days]
+    found = [_digest_day(store, cluster_id, source, day) for day in days]
+    if registered is None:
+        return found
+    return [
+        day._replace(doubt=explain_others(day.brokers, registered))
+        if day.why is None and day.brokers > registered
+        else day
+        for day in found
+    ]
 
 
 def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str) -> DigestedDay:
@@ -60,7 +83,12 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
     if not digest.num_rows:
         return DigestedDay(day, 0, len(brokers), why="no client has a series on that day")
     write_digest(store, cluster_id, day, digest)
-    return _summarize(day, digest)
+    found = _summarize(day, digest)
+    times = [scrapes.filter(pc.equal(scrapes["broker"], broker))["time"] for broker in brokers]
+    interval = find_interval([time.timestamp() for time in some.to_pylist()] for some in times)
+    if interval and find_stretch(interval, source.step) > 1:
+        return found._replace(doubt=explain_step(interval, source.step))
+    return found
 
 
 def _read_parts(

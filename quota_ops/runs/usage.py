@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from datetime import UTC
 from typing import TYPE_CHECKING
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.series import Time
@@ -88,6 +89,19 @@ def read_overview(
         past.troubles,
         len(digests),
     )
+
+
+def select_owned(overview: UseOverview, owner: str | None) -> list[QuotaUse]:
+    """Return the quotas of an owner, or all. Raises InvalidInput if no quota has this owner."""
+    owners = {quota.owner for quota in overview.quotas}
+    if owner is not None and owners and owner not in owners:
+        raise InvalidInput(
+            f"no quota that the last run read has the owner {owner} in Git; owners are "
+            f"{', '.join(sorted(filter(None, owners))) or 'not declared'}",
+            "Clients of a team without a quota use a default: quota-ops usage CLUSTER --format "
+            "json lists each of them.",
+        )
+    return [quota for quota in overview.quotas if owner in {None, quota.owner}]
 
 
 def _list_days(time: Time) -> list[str]:

@@ -121,7 +121,7 @@ class PrometheusConnection:
         for name in (_TOKEN, _PASSWORD, _CERTIFICATE):
             if line := self.lines.get(name):
                 return f"{name} ({line.place})"
-        return f"no credentials in {self.source}"
+        return f"{self.source}, which has no credentials"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -4,7 +4,7 @@ Percentiles of parts cannot be merged. If a time has to be divided, the percenti
 part stands for the whole: it is never below that of the whole.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
@@ -168,6 +168,10 @@ def read_coverage(server: Prometheus, source: UsageSource, time: Time) -> Covera
 def read_interval(server: Prometheus, source: UsageSource, at: datetime) -> float | None:
     """Return how many seconds pass between two scrapes of a broker; None if none is recent."""
     found = server.query(f"{source.select(UP)}[1h]", at)
-    times = ([sample.time for sample in series.values] for series in found)
+    return find_interval([sample.time for sample in series.values] for series in found)
+
+
+def find_interval(times: Iterable[Sequence[float]]) -> float | None:
+    """Return the median gap between the scrapes of a broker, in seconds; None without two."""
     gaps = [later - earlier for each in times for earlier, later in pairwise(each)]
     return median(gaps) if gaps else None

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from http import HTTPStatus
 from time import monotonic
 
 import httpx
@@ -35,6 +36,10 @@ REJECTED = {
     "/prometheus.",
 }
 """What a status means here, and what to do."""
+NO_API = (
+    "No Prometheus API is there, but perhaps a login page or a proxy. url is what comes before "
+    "/api/v1; check {secret}, too."
+)
 _TOO_MUCH = ("too many samples", "max number of", "maxsamplesperquery", "limit", "timed out")
 """Parts of the texts in which servers refuse what smaller queries do not exceed."""
 
@@ -142,9 +147,10 @@ class Prometheus:
 
     def _reject(self, kind: type[UseUnknown], status: int, body: bytes) -> UseUnknown:
         text = clean_text(body.decode(errors="replace"))[:_LONGEST]
-        remedy = REJECTED.get(status)
+        remedy = REJECTED.get(status, NO_API if status < HTTPStatus.BAD_REQUEST else None)
+        did = "sent no result, but" if remedy == NO_API else "rejected a query with"
         return kind(
-            f"{self._name()} rejected a query with HTTP {status}" + (f": {text}" if text else ""),
+            f"{self._name()} {did} HTTP {status}" + (f": {text}" if text else ""),
             remedy and remedy.format(secret=self.connection.secret()),
         )
 

@@ -26,11 +26,12 @@ def leave_look(
     owners: Mapping[str, str] = {},
     brokers: int = 2,
     callback_class: str | None = None,
+    cluster: str = "orders",
 ) -> None:
     """Leave a run that read the quotas of a cluster at a time."""
     name = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
-    run = RunFolder(store.runs_of("orders") / name)
-    run.write(ABOUT, About(name, "orders", iso_utc(at), cluster_id=CLUSTER_ID))
+    run = RunFolder(store.runs_of(cluster) / name)
+    run.write(ABOUT, About(name, cluster, iso_utc(at), cluster_id=CLUSTER_ID))
     run.write(DESCRIBED, Described(iso_utc(at), CLUSTER_ID))
     rows = [
         (entity, key, float(value))

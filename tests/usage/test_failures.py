@@ -28,6 +28,7 @@ def _error(kind: str, text: str) -> str:
 
 
 WHO = "the Prometheus monitoring (URL)"
+NO_API = prometheus.NO_API.format(secret="bearer.token (a test:2)")
 PARTIAL = "Nothing is concluded from a part. Try again when all of its stores respond."
 
 
@@ -44,11 +45,11 @@ PARTIAL = "Nothing is concluded from a part. Try again when all of its stores re
             "rejected a query with HTTP 404: 404 page not found",
             prometheus.REJECTED[404],
         ),
-        (Answer(302, ""), "rejected a query with HTTP 302", None),
+        (Answer(302, ""), "sent no result, but HTTP 302", NO_API),
         (
             Answer(200, "<html>Log in</html>"),
-            "rejected a query with HTTP 200: <html>Log in</html>",
-            None,
+            "sent no result, but HTTP 200: <html>Log in</html>",
+            NO_API,
         ),
         (
             Answer(400, _error("bad_data", "invalid parameter")),
@@ -77,6 +78,15 @@ def test_a_rejected_query_is_explained(answer: Answer, message: str, remedy: str
     assert raised.value.remedy == remedy
     assert raised.value.exit_code == 6
     assert "secret-token" not in repr(source) + str(raised.value)
+
+
+def test_a_connection_without_credentials_is_named() -> None:
+    """If a server wants credentials and the connection has none, the remedy says so."""
+    with serve(lambda _asked, _headers: Answer(401, "")) as url, pytest.raises(UseUnknown) as found:
+        list_brokers(UsageSource.of(POLICY, connect(url)), START, END)
+    assert found.value.remedy == (
+        "The server does not accept the credentials. Check a test, which has no credentials."
+    )
 
 
 def test_what_is_too_much_is_divided() -> None:

@@ -12,6 +12,7 @@ from quota_ops.store.history.digests import list_days
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.retention import find_expired, remove
 from tests.usage.busy_hour import BusyHour
+from tests.usage.past import leave_look
 from tests.usage.recorded import read_use
 from tests.usage.recording import serve
 
@@ -46,7 +47,12 @@ def test_days_are_recorded_once_and_missing_ones_later(
     with serve(BusyHour(noon.timestamp(), since.timestamp()).respond) as url:
         connection.write_text(f"url={url}\n")
         first, again = call("--days", "3"), call("--days", "3")
+        header = call("--days", "2", "--format", "csv")
+        (folder / "cluster.yaml").write_text(CLUSTER.replace("demo}}", "demo}, step: 30s}"))
         one_day = call("--day", days[2])
+        (folder / "cluster.yaml").write_text(CLUSTER)
+        leave_look(store, today - timedelta(days=9), {}, brokers=0, cluster="demo")
+        others = call("--day", days[2])
     down = call("--days", "3")
 
     missing = f"{days[0]} is missing: Prometheus has no scrape of this cluster on that day"
@@ -62,7 +68,19 @@ def test_days_are_recorded_once_and_missing_ones_later(
         ],
     )
     assert again == (0, f"{missing}\nStored the use of demo on 0 days.\n")
-    assert one_day[0] == 0
+    assert header == (0, "day,series,brokers,share,why,doubt\n")
+    assert one_day == (
+        0,
+        (
+            f"day         clients  brokers  seen\n{days[2]}  1        1        50 %\n\n"
+            f"{days[2]}: Scraped every 60 s, but step is 30 s, so at most 50 % of the time counts "
+            "as seen: set step: 60s.\n"
+            "Correct this, and record the day again: quota-ops record demo --day DATE\n"
+            "Stored the use of demo on 1 day.\n"
+        ),
+    )
+    doubt = "1 brokers were scraped and 0 are registered: match may select another cluster, whose "
+    assert f"{days[2]}: {doubt}use is counted here.\n" in others[1]
     assert (down[0], "cannot be reached" in down[1]) == (6, True)
     assert list_days(store, CLUSTER_ID) == days[1:]
     (use,) = read_use(store, CLUSTER_ID, days)

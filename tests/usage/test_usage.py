@@ -132,11 +132,29 @@ def test_json_has_every_client_of_a_quota(folder: Path) -> None:
 def test_options_select_quotas(
     folder: Path, arguments: tuple[str, ...], expected: list[str]
 ) -> None:
-    """An owner, a share of the limit and disuse select quotas."""
+    """An owner, a share of the limit and disuse select quotas; an empty csv has its header."""
     values = json.loads(call(folder, *arguments, "--format", "json")[0])
     assert [quota["entity"].get("user") or "" for quota in values["quotas"]] == expected
     lines = call(folder, *arguments, "--format", "csv")[0].splitlines()
     assert len(lines) == 1 + len(expected)
+    assert lines[0] == (
+        "entity,key,limit,owner,verdict,reason,user,client_id,broker,median,p95,highest,share,"
+        "at_limit_least,at_limit,throttled,counted,limit_then,start,end,seen"
+    )
+
+
+@pytest.mark.usefixtures("store", "now")
+def test_a_team_without_a_quota_is_told_of_defaults(folder: Path) -> None:
+    """An owner that no quota has is an error with the owners there are, not an empty list."""
+    assert call(folder, "--owner", "payment") == (
+        "",
+        (
+            "no quota that the last run read has the owner payment in Git; owners are payments\n"
+            "  Clients of a team without a quota use a default: quota-ops usage CLUSTER --format "
+            "json lists each of them.\n"
+        ),
+        2,
+    )
 
 
 def overview(folder: Path, source: UsageSource, store: RunStore, time: Time) -> UseOverview:

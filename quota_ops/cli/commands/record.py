@@ -44,8 +44,9 @@ def record(
     from quota_ops.cli.console import show_result
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.errors import InvalidInput
+    from quota_ops.model.usage.digest import DigestedDay
     from quota_ops.report.screens.record import digests_screen
-    from quota_ops.runs.digests import digest_days, record_missing_days
+    from quota_ops.runs.digests import record_days
     from quota_ops.store.history.digests import list_past_days
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.usage.source import find_source
@@ -58,15 +59,12 @@ def record(
             f"The newest complete day is {past[-1]} (UTC).",
         )
     store.prepare()
-    source = find_source(policy)
-    if day:
-        found = digest_days(store, policy.cluster_id, source, [day])
-    else:
-        found = record_missing_days(store, policy.cluster_id, source, days)
+    found = record_days(store, policy, find_source(policy), day or days)
     rows = [day._asdict() for day in found]
     show_result(
         output,
         text=lambda: digests_screen(policy.cluster, found),
         json=lambda: {"cluster": policy.cluster, "days": rows},
         rows=lambda: rows,
+        columns=DigestedDay._fields,
     )

@@ -55,10 +55,10 @@ def suggest(
     from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.usage.series import Time
-    from quota_ops.model.usage.suggestion import suggest_limits
+    from quota_ops.model.usage.suggestion import Suggestion, suggest_limits
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.report.screens.suggest import suggestions_screen
-    from quota_ops.runs.usage import read_overview
+    from quota_ops.runs.usage import read_overview, select_owned
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.usage.source import find_source
 
@@ -72,9 +72,7 @@ def suggest(
         Time(end - timedelta(days=days), end),
         lambda _done, _all: None,
     )
-    if owner is not None:
-        wanted = [quota for quota in overview.quotas if quota.owner == owner]
-        overview = overview._replace(quotas=wanted)
+    overview = overview._replace(quotas=select_owned(overview, owner))
     found = list(suggest_limits(overview, margin))
     changed = _edit(folder, found)
     left_out = [{**key._asdict(), "why": why} for key, why in changed.left_out]
@@ -91,6 +89,7 @@ def suggest(
         ),
         json=lambda: {"suggestions": rows, "left_out": left_out, "patch": changed.patch},
         rows=lambda: rows,
+        columns=Suggestion._fields,
     )
     refuse_incomplete(overview.not_counted, output)
 

@@ -105,8 +105,14 @@ def usage(
     from quota_ops.model.errors import UseUnknown
     from quota_ops.model.usage.series import Time
     from quota_ops.model.usage.use import Verdict
-    from quota_ops.report.screens.usage import select_quotas, usage_json, usage_rows, usage_screen
-    from quota_ops.runs.usage import read_overview
+    from quota_ops.report.screens.usage import (
+        USAGE_COLUMNS,
+        select_quotas,
+        usage_json,
+        usage_rows,
+        usage_screen,
+    )
+    from quota_ops.runs.usage import read_overview, select_owned
 
     find_use = partial(find_prometheus, file=prometheus_file)
     if probe:
@@ -116,12 +122,13 @@ def usage(
     with _show_reading(output) as progress:
         time = Time(end - timedelta(days=days), end)
         found = read_overview(source, policy, store, time, progress)
-    shown = select_quotas(found, owner=owner, near=near, unused=unused)
+    shown = select_quotas(select_owned(found, owner), near=near, unused=unused)
     show_result(
         output,
         text=lambda: usage_screen(found, shown),
         json=lambda: usage_json(found, shown),
         rows=lambda: usage_rows(found, shown),
+        columns=USAGE_COLUMNS,
     )
     refuse_incomplete(found.not_counted, output)
     is_known = any(quota.verdict in {Verdict.USED, Verdict.UNUSED} for quota in found.quotas)

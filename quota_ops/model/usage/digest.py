@@ -132,7 +132,7 @@ class DigestedDay(NamedTuple):
     """A day and its digest, or why it has none.
 
     `series` are the clients that the brokers counted. `share` is the part of the day, from 0 to 1,
-    in which the brokers were seen.
+    in which the brokers were seen. `doubt` is what makes the stored use doubtful.
     """
 
     day: str
@@ -140,3 +140,4 @@ class DigestedDay(NamedTuple):
     brokers: int = 0
     share: float = 0.0
     why: str | None = None
+    doubt: str | None = None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from math import floor
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import Entity
@@ -16,6 +17,22 @@ SEEN = 0.99
 def find_stretch(interval: float, step: float) -> float:
     """Return how many times the time between two scrapes is longer than `step`; 1 if it is not."""
     return interval / step if interval > 1.2 * step else 1.0
+
+
+def explain_step(interval: float, step: int) -> str:
+    """Return what a `step` below the time between two scrapes means, and the remedy."""
+    return (
+        f"Scraped every {interval:.0f} s, but step is {step} s, so at most "
+        f"{floor(100 * step / interval)} % of the time counts as seen: set step: {interval:.0f}s."
+    )
+
+
+def explain_others(scraped: int, registered: int) -> str:
+    """Return what it means that more brokers were scraped than are registered."""
+    return (
+        f"{scraped:,} brokers were scraped and {registered:,} are registered: match may select "
+        "another cluster, whose use is counted here."
+    )
 
 
 class Verdict(StrEnum):

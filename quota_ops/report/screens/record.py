@@ -14,12 +14,27 @@ def digests_screen(cluster: str, days: Sequence[DigestedDay]) -> Screen:
     """Return a row for each day that was read, why others are missing, and how many there are."""
     stored = [day for day in days if day.why is None]
     missing = [day for day in days if day.why is not None]
+    doubts = [f"{day.day}: {day.doubt}" for day in stored if day.doubt]
+    if doubts:
+        again = f"quota-ops record {cluster} --day DATE"
+        doubts.append(f"Correct this, and record the day again: {again}")
     if not days:
         return (line(f"Every day of {cluster} is stored already.", Tone.OK),)
     table = Table(_HEADINGS, tuple(map(_row, stored)))
     return (
         *((table, line()) if stored else ()),
         *(line(f"{day.day} is missing: {day.why}", Tone.CHANGE) for day in missing),
+        *(line(f"{day.day}: {day.doubt}", Tone.CHANGE) for day in stored if day.doubt),
+        *(
+            [
+                line(
+                    f"Correct this, and record the day again: quota-ops record {cluster} --day DATE",
+                    Tone.CHANGE,
+                )
+            ]
+            if any(day.doubt for day in stored)
+            else []
+        ),
         line(f"Stored the use of {cluster} on {counted(len(stored), 'day')}."),
     )
 

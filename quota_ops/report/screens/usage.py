@@ -1,6 +1,6 @@
 """What clients used, beside the limits: a table with bars, JSON and CSV."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quota_ops.model.moment import iso_utc
@@ -15,6 +15,8 @@ from quota_ops.model.usage.use import (
     UseOverview,
     UseProbe,
     Verdict,
+    explain_others,
+    explain_step,
     find_stretch,
 )
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
@@ -90,9 +92,7 @@ def list_coverage(overview: UseOverview) -> list[Line]:
         find_stretch(overview.scrape_interval, overview.step),
     )
     if stretch > 1:
-        text = f"  Scraped every {interval:.0f} s, but step is {overview.step} s, so at most "
-        text += f"{_percent(1 / stretch)} of the time counts as seen: set step: {interval:.0f}s."
-        lines.append(line(text, Tone.CHANGE))
+        lines.append(line(f"  {explain_step(interval, overview.step)}", Tone.CHANGE))
     lines += [
         line(f"  {broker} was not seen for {format_seconds(unseen * window)}.", Tone.CHANGE)
         for broker, share in overview.coverage.items()
@@ -102,10 +102,9 @@ def list_coverage(overview: UseOverview) -> list[Line]:
     if registered is not None and registered > len(overview.coverage):
         text = f"  {len(overview.coverage)} of {counted(registered, 'broker')} "
         lines.append(line(f"{text}were ever scraped: use on the others is unknown.", Tone.CHANGE))
-    if overview.has_others:
-        scraped = f"  {counted(len(overview.coverage), 'broker')} were scraped and {registered:,} "
-        text = "are registered: match may select another cluster, whose use is counted here."
-        lines.append(line(f"{scraped}{text}", Tone.CHANGE))
+    if registered is not None and registered < len(overview.coverage):
+        text = explain_others(len(overview.coverage), registered)
+        lines.append(line(f"  {text}", Tone.CHANGE))
     if overview.limits_known < SEEN:
         text = f"  The limits are known for {_percent(overview.limits_known)} of the time only"
         lines.append(line(f"{text}: no run saw them before.", Tone.CHANGE))
@@ -210,6 +209,13 @@ def usage_json(overview: UseOverview, shown: Sequence[QuotaUse]) -> dict[str, An
     }
 
 
+USAGE_COLUMNS = (
+    *dict.fromkeys((*QuotaUse._fields[:-1], *SeriesShare._fields)),
+    *("limit_then", "start", "end", "seen"),
+)
+"""The columns of `usage_rows`."""
+
+
 def usage_rows(overview: UseOverview, shown: Sequence[QuotaUse]) -> Iterator[dict[str, Any]]:
     """Yield a row for each quota with its busiest client, the window, and the part with data."""
     for quota in shown:
@@ -229,17 +235,16 @@ def usage_rows(overview: UseOverview, shown: Sequence[QuotaUse]) -> Iterator[dic
 
 
 def select_quotas(
-    overview: UseOverview, *, owner: str | None, near: float | None, unused: bool
+    quotas: Iterable[QuotaUse], *, near: float | None, unused: bool
 ) -> list[QuotaUse]:
-    """Return the quotas of an owner, from a share of their limit on, or that nobody used.
+    """Return the quotas from a share of their limit on, or that nobody used.
 
     The nearest to their limit come first.
     """
     found = [
         quota
-        for quota in overview.quotas
-        if owner in {None, quota.owner}
-        and (not unused or quota.verdict is Verdict.UNUSED)
+        for quota in quotas
+        if (not unused or quota.verdict is Verdict.UNUSED)
         and (near is None or _share(quota) * 100 >= near)
     ]
     return sorted(found, key=_share, reverse=True)
