@@ -6,7 +6,15 @@ import pytest
 
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.usage import Metric
-from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, Verdict
+from quota_ops.model.usage.use import (
+    QuotaUse,
+    SeriesShare,
+    UseOverview,
+    Verdict,
+    explain_others,
+    explain_step,
+    find_stretch,
+)
 from quota_ops.precedence.series import find_quota
 
 
@@ -76,3 +84,20 @@ def test_the_busiest_client_of_a_quota_is_the_first() -> None:
     share = SeriesShare("a", None, "b", 1, 2, 3, 0.5, 4, 0, 0, throttled=False, counted=60)
     quota = QuotaUse(STORED[0], "producer_byte_rate", 4, None, Verdict.USED, None, (share,))
     assert (quota.busiest, quota._replace(clients=()).busiest) == (share, None)
+
+
+def test_a_step_shorter_than_the_scrapes_is_explained() -> None:
+    """Scrapes may be a fifth late; more means that a part of the time does not count as seen."""
+    assert [find_stretch(interval, 60) for interval in (15, 60, 72, 120)] == [1, 1, 1, 2]
+    assert explain_step(120, 60) == (
+        "Scraped every 120 s, but step is 60 s, so at most 50 % of the time counts as seen: set "
+        "step: 120s."
+    )
+
+
+def test_more_brokers_than_are_registered_are_explained() -> None:
+    """Matchers that select another cluster are the likely reason."""
+    assert explain_others(4, 2) == (
+        "4 brokers were scraped and 2 are registered: match may select another cluster, whose use "
+        "is counted here."
+    )

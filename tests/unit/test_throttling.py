@@ -77,8 +77,9 @@ class Recorded:
                 rate,
             )
             for use in self._case["use"]
-            for hour, rate in enumerate(use["hours"], use.get("from", 0))
-            for minute in range(60 * hour, 60 * (hour + 1))
+            for hour, rate in enumerate(use["hours"])
+            for start in [round(60 * (use.get("from", 0) + hour))]
+            for minute in range(start, min(start + 60, MINUTES))
         ]
 
 
@@ -131,7 +132,7 @@ def past_of(case: dict[str, Any]) -> PastUse:
         for use in case["use"]
     }
     days = case["recorded"]
-    return PastUse({KEY: highest}, days, {KEY: days * 86400.0})
+    return PastUse({KEY: highest}, days, {KEY: {"1": days * 86400.0}})
 
 
 @pytest.mark.parametrize("case", CASES)

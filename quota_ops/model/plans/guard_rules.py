@@ -402,11 +402,13 @@ def _throttling(
     ]
     words = []
     if throttled:
-        seconds = max(longest[row.id] for row in throttled)
+        worst = max((cuts[row.id] for row in throttled), key=lambda cut: cut.longest)
+        is_whole = worst.worst is not None and worst.worst.is_whole
+        minutes = counted(ceil(worst.longest / 60), "minute")
         allowed = f"more than {counted(most.value, 'minute')}{most.source}"
         words.append(
-            f"{name_rows(throttled)} would have throttled clients for up to "
-            f"{counted(ceil(seconds / 60), 'minute')} in the last "
+            f"{name_rows(throttled)} would have throttled clients for "
+            f"{f'up to {minutes}' if is_whole else f'{minutes} or more'} in the last "
             f"{found.days} days, {allowed}"
         )
     if unknown:

@@ -12,10 +12,10 @@ class Delays(NamedTuple):
     """How a new limit would have delayed those who share it, on the broker where it delays longest.
 
     `above` and `delayed` are the ends of a range, in seconds: the throttling if clients drop what
-    they cannot send, and if they send all of it later. `longest` is the longest delay then. `share`
-    is the part of the days, from 0 to 1, that was seen, as a mean over the brokers. `at_present` is
-    for how many seconds the use was at its present limit: delays are in addition to the present
-    ones.
+    they cannot send, and if they send all of it later. `longest` is the longest delay then.
+    `at_present` is for how many seconds the use was at its present limit: delays are in addition to
+    the present ones. `share` is the part of the days, from 0 to 1, in which each broker was seen:
+    what happened in the rest is not in the range.
     """
 
     shared_by: str
@@ -26,6 +26,11 @@ class Delays(NamedTuple):
     at_present: float
     highest: float
     share: float
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the days were seen."""
+        return self.share >= 1
 
 
 class CutUse(NamedTuple):

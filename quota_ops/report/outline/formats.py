@@ -7,6 +7,7 @@ from functools import lru_cache
 from unicodedata import is_normalized
 
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, is_git, short
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 
 MINUTE = 60
 _TWO_DIGITS = 10
@@ -45,6 +46,16 @@ def file_size(size: int) -> str:
             number = size / 10**power
             return f"{number:,.0f} {unit}" if number >= _TWO_DIGITS else f"{number:.1f} {unit}"
     return f"{size} B"
+
+
+def format_rate(key: str, value: float) -> str:
+    """Format a measured rate with three digits: `1.04 MB/s`, `12.5 %`."""
+    if QUOTA_KEYS[key].unit != "bytes/s":
+        return f"{value:.3g} {QUOTA_KEYS[key].unit}"
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}/s"
+    return f"{value:.0f} B/s"
 
 
 @lru_cache(maxsize=1024)  # the rows of a report share the times of a few runs

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from math import ceil, floor
 
-from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.text import counted, plural
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
+from quota_ops.report.outline.formats import format_rate
 
 MOST = 10
 """How many cuts get a sentence of their own; the JSON report has all."""
@@ -16,8 +17,8 @@ _UNITS = ((3600, 3600, "hour", 10), (90, 60, "minute", 1), (0, 1, "second", 1))
 def throttling_words(found: Throttling | None) -> tuple[str, ...]:
     """Return a sentence for each cut, the longest throttling first; none without any use to read.
 
-    `user=etl producer_byte_rate would have throttled user=etl for 1.1 to 3.2 hours in the last 7
-    days, with delays up to 18 s (seen 97 % of that time, broker kafka-1:9404).`
+    `user=etl producer_byte_rate would have throttled user=etl for at least 1.1 to 3.2 hours in the
+    last 7 days, with delays up to 18 s (seen 97 % of that time, broker kafka-1:9404).`
     """
     if found is None:
         return ()
@@ -64,12 +65,14 @@ def _format_delays(key: str, worst: Delays, days: int) -> str:
     seen = f"seen {floor(100 * worst.share)} % of that time"
     if not worst.delayed:
         highest = (
-            f"the highest that was seen of {worst.shared_by} is {format_limit(key, worst.highest)}"
+            f"the highest that was seen of {worst.shared_by} is {format_rate(key, worst.highest)}"
         )
         return f"is above all use that was seen in the last {days} days: {highest} ({seen})"
     measured = QUOTA_KEYS[key].measured
     is_open = measured is not None and measured.hides_use
     span = format_span(worst.above, worst.delayed, is_open=is_open)
+    if not worst.is_whole and not is_open:
+        span = f"at least {span}"
     delays = f", with delays up to {format_seconds(worst.longest, ceil)}"
     hidden = ""
     if worst.at_present:

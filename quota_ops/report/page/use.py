@@ -8,9 +8,9 @@ from quota_ops.model.quotas.rows import Key
 from quota_ops.model.text import counted, plural
 from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
 from quota_ops.model.usage.throttling import ThrottledNow
-from quota_ops.report.outline.formats import duration, moment
+from quota_ops.report.outline.formats import duration, format_rate, moment
 from quota_ops.report.page.chart import DailyNumber, draw_sparkline
-from quota_ops.report.screens.usage import draw_bar, format_range, format_rate
+from quota_ops.report.screens.usage import draw_bar, format_range
 
 if TYPE_CHECKING:
     from markupsafe import Markup

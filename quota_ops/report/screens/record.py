@@ -24,17 +24,7 @@ def digests_screen(cluster: str, days: Sequence[DigestedDay]) -> Screen:
     return (
         *((table, line()) if stored else ()),
         *(line(f"{day.day} is missing: {day.why}", Tone.CHANGE) for day in missing),
-        *(line(f"{day.day}: {day.doubt}", Tone.CHANGE) for day in stored if day.doubt),
-        *(
-            [
-                line(
-                    f"Correct this, and record the day again: quota-ops record {cluster} --day DATE",
-                    Tone.CHANGE,
-                )
-            ]
-            if any(day.doubt for day in stored)
-            else []
-        ),
+        *(line(text, Tone.CHANGE) for text in doubts),
         line(f"Stored the use of {cluster} on {counted(len(stored), 'day')}."),
     )
 

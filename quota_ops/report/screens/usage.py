@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, json_number, limits_a_client
+from quota_ops.model.quotas.quota import format_limit, json_number, limits_a_client
 from quota_ops.model.text import counted
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.model.usage.use import (
@@ -19,6 +19,7 @@ from quota_ops.model.usage.use import (
     explain_step,
     find_stretch,
 )
+from quota_ops.report.outline.formats import format_rate
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.usage.presets import find_names
 
@@ -27,16 +28,6 @@ _BAR = 10
 _PARTS = " ▏▎▍▌▋▊▉█"
 _TOLERANCE = 0.2
 """By what share of `step` the interval of scrapes may differ."""
-
-
-def format_rate(key: str, value: float) -> str:
-    """Format a measured rate with three digits: `1.04 MB/s`, `12.5 %`."""
-    if QUOTA_KEYS[key].unit != "bytes/s":
-        return f"{value:.3g} {QUOTA_KEYS[key].unit}"
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}/s"
-    return f"{value:.0f} B/s"
 
 
 def draw_bar(share: float) -> str:

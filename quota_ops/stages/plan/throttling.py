@@ -27,6 +27,7 @@ GROUPS_AT_ONCE = 10
 """How many groups of clients are read at once: a week of each is 10,000 samples on each broker."""
 MOST_GROUPS = 20
 """How many groups of clients of a default are compared by their samples: those that use most."""
+HOUR = 3600
 _LEAST = timedelta(days=1)
 """Less use says little: jobs run at the same hours of each day, and scrapes may miss some."""
 _LOSES = frozenset({LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY})
@@ -39,18 +40,24 @@ ReadUse = Callable[[str, Collection[SeriesNames], Time], Samples]
 class PastUse(NamedTuple):
     """The highest use of each series on the recorded days, by key, on its busiest broker.
 
-    `days` is how many of the last seven complete days are recorded. `seen` are the seconds that the
-    brokers were seen on them, added up, by key.
+    `days` is how many of the last seven complete days are recorded. `seen` are the seconds that
+    each broker was seen on them, by key.
     """
 
     highest: Mapping[str, Mapping[SeriesNames, float]]
     days: int
-    seen: Mapping[str, float]
+    seen: Mapping[str, Mapping[str, float]]
 
     def find_share(self, key: str, brokers: int) -> float:
         """Return the part of the days, from 0 to 1, in which the use of a key is known."""
-        window = DAYS * timedelta(days=1).total_seconds() * max(brokers, 1)
-        return min(self.seen.get(key, 0.0) / window, 1.0)
+        return _find_share(self.seen.get(key, {}).values(), brokers)
+
+
+def _find_share(seconds: Collection[float], brokers: int) -> float:
+    """Return the part of the days in which each broker was seen, by the seconds of those seen."""
+    if not seconds or len(seconds) < brokers:
+        return 0.0
+    return min(min(seconds) / timedelta(days=DAYS).total_seconds(), 1.0)
 
 
 NOTHING_RECORDED = PastUse({}, 0, {})
@@ -305,15 +312,12 @@ def _simulate(
 
     time = Time(end - timedelta(days=DAYS), end)
     rows: dict[str, list[DelayRow]] = {str(group.entity): [] for group in groups}
-    seen: set[str] = set()
     wanted = list(groups)
     for some in (wanted[at : at + GROUPS_AT_ONCE] for at in range(0, len(wanted), GROUPS_AT_ONCE)):
         samples = read(key, {name for group in some for name in group.series}, time)
         for row in find_delays(*samples, list_shares(key, some), step):
             rows[row.shared_by].append(row)
-        seen.update(samples.up["broker"].unique().to_pylist())
-    count = max(brokers, len(seen))
-    return {shared_by: _summarize(shared_by, some, count) for shared_by, some in rows.items()}
+    return {shared_by: _summarize(shared_by, some, brokers) for shared_by, some in rows.items()}
 
 
 def list_shares(key: str, groups: Collection[Group]) -> list[ShareRow]:
@@ -328,12 +332,15 @@ def list_shares(key: str, groups: Collection[Group]) -> list[ShareRow]:
 def _summarize(shared_by: str, rows: Sequence[DelayRow], brokers: int) -> Delays | str:
     if not rows:
         return f"no use of {shared_by} was recorded in the last {DAYS} days"
-    seen = sum(row.seen for row in rows) / brokers
-    if seen < _LEAST.total_seconds():
-        return f"the use of {shared_by} is known for {seen / 3600:.1f} hours only"
+    longest = max(row.seen for row in rows)
+    if longest < _LEAST.total_seconds():
+        known = f"{longest / 3600:.1f} hours" if longest > HOUR else f"{longest / 60:.0f} minutes"
+        return f"the use of {shared_by} is known for {known} only"
+    if len(rows) < brokers and not any(row.delayed for row in rows):
+        return f"the use on {brokers - len(rows)} of {brokers} brokers is unknown"
     row = max(rows, key=lambda row: (row.delayed, row.above, row.highest, row.broker))
     highest = max(row.highest for row in rows)
-    share = min(seen / timedelta(days=DAYS).total_seconds(), 1.0)
+    share = _find_share([row.seen for row in rows], brokers)
     return Delays(
         shared_by, row.broker, row.above, row.delayed, row.longest, row.at_present, highest, share
     )

@@ -151,5 +151,4 @@ def read_past_use(store: RunStore, cluster_id: str, now: datetime) -> PastUse:
     with open_digests([*digests.values()], dict.fromkeys(digests, 0)) as use:
         for key, *names, value in use.list_highest():
             highest[key][SeriesNames(*names)] = value
-        seconds = {key: sum(brokers.values()) for key, brokers in use.read_seen().items()}
-    return PastUse(highest, len(digests), seconds)
+        return PastUse(highest, len(digests), use.read_seen())
