@@ -95,7 +95,7 @@ def read_throttled(
 
 
 def read_throttle_times(
-    source: UsageSource, at: datetime, patience: float
+    source: UsageSource, at: datetime, patience: float | None
 ) -> tuple[int, dict[tuple[str, SeriesNames], tuple[str, float]]]:
     """Return how many brokers are up, and who was throttled in the minute before a time.
 

@@ -98,6 +98,6 @@ def test_a_step_shorter_than_the_scrapes_is_explained() -> None:
 def test_more_brokers_than_are_registered_are_explained() -> None:
     """Matchers that select another cluster are the likely reason."""
     assert explain_others(4, 2) == (
-        "4 brokers were scraped and 2 are registered: match may select another cluster, whose use "
-        "is counted here."
+        "4 brokers were scraped and 2 registered: match may select another cluster, whose use is "
+        "counted here."
     )

@@ -79,7 +79,7 @@ def test_days_are_recorded_once_and_missing_ones_later(
             "Stored the use of demo on 1 day.\n"
         ),
     )
-    doubt = "1 brokers were scraped and 0 are registered: match may select another cluster, whose "
+    doubt = "1 broker was scraped and 0 registered: match may select another cluster, whose "
     assert f"{days[2]}: {doubt}use is counted here.\n" in others[1]
     assert (down[0], "cannot be reached" in down[1]) == (6, True)
     assert list_days(store, CLUSTER_ID) == days[1:]

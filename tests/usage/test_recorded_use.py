@@ -86,6 +86,27 @@ def test_recorded_days_are_read_without_a_server() -> None:
     assert re.sub(r" {2,}", "  ", output) == EXPECTED
 
 
+@pytest.mark.usefixtures("store")
+def test_who_is_throttled_now_is_listed() -> None:
+    """The clients that brokers throttle at this moment are listed with their limit and owner."""
+    with serve(BusyHour(BUSY.timestamp()).respond) as url:
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        text, values = call("usage", "--now"), call("usage", "--now", "--format", "json")
+    away = call("usage", "--now")
+
+    assert (text[0], re.sub(r" {2,}", "  ", text[1])) == (
+        0,
+        (
+            "client  key  limit  quota  owner  mean delay  broker\n"
+            "user=etl  producer_byte_rate  1 MB/s  user=etl  payments  690 ms  kafka-1:9404\n\n"
+            "1 client was throttled in the minute before 2026-11-26 04:00 UTC. A delay is the mean "
+            "of the throttled responses, not a share of time.\n"
+        ),
+    )
+    assert json.loads(values[1])["clients"][0]["wait"] == 689.6
+    assert (away[0], "cannot be reached" in away[1]) == (6, True)
+
+
 def test_recorded_days_keep_series_without_numbers_or_names(store: RunStore) -> None:
     """A quota is not unused if its samples were NaN, or its client's name was lost."""
     busy = BusyHour(BUSY.timestamp())

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from quota_ops.store.places.run_store import RunStore
     from quota_ops.usage.source import UsageSource
 
-_PROBE = ("--probe",)
-_ALONE = "Leave it out: --probe looks at the last hour."
+_NOW = ("--now", "--probe")
+_ALONE = "Leave it out: --now looks at the last minute, and --probe at the last hour."
 
 
 @click.command(
@@ -29,6 +29,7 @@ Examples:
   quota-ops usage demo --owner payments --days 30
   quota-ops usage demo --near 80 --format json
   quota-ops usage demo --days 30 --recorded
+  quota-ops usage demo --now
   quota-ops usage demo --probe"""
 )
 @options.cluster_argument
@@ -46,6 +47,7 @@ Examples:
     is_flag=True,
     help="Only complete days that `record` stored, without a query to Prometheus.",
 )
+@click.option("--now", is_flag=True, help="List the clients that brokers throttle now.")
 @click.option("--probe", is_flag=True, help="Check what Prometheus has, and why use is missing.")
 @options.desired_state
 @options.run_store
@@ -57,14 +59,15 @@ Examples:
     help="Use this connection file instead of the connection in `usage`.",
 )
 @options.table_format
-@refuse_idle("--days", _ALONE, beside=_PROBE)
-@refuse_idle("--owner", _ALONE, beside=_PROBE)
-@refuse_idle("--near", _ALONE, beside=_PROBE)
-@refuse_idle("--unused", _ALONE, beside=_PROBE)
-@refuse_idle("--recorded", _ALONE, beside=_PROBE)
+@refuse_idle("--days", _ALONE, beside=_NOW)
+@refuse_idle("--owner", _ALONE, beside=_NOW)
+@refuse_idle("--near", _ALONE, beside=_NOW)
+@refuse_idle("--unused", _ALONE, beside=_NOW)
+@refuse_idle("--recorded", _ALONE, beside=_NOW)
 @refuse_idle("--prometheus", "No Prometheus is queried.", beside=("--recorded",))
-@refuse_idle("--format csv", "--probe is printed as text or json.", beside=_PROBE)
-@refuse_idle("--format jsonl", "--probe is printed as text or json.", beside=_PROBE)
+@refuse_idle("--format csv", "--probe is printed as text or json.", beside=("--probe",))
+@refuse_idle("--format jsonl", "--probe is printed as text or json.", beside=("--probe",))
+@refuse_idle("--now", "Pass either of them.", beside=("--probe",))
 @refuse_idle("--near", "A quota that nobody used has no share of its limit.", beside=("--unused",))
 def usage(
     *,
@@ -74,6 +77,7 @@ def usage(
     near: float | None,
     unused: bool,
     recorded: bool,
+    now: bool,
     probe: bool,
     desired_state: Path,
     run_store: str | None,
@@ -118,6 +122,9 @@ def usage(
     if probe:
         _show_probe(find_source(policy, find_use), policy, store, end, output)
         return
+    if now:
+        _show_throttled(find_source(policy, find_use), policy, store, end, output)
+        return
     source = None if recorded else find_source(policy, find_use)
     with _show_reading(output) as progress:
         time = Time(end - timedelta(days=days), end)
@@ -153,6 +160,35 @@ def _show_reading(output: str) -> "Iterator[Callable[[int, int], None]]":
             bar.update(done - bar.pos)
 
         yield show
+
+
+def _show_throttled(
+    source: "UsageSource", policy: "Policy", store: "RunStore", at: "datetime", output: str
+) -> None:
+    """Show the clients that are throttled, those that wait longest first."""
+    from quota_ops.cli.console import show_result
+    from quota_ops.model.usage.throttling import ThrottledClient
+    from quota_ops.report.screens.throttled import throttled_screen
+    from quota_ops.runs.past_quotas import read_past_quotas
+    from quota_ops.stages.use.throttled import find_throttled
+
+    past = read_past_quotas(store, policy.cluster, policy.cluster_id, at)
+    brokers = len(past.facts.brokers) if past.facts else 0
+    found = find_throttled(source, at, brokers, lambda: past)
+    clients = [client._asdict() for client in found.clients]
+    show_result(
+        output,
+        text=lambda: throttled_screen(found),
+        json=lambda: {
+            "cluster": policy.cluster,
+            "at": found.at,
+            "brokers_seen": found.seen,
+            "registered_brokers": found.brokers,
+            "clients": clients,
+        },
+        rows=lambda: clients,
+        columns=ThrottledClient._fields,
+    )
 
 
 def _show_probe(

@@ -7,6 +7,7 @@ from math import floor
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.text import counted, plural
 
 AT_LIMIT = 0.97
 """The share of a limit from which on a client is at it: throttling is not exact."""
@@ -30,8 +31,8 @@ def explain_step(interval: float, step: int) -> str:
 def explain_others(scraped: int, registered: int) -> str:
     """Return what it means that more brokers were scraped than are registered."""
     return (
-        f"{scraped:,} brokers were scraped and {registered:,} are registered: match may select "
-        "another cluster, whose use is counted here."
+        f"{counted(scraped, 'broker')} {plural(scraped, 'was', 'were')} scraped and {registered:,} "
+        "registered: match may select another cluster, whose use is counted here."
     )
 
 

@@ -5,17 +5,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key
-from quota_ops.model.text import counted, plural
+from quota_ops.model.text import counted
 from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
 from quota_ops.model.usage.throttling import ThrottledNow
-from quota_ops.report.outline.formats import duration, format_rate, moment
+from quota_ops.report.outline.formats import format_rate
 from quota_ops.report.page.chart import DailyNumber, draw_sparkline
+from quota_ops.report.screens.throttled import (
+    THROTTLED_HEADINGS,
+    describe_throttled,
+    list_throttled,
+)
 from quota_ops.report.screens.usage import draw_bar, format_range
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-THROTTLED_HEADINGS = ("client", "key", "limit", "quota", "owner", "mean delay", "broker")
 HEADINGS = ("quota", "owner", "limit", "p95", "of the limit", "at the limit", "highest seen")
 MOST = 10
 """How many quotas the page of all clusters shows."""
@@ -146,36 +150,6 @@ def show_fleet_throttled(found: Mapping[str, ThrottledNow]) -> ThrottledTable:
         [cells for cluster, now in found.items() for cells in list_throttled(now, cluster)],
         ("cluster", *THROTTLED_HEADINGS),
     )
-
-
-def describe_throttled(found: ThrottledNow) -> str:
-    """Return who was throttled when a run planned, or why that is unknown."""
-    if found.trouble is not None:
-        return f"Whether a client is throttled is unknown: {' '.join(found.trouble.split())}."
-    verb = plural(found.count, "was", "were")
-    count = f"{counted(found.count, 'client')} {verb}" if found.count else "No client was"
-    text = f"{count} throttled in the minute before {moment(found.at)}"
-    if found.count > len(found.clients):
-        text += f", of which these {len(found.clients)} wait longest"
-    if found.seen < found.brokers:
-        brokers = f"{found.seen} of {counted(found.brokers, 'broker')}"
-        text += f"; {brokers} were scraped, so the others are unknown"
-    return f"{text}. A delay is the mean of the throttled responses, not a share of time."
-
-
-def list_throttled(found: ThrottledNow, cluster: str = "") -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each throttled client, the longest delay first."""
-    for client in found.clients:
-        yield (
-            *filter(None, (cluster,)),
-            client.client,
-            client.key,
-            "" if client.limit is None else format_limit(client.key, client.limit),
-            client.quota or "unknown",
-            client.owner or "",
-            duration(client.wait / 1000),
-            client.broker,
-        )
 
 
 def _note(quota: RecordedQuota) -> str:

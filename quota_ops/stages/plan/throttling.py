@@ -15,6 +15,7 @@ from quota_ops.model.plans.effect import ClassEffect, Effect, LimitChange, numbe
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.rows import Key, StoredQuota
+from quota_ops.model.text import counted
 from quota_ops.model.usage.digest import DelayRow, ShareRow
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
@@ -337,7 +338,7 @@ def _summarize(shared_by: str, rows: Sequence[DelayRow], brokers: int) -> Delays
         known = f"{longest / 3600:.1f} hours" if longest > HOUR else f"{longest / 60:.0f} minutes"
         return f"the use of {shared_by} is known for {known} only"
     if len(rows) < brokers and not any(row.delayed for row in rows):
-        return f"the use on {brokers - len(rows)} of {brokers} brokers is unknown"
+        return f"the use on {brokers - len(rows)} of {counted(brokers, 'broker')} is unknown"
     row = max(rows, key=lambda row: (row.delayed, row.above, row.highest, row.broker))
     highest = max(row.highest for row in rows)
     share = _find_share([row.seen for row in rows], brokers)

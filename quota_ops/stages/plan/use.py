@@ -1,7 +1,7 @@
 """The source from which a plan reads the use of clients, and when it does."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
@@ -10,15 +10,16 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.plan import Plan
-from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.model.usage.series import SeriesNames, Time
-from quota_ops.model.usage.throttling import CutUse, ThrottledClient, ThrottledNow, Throttling
+from quota_ops.model.usage.throttling import CutUse, ThrottledNow, Throttling
 from quota_ops.model.usage.usage import UsagePolicy
-from quota_ops.precedence.series import find_quota
 from quota_ops.sql.client_effects import apply_targets
 from quota_ops.stages.plan.throttling import DAYS, UNKNOWN, PastUse, find_throttling, loses
+from quota_ops.stages.use.past_limits import Look, PastQuotas
+from quota_ops.stages.use.throttled import find_throttled
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import FACTS, THROTTLED, THROTTLING
@@ -90,39 +91,28 @@ def write_throttled(
 
     What cannot be read within some seconds is written as unknown: no plan waits for a page.
     """
-    usage, now = plan.policy.usage, datetime.now(UTC)
-    if usage is None:
+    if plan.policy.usage is None:
         return
-    facts = folder.find(FACTS)
+    now, facts = datetime.now(UTC), folder.find(FACTS)
     brokers = len(facts.brokers) if facts else 0
+    read_past = partial(_read_stored, folder, now)
     try:
-        from quota_ops.usage.overview import read_throttle_times  # noqa: PLC0415 - an HTTP client
-
-        source = UsageSource.of(usage, find_use(usage.prometheus))
-        seen, waits = read_throttle_times(source, now, _PATIENCE)
+        source = UsageSource.of(plan.policy.usage, find_use(plan.policy.usage.prometheus))
+        found = find_throttled(
+            source, now, brokers, read_past, patience=_PATIENCE, most=MOST_CLIENTS
+        )
     except QuotaOpsError as error:
-        folder.write(THROTTLED, ThrottledNow(iso_utc(now), trouble=error.message))
-        return
-    longest = sorted(waits.items(), key=lambda found: -found[1][1])[:MOST_CLIENTS]
-    clients = tuple(_describe_clients(folder, longest)) if longest else ()
-    folder.write(THROTTLED, ThrottledNow(iso_utc(now), clients, len(waits), seen, brokers))
+        found = ThrottledNow(iso_utc(now), trouble=error.message)
+    folder.write(THROTTLED, found)
 
 
-def _describe_clients(
-    folder: RunFolder, waits: Iterable[tuple[tuple[str, SeriesNames], tuple[str, float]]]
-) -> Iterator[ThrottledClient]:
-    """Yield throttled clients with the stored quota that decides, and its owner in Git."""
+def _read_stored(folder: RunFolder, now: datetime) -> PastQuotas:
+    """Return what a run read of the cluster, and who owns it in Git."""
     stored: dict[str, dict[Entity, float]] = defaultdict(dict)
     for row in folder.read_rows(ACTUAL):
         stored[row.key][Entity.parse(row.entity)] = row.value
-    owners = {row.id: row.owner for row in folder.read_rows(DESIRED)}
-    for (key, names), (broker, wait) in waits:
-        quota = find_quota(stored[key], *names)
-        parts = {kind: name for kind, name in zip((USER, CLIENT_ID), names, strict=True) if name}
-        limit = stored[key].get(quota) if quota else None
-        owner = owners.get(Key(quota.text, key)) if quota else None
-        client, text = Entity.of(parts).text, quota and quota.text
-        yield ThrottledClient(client, key, broker, wait, text, limit, owner)
+    owners = {(Entity.parse(row.entity), row.key): row.owner for row in folder.read_rows(DESIRED)}
+    return PastQuotas([Look(now, stored)], owners, None, None, ())
 
 
 def _find_usage(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> UsagePolicy:

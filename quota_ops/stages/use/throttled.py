@@ -1,0 +1,50 @@
+"""The clients that brokers throttle at a moment, with the quotas that decide."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.usage.series import SeriesNames
+from quota_ops.model.usage.throttling import ThrottledClient, ThrottledNow
+from quota_ops.precedence.series import find_quota
+from quota_ops.stages.use.past_limits import PastQuotas
+from quota_ops.usage.source import UsageSource
+
+
+def find_throttled(
+    source: UsageSource,
+    now: datetime,
+    brokers: int,
+    read_past: Callable[[], PastQuotas],
+    *,
+    patience: float | None = None,
+    most: int | None = None,
+) -> ThrottledNow:
+    """Return the `most` clients that wait longest, beside the limits that a run saw last.
+
+    `brokers` is how many are registered. `read_past` is called only if a client waits.
+
+    Raises UseUnknown if it cannot be read within `patience` seconds a query.
+    """
+    from quota_ops.usage.overview import read_throttle_times  # noqa: PLC0415 - an HTTP client
+
+    seen, waits = read_throttle_times(source, now, patience)
+    longest = sorted(waits.items(), key=lambda found: -found[1][1])[:most]
+    if not longest:
+        return ThrottledNow(iso_utc(now), (), 0, seen, brokers)
+    past = read_past()
+    clients = tuple(_describe(past, key, names, *found) for (key, names), found in longest)
+    return ThrottledNow(iso_utc(now), clients, len(waits), seen, brokers)
+
+
+def _describe(
+    past: PastQuotas, key: str, names: SeriesNames, broker: str, wait: float
+) -> ThrottledClient:
+    """Return a throttled client with the stored quota that decides, and its owner in Git."""
+    stored = past.looks[-1].stored.get(key, {}) if past.looks else {}
+    quota = find_quota(stored, *names)
+    parts = {kind: name for kind, name in zip((USER, CLIENT_ID), names, strict=True) if name}
+    limit, owner = (stored[quota], past.owners.get((quota, key))) if quota else (None, None)
+    client = Entity.of(parts).text
+    return ThrottledClient(client, key, broker, wait, quota and quota.text, limit, owner)
