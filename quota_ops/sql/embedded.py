@@ -43,14 +43,14 @@ class EmbeddedEngine:
                 rows = (parquet.from_bytes(table, read_file(place), str(place)) for place in places)
                 db.register(table.name, pa.concat_tables(rows))
             with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
-                db.execute(f"CREATE TABLE differences AS {text.diff_text()}")
+                db.execute(f"CREATE TABLE differences AS {text.read_sql('diff')}")
             overrides = parquet.from_rows(OVERRIDES, [])
             if db.execute(text.MAY_OVERRIDE).fetchone():
                 with timed(_log, logging.DEBUG, "overrides.sql in DuckDB"):
                     others = db.execute(text.OTHER_ADDRESSES).fetchall()
                     db.register("spellings", text.respell(entity for (entity,) in others))
                     for view in text.OVERRIDE_VIEWS:
-                        db.execute(f"CREATE TABLE {view} AS {text.override_text(view)}")
+                        db.execute(f"CREATE TABLE {view} AS {text.read_sql(view)}")
                     overrides = db.table("overrides").to_arrow_table()
             else:
                 db.register("overrides", overrides)
@@ -107,7 +107,7 @@ def select_newest(history: pa.Table, cluster_id: str, most: int) -> pa.Table:
     with open_database() as db:
         db.register("history", history)
         values = {"cluster_id": cluster_id, "most": most, "sent": [*ATTEMPTED], "owning": [*OWNING]}
-        return db.sql(text.changes_text(), params=values).to_arrow_table()
+        return db.sql(text.read_sql("history_changes"), params=values).to_arrow_table()
 
 
 def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:

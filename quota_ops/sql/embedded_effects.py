@@ -64,8 +64,8 @@ class EmbeddedEffects:
             db.register("limits_after", after)
             part = folder / "part-00000.parquet"
             with timed(_log, logging.DEBUG, "the effects in DuckDB"):
-                db.execute(f"CREATE VIEW classified AS {text.client_classes_text()}")
-                db.execute(f"CREATE TABLE classes AS {text.classes_text()}")
+                db.execute(f"CREATE VIEW classified AS {text.read_sql('client_classes')}")
+                db.execute(f"CREATE TABLE classes AS {text.read_sql('classes')}")
                 db.execute(f"CREATE TABLE class_effects AS {text.class_effects_text()}")
                 db.execute(f"CREATE TABLE used AS {text.client_usage_text(self._wanted)}")
                 effects = text.client_effects_text(self._wanted)
@@ -77,7 +77,7 @@ class EmbeddedEffects:
                     f'CREATE VIEW client_effects AS SELECT *, "user" AS user_name, '  # noqa: S608 - our path
                     f"\"client-id\" AS client_id FROM '{part}'"
                 )
-                owners = db.sql(text.owner_effects_text()).to_arrow_table()
+                owners = db.sql(text.read_sql("owner_effects")).to_arrow_table()
             (to / part.name).replace(part.read_bytes())
         return tuple(parquet.read_rows(OWNER_EFFECTS, parquet.conform(OWNER_EFFECTS, owners)))
 

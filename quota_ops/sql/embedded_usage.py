@@ -13,7 +13,16 @@ import pyarrow as pa
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.tables import Table, derive_table
-from quota_ops.model.usage.digest import DELAYS, DIGEST, SHARES, USE, DelayRow, ShareRow, UseRow
+from quota_ops.model.usage.digest import (
+    BASE,
+    DELAYS,
+    DIGEST,
+    SHARES,
+    USE,
+    DelayRow,
+    ShareRow,
+    UseRow,
+)
 from quota_ops.sql import text
 from quota_ops.sql.embedded import open_database
 from quota_ops.store.places import parquet
@@ -40,7 +49,7 @@ def digest_day(
 
 def join_parts(digests: pa.Table) -> pa.Table:
     """Return DIGEST of a day, sorted, from digests of parts of its rates, each with all scrapes."""
-    return _run(DIGEST, text.parts_text(), {"digests": digests})
+    return _run(DIGEST, text.read_sql("usage_parts"), {"digests": digests})
 
 
 class RecordedSeries(NamedTuple):
@@ -120,7 +129,7 @@ class SummedDays(NamedTuple):
     def measure(self, spans: Sequence[SpanRow]) -> Iterator[UseRow]:
         """Yield the use of the spans, a row for each broker."""
         self.db.register("spans", parquet.from_rows(_SPANS, spans))
-        for batch in self.db.sql(text.merged_text()).to_arrow_reader(10_000):
+        for batch in self.db.sql(text.read_sql("usage_merged", base=BASE)).to_arrow_reader(10_000):
             rows = parquet.conform(USE, pa.Table.from_batches([batch]))
             yield from parquet.read_rows(USE, rows)
 
@@ -155,8 +164,8 @@ def open_digests(
             )
         try:
             with timed(_log, logging.DEBUG, "the sums of digests in DuckDB"):
-                db.execute(f"CREATE TABLE sums AS {text.sums_text()}")
-                db.execute(f"CREATE TABLE series AS {text.series_text()}")
+                db.execute(f"CREATE TABLE sums AS {text.read_sql('usage_sums')}")
+                db.execute(f"CREATE TABLE series AS {text.read_sql('usage_series')}")
         except duckdb.IOException as error:
             raise InvalidInput(
                 f"a recorded day of {places[0].parent} is damaged: {error}"
@@ -183,7 +192,9 @@ def find_delays(
 ) -> list[DelayRow]:
     """Return a row for each limit and broker, from samples as in `digest_day`."""
     views = {"rates": rates, "scrapes": scrapes, "shares": parquet.from_rows(SHARES, shares)}
-    return list(parquet.read_rows(DELAYS, _run(DELAYS, text.delays_text(step), views)))
+    return list(
+        parquet.read_rows(DELAYS, _run(DELAYS, text.read_sql("usage_delays", step=step), views))
+    )
 
 
 def _sort(digest: pa.Table) -> pa.Table:

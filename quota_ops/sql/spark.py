@@ -102,7 +102,7 @@ class SparkEngine:
         names = pa.table({"cluster": list(folders), "folder": list(folders.values())})
         by_cluster = self._spark.createDataFrame(names).hint("broadcast")
         with timed(_log, logging.DEBUG, "diff.sql in Spark"):
-            found = self._spark.sql(text.diff_text()).join(by_cluster, "cluster")
+            found = self._spark.sql(text.read_sql("diff")).join(by_cluster, "cluster")
             self._write(found, COMPARED, ("cluster", "entity", "key"), to)
         if not any(leaf.path.endswith(".parquet") for leaf in (to / COMPARED.name).walk()):
             return  # nothing differs: skip batches.sql, whose planning takes time
@@ -131,10 +131,10 @@ class SparkEngine:
         with change_settings(spark, _OF_OVERRIDES):
             for view in views:  # written, because Spark would plan each again in every later one
                 place = hadoop_uri(to / f"_{view}")
-                found = spark.sql(text.override_text(view))
+                found = spark.sql(text.read_sql(view))
                 found.write.parquet(place)
                 spark.read.schema(found.schema).parquet(place).createOrReplaceTempView(view)
-            found = spark.sql(text.override_text(last)).join(by_cluster, "cluster")
+            found = spark.sql(text.read_sql(last)).join(by_cluster, "cluster")
             self._write(found, OVERRIDES, order, to)
         return self._read_parquet(OVERRIDES, to / OVERRIDES.name)
 

@@ -84,8 +84,8 @@ class SparkEffects:
 
     def _write_effects(self, inventory: Inventory, to: Place) -> tuple[OwnerEffects, ...]:
         spark = self._spark
-        spark.sql(text.client_classes_text()).createOrReplaceTempView("classified")
-        self._keep("classes", text.classes_text(), to / "_classes")
+        spark.sql(text.read_sql("client_classes")).createOrReplaceTempView("classified")
+        self._keep("classes", text.read_sql("classes"), to / "_classes")
         number = self._keep("class_effects", text.class_effects_text(), to / "_class_effects")
         if number <= MOST_BROADCAST:
             spark.table("class_effects").hint("broadcast").createOrReplaceTempView("class_effects")
@@ -99,7 +99,7 @@ class SparkEffects:
         written = spark.read.schema(spark_schema(CLIENT_EFFECTS)).parquet(hadoop_uri(to))
         spelled = {"user": "user_name", "client-id": "client_id"}
         written.withColumnsRenamed(spelled).createOrReplaceTempView("client_effects")
-        owners = spark.sql(text.owner_effects_text()).collect()
+        owners = spark.sql(text.read_sql("owner_effects")).collect()
         for name in _KEPT:
             delete_tree(to / name)
         return tuple(OwnerEffects(*row) for row in owners)

@@ -57,7 +57,7 @@ def digest_samples(
             for name, rows in views.items():
                 rows.where(rows.cluster == cluster).createOrReplaceTempView(name)
             spark.sql(text.digest_text(day, step)).createOrReplaceTempView("digests")
-            digest = spark.sql(text.parts_text())
+            digest = spark.sql(text.read_sql("usage_parts"))
             write_digest(store, cluster, day, parquet.conform(DIGEST, digest.toArrow()))
             yield cluster
     except (PySparkException, Py4JJavaError) as error:

@@ -12,6 +12,13 @@ from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.usage.digest import BASE
 from quota_ops.precedence.addresses import find_shortest
 
+
+def read_sql(name: str, **values: object) -> str:
+    """Return a file of SQL, whose first lines name its input and output, filled with values."""
+    text = files("quota_ops.sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+    return text.format(**values) if values else text
+
+
 MAX_KEYS = 5_000
 """Changed keys in one request: half of the number that a broker rejects (QuorumController)."""
 MAX_BYTES = 1_048_576
@@ -23,11 +30,6 @@ CHANGED, EVERY = "verdict <> 'same'", "TRUE"
 _RATES = " ".join(f"WHEN '{key}' THEN c.{key}" for key in CLIENT_KEYS)
 
 
-def diff_text() -> str:
-    """Return diff.sql: from desired, actual, ledger, holds and clusters to differences."""
-    return _read("diff.sql")
-
-
 def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
     """Return batches.sql: from differences and overrides to differences that are complete.
 
@@ -36,9 +38,7 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
     decided = {"kind", "action", "batch"}
     columns = ", ".join(f"d.{name}" for name in DIFFERENCES.names if name not in decided)
     whole = max_keys * max_bytes
-    return _read("batches.sql").format(
-        columns=columns, max_keys=max_keys, max_bytes=max_bytes, whole=whole
-    )
+    return read_sql("batches", columns=columns, max_keys=max_keys, max_bytes=max_bytes, whole=whole)
 
 
 MAY_OVERRIDE = """\
@@ -71,11 +71,6 @@ OVERRIDE_VIEWS = ("entities", "levels", "unmanaged", "client_ids", "sampled", "o
 """The views of the overrides, in the order in which they are made of each other."""
 
 
-def override_text(view: str) -> str:
-    """Return the SQL of one of OVERRIDE_VIEWS; its file names its input."""
-    return _read(f"{view}.sql")
-
-
 HISTORY_VIEWS = ("ends", "drifts", "quotas", "days", "owners")
 """The views of the history, in the order in which they are made of each other."""
 
@@ -83,18 +78,13 @@ HISTORY_VIEWS = ("ends", "drifts", "quotas", "days", "owners")
 def history_text(view: str) -> str:
     """Return the SQL of one of HISTORY_VIEWS, with HISTORY_KINDS; its file names its input."""
     kinds = ", ".join(f"'{kind}'" for kind in sorted(HISTORY_KINDS))
-    return _read(f"history_{view}.sql").format(kinds=kinds)
-
-
-def changes_text() -> str:
-    """Return history_changes.sql: from history to the rows of the newest changes."""
-    return _read("history_changes.sql")
+    return read_sql(f"history_{view}", kinds=kinds)
 
 
 def inventory_text() -> str:
     """Return inventory.sql: from lines to the columns of INVENTORY."""
     rates = (f"TRY_CAST({key} AS DOUBLE) AS {key}" for key in CLIENT_KEYS)
-    return _read("inventory.sql").format(rates=", ".join(rates))
+    return read_sql("inventory", rates=", ".join(rates))
 
 
 def wrong_clients_text() -> str:
@@ -103,68 +93,24 @@ def wrong_clients_text() -> str:
         f"COALESCE({key} IS NULL OR TRY_CAST({key} AS DOUBLE) BETWEEN 0 AND {MOST_RATE}, FALSE)"
         for key in CLIENT_KEYS
     )
-    return _read("wrong_clients.sql").format(bits=8 * MAX_NAME_BYTES, rates=" AND ".join(rates))
-
-
-def client_classes_text() -> str:
-    """Return client_classes.sql: from inventory and the limits of both sides to classified."""
-    return _read("client_classes.sql")
-
-
-def classes_text() -> str:
-    """Return classes.sql: from classified to a client of each class."""
-    return _read("classes.sql")
+    return read_sql("wrong_clients", bits=8 * MAX_NAME_BYTES, rates=" AND ".join(rates))
 
 
 def class_effects_text() -> str:
     """Return class_effects.sql, with resolve.sql for each side, to the effects of each class."""
-    return _read("class_effects.sql").format(resolved=_read("resolve.sql"))
+    return read_sql("class_effects", resolved=read_sql("resolve"))
 
 
 def client_usage_text(wanted: str = CHANGED) -> str:
     """Return client_usage.sql: from classified and class_effects to the use of shared limits."""
-    return _read("client_usage.sql").format(rates=_RATES, wanted=wanted)
+    return read_sql("client_usage", rates=_RATES, wanted=wanted)
 
 
 def client_effects_text(wanted: str = CHANGED) -> str:
     """Return client_effects.sql: to the columns of CLIENT_EFFECTS, where `wanted` is true."""
-    return _read("client_effects.sql").format(rates=_RATES, wanted=wanted)
-
-
-def owner_effects_text() -> str:
-    """Return owner_effects.sql: to the columns of OWNER_EFFECTS."""
-    return _read("owner_effects.sql")
+    return read_sql("client_effects", rates=_RATES, wanted=wanted)
 
 
 def digest_text(day: str, step: int) -> str:
     """Return usage_digest.sql: from rates and scrapes, each `step` seconds, to DIGEST of a day."""
-    return _read("usage_digest.sql").format(day=day, step=step, base=BASE)
-
-
-def parts_text() -> str:
-    """Return usage_parts.sql: from the digests of parts of a day to DIGEST."""
-    return _read("usage_parts.sql")
-
-
-def sums_text() -> str:
-    """Return usage_sums.sql: from digests and parts to sums."""
-    return _read("usage_sums.sql")
-
-
-def series_text() -> str:
-    """Return usage_series.sql: from digests and parts to series."""
-    return _read("usage_series.sql")
-
-
-def merged_text() -> str:
-    """Return usage_merged.sql: from sums, series and spans to USE."""
-    return _read("usage_merged.sql").format(base=BASE)
-
-
-def delays_text(step: int) -> str:
-    """Return usage_delays.sql: from rates, scrapes and shares to DELAYS."""
-    return _read("usage_delays.sql").format(step=step)
-
-
-def _read(name: str) -> str:
-    return files("quota_ops.sql").joinpath(name).read_text(encoding="utf-8")
+    return read_sql("usage_digest", day=day, step=step, base=BASE)

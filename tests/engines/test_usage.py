@@ -242,7 +242,7 @@ def test_spark_finds_the_same(session: "SparkSession") -> None:
 
     found = [
         sorted(repr(row.asDict()) for row in session.sql(sql).collect())
-        for sql in (text.digest_text("2026-11-25", STEP), text.delays_text(STEP))
+        for sql in (text.digest_text("2026-11-25", STEP), text.read_sql("usage_delays", step=STEP))
     ]
 
     delays = find_delays(rows, scrapes, shares, STEP)
