@@ -62,9 +62,9 @@ def main(address: str, last: int) -> None:
 
             return step
 
-        store: Any = type(folder.store)
+        kind: Any = type(folder)
         for name in set(STEPS):
-            setattr(store, name, die_at_last(getattr(store, name)))
+            setattr(kind, name, die_at_last(getattr(kind, name)))
         attempt.publish()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from quota_ops import cli
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.store.places.local import LocalStore
+from quota_ops.store.places.local import LocalPlace
 from tests.broker.killing import run
 
 FULL = 75
@@ -29,15 +29,15 @@ def fill_at(
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     setattr(cli, "show_error", tell)  # noqa: B010
     for verb in ("replace", "create"):
-        setattr(LocalStore, verb, _filling(getattr(LocalStore, verb), name))
+        setattr(LocalPlace, verb, _filling(getattr(LocalPlace, verb), name))
     run(environment, arguments)
 
 
 def _filling(keep: Any, name: str) -> Any:
-    def keep_or_fill(store: LocalStore, key: str, content: bytes, **how: bool) -> Any:
-        if key.endswith(f"/{name}"):
+    def keep_or_fill(place: LocalPlace, content: bytes, **how: bool) -> Any:
+        if place.key.endswith(f"/{name}"):
             _limit(0)
-        return keep(store, key, content, **how)
+        return keep(place, content, **how)
 
     return keep_or_fill
 

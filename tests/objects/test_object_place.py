@@ -50,7 +50,7 @@ def test_no_process_is_seen_alive(root: Place) -> None:
     mark.create(b"{}")
 
     with mark.lock():
-        assert (mark.is_locked(), root.store.machine()) == (None, None)
+        assert (mark.is_locked(), root.machine()) == (None, None)
 
 
 def test_an_object_of_many_parts_is_read_in_parts(root: Place) -> None:

@@ -10,7 +10,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from quota_ops.model.runs.stages import Life
-from quota_ops.store.places.local import LocalStore
+from quota_ops.store.places.local import LocalPlace
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.process import Process
 from quota_ops.store.places.run_store import RunStore, open_place
@@ -68,7 +68,7 @@ def test_a_process_without_locks_is_seen_to_end(
 ) -> None:
     """Where files have no locks, a run counts as running or interrupted until its process ends."""
     run = RunStore(open_place(tmp_path)).new_run("demo", "one")
-    monkeypatch.setattr(LocalStore, "is_locked", lambda *_: None)
+    monkeypatch.setattr(LocalPlace, "is_locked", lambda *_: None)
     arguments = [sys.executable, "-c", MARK, str(run)]
     with Popen(arguments, stdin=PIPE, stdout=PIPE, env=os.environ) as process:
         assert process.stdout
@@ -81,7 +81,7 @@ def test_a_process_without_locks_is_seen_to_end(
 
 def test_another_machine_is_not_judged(run: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process of another boot or container, or a damaged note of one, never counts as ended."""
-    monkeypatch.setattr(LocalStore, "is_locked", lambda *_: None)
+    monkeypatch.setattr(LocalPlace, "is_locked", lambda *_: None)
     this = Process.current()
     assert this
     gone = this._replace(number=2**22)

@@ -149,7 +149,7 @@ def test_a_lock_is_seen_where_the_store_can_tell(root: Place) -> None:
     with mark.lock(), get_context("forkserver").Pool(1) as other:
         held = other.apply(mark.is_locked)
     assert (free, held, mark.is_locked()) in {(False, True, False), (None, None, None)}
-    assert (root.store.machine() is None) is (free is None)
+    assert (root.machine() is None) is (free is None)
 
 
 def test_a_file_moves_over_another(root: Place) -> None:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import BinaryIO
+from typing import BinaryIO, Self
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.places.place import Entry, Leaf
+from quota_ops.store.places.place import Entry, Leaf, Place
 
 _log = logging.getLogger(__name__)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -33,24 +33,26 @@ def find_key(path: str | os.PathLike[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalStore:
-    """The files of this machine; a key is an absolute path without its first slash.
+class LocalPlace(Place):
+    """A file or folder of this machine; its key is an absolute path without the first slash."""
 
-    `quota_ops.store.places.place.Store` documents what each method promises.
-    """
+    @property
+    def uri(self) -> str:
+        """The path."""
+        return f"/{self.key}"
 
-    def uri(self, key: str) -> str:
-        """Return the path."""
-        return f"/{key}"
+    @property
+    def _path(self) -> Path:
+        return Path(self.uri)
 
-    def read(self, key: str) -> bytes:
+    def read(self) -> bytes:
         """Return the bytes of a regular file. Raises OSError like `open` raises it."""
-        with self.open(key) as file:
+        with self.open() as file:
             return file.read()
 
-    def open(self, key: str) -> BinaryIO:
+    def open(self) -> BinaryIO:
         """Open a regular file. Raises OSError also for a pipe or a device, which could block."""
-        descriptor = os.open(place := f"/{key}", _READ)
+        descriptor = os.open(place := self.uri, _READ)
         mode = os.fstat(descriptor).st_mode
         if S_ISREG(mode):
             _log.debug("read %s", place)
@@ -60,9 +62,9 @@ class LocalStore:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), place)
         raise OSError(errno.EINVAL, "It is a pipe or a device, not a file", place)
 
-    def create(self, key: str, content: bytes) -> bool:
+    def create(self, content: bytes) -> bool:
         """Create a file. Raises InvalidInput also if the file system has no hard links."""
-        place = Path(f"/{key}")
+        place = self._path
         with _draft(place, content) as draft:
             _sync(draft)
             try:
@@ -74,9 +76,9 @@ class LocalStore:
             _sync(draft.parent)
             return True
 
-    def replace(self, key: str, content: bytes, *, durable: bool = False) -> None:
+    def replace(self, content: bytes, *, durable: bool = False) -> None:
         """Create or overwrite a file. Raises InvalidInput on a full disk or without permission."""
-        place = Path(f"/{key}")
+        place = self._path
         with _draft(place, content) as draft:
             if durable:
                 _sync(draft)
@@ -84,78 +86,78 @@ class LocalStore:
             if durable:
                 _sync(draft.parent)
 
-    def move(self, key: str, to: str) -> None:
+    def move(self, to: Place) -> None:
         """Rename a file that another program wrote, such as Spark, and make it private."""
-        with _draft(Path(f"/{to}"), b"") as draft:
-            Path(f"/{key}").replace(draft)
+        with _draft(Path(to.uri), b"") as draft:
+            self._path.replace(draft)
             with suppress(PermissionError):  # a file of another user keeps its mode
                 draft.chmod(0o600)
-            draft.replace(f"/{to}")
+            draft.replace(to.uri)
 
-    def exists(self, key: str) -> bool:
+    def exists(self) -> bool:
         """Return whether a file or folder exists.
 
         Raises InvalidInput without permission to look.
         """
         try:
-            return Path(f"/{key}").exists()
+            return self._path.exists()
         except OSError as error:
-            raise InvalidInput(f"/{key} cannot be read: {error.strerror}", remedy(error)) from error
+            raise InvalidInput(f"{self} cannot be read: {error.strerror}", remedy(error)) from error
 
-    def modified(self, key: str) -> datetime:
+    def modified(self) -> datetime:
         """Return a file's time, which a file server sets by its own clock."""
-        return datetime.fromtimestamp(Path(f"/{key}").stat().st_mtime, UTC)
+        return datetime.fromtimestamp(self._path.stat().st_mtime, UTC)
 
-    def list(self, key: str, after: str = "") -> Sequence[Entry]:
+    def entries(self, after: str = "") -> Sequence[Entry]:
         """List a folder; empty if it does not exist, InvalidInput if it is not a folder."""
         found: list[Entry] = []
-        with _listing(key), os.scandir(f"/{key}") as entries:
+        with _listing(self.uri), os.scandir(self.uri) as entries:
             found += (_entry(entry) for entry in entries if entry.name > after)
         return sorted(found)
 
-    def walk(self, key: str) -> Sequence[Leaf]:
+    def walk(self) -> Sequence[Leaf]:
         """List the files below a folder.
 
         Raises InvalidInput if one of its folders cannot be listed.
         """
         found: list[Leaf] = []
-        with _listing(key):
-            found += _leaves(f"/{key}", "")
+        with _listing(self.uri):
+            found += _leaves(self.uri, "")
         return sorted(found)
 
-    def delete(self, key: str) -> None:
+    def delete(self) -> None:
         """Delete a file; do nothing if it does not exist."""
-        Path(f"/{key}").unlink(missing_ok=True)
+        self._path.unlink(missing_ok=True)
 
-    def delete_folder(self, key: str) -> None:
+    def delete_folder(self) -> None:
         """Delete an empty folder."""
-        Path(f"/{key}").rmdir()
+        self._path.rmdir()
 
-    def prepare(self, key: str) -> None:
+    def prepare(self) -> None:
         """Create a folder and its missing parents, readable by their owner alone."""
         try:
-            _make_folder(Path(f"/{key}"))
+            _make_folder(self._path)
         except OSError as error:
-            why = f"/{key} cannot be written: {error.strerror}"
+            why = f"{self} cannot be written: {error.strerror}"
             raise InvalidInput(why, remedy(error)) from error
-        self.watch(key)
+        self.watch()
 
-    def watch(self, key: str) -> None:
+    def watch(self) -> None:
         """Notice from now on that the folder of a run store vanishes, if it exists now."""
-        path = Path(f"/{key}")
+        path = self._path
         (_watched.add if path.is_dir() else _watched.discard)(path)
 
     @contextmanager
-    def lock(self, key: str) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Lock a file; the kernel releases the lock however the process ends."""
-        with self.open(key) as file:
+        with self.open() as file:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_SH)
             yield
 
-    def is_locked(self, key: str) -> bool | None:
+    def is_locked(self) -> bool | None:
         """Return whether a process here has the lock; None if there is no file, or no locks."""
-        with suppress(OSError), self.open(key) as file:
+        with suppress(OSError), self.open() as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -169,28 +171,28 @@ class LocalStore:
             return _MACHINE.read_text().strip()
         return None
 
-    def resolve(self, key: str) -> str:
-        """Return the key with every symbolic link in its path followed."""
-        return os.path.realpath(f"/{key}").lstrip("/")
+    def resolved(self) -> Self:
+        """Return the place with every symbolic link in its path followed."""
+        return self.at(os.path.realpath(self.uri).lstrip("/"))
 
-    def find_checkout(self, key: str) -> str | None:
+    def find_checkout(self) -> str | None:
         """Return the nearest folder upward, links resolved, that has a `.git`."""
-        real = self.resolve(key)
-        while not self.exists(f"{real}/.git"):
-            if not real:
+        folder = self.resolved()
+        while not (folder / ".git").exists():
+            if not folder.key:
                 return None
-            real = real.rpartition("/")[0]
-        return f"/{real}"
+            folder = folder.parent
+        return folder.uri
 
 
 @contextmanager
-def _listing(key: str) -> Iterator[None]:
+def _listing(folder: str) -> Iterator[None]:
     """Ignore that a folder does not exist; raise InvalidInput if it cannot be listed."""
     try:
         with suppress(FileNotFoundError):
             yield
     except OSError as error:
-        why = f"/{key} cannot be listed: {error.strerror}"
+        why = f"{folder} cannot be listed: {error.strerror}"
         raise InvalidInput(why, remedy(error)) from error
 
 

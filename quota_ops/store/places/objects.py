@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Self
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
@@ -25,10 +24,12 @@ from quota_ops.store.places.object_client import (
     remedy,
     why_failed,
 )
-from quota_ops.store.places.place import Entry, Leaf, explain_lost
+from quota_ops.store.places.place import Entry, Leaf, Place, explain_lost
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+    from quota_ops.store.places.object_client import Client
 
 PART = 256 * 1024
 """Bytes that a read of a part fetches in one request."""
@@ -38,44 +39,40 @@ _PURPOSE = b"quota-ops can create this object only once: another attempt must fa
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectStore:
-    """The objects of one bucket or container.
-
-    `places.place.Store` documents what each method promises. There are no folders, no
-    links and no locks.
-    """
+class ObjectPlace(Place):
+    """An object of a bucket or container; there are no folders, no links and no locks."""
 
     bucket: str
     """Its address, for example `s3://bucket`, without a slash at the end."""
 
-    def __post_init__(self) -> None:
-        """Raise InvalidInput like `open_client`; send nothing."""
-        open_client(self.bucket)
+    @property
+    def uri(self) -> str:
+        """The address of the object."""
+        return f"{self.bucket}/{self.key}" if self.key else self.bucket
 
-    def uri(self, key: str) -> str:
-        """Return the address of an object."""
-        return f"{self.bucket}/{key}" if key else self.bucket
+    @property
+    def _client(self) -> "Client":
+        return open_client(self.bucket)
 
-    def read(self, key: str) -> bytes:
+    def read(self) -> bytes:
         """Return the bytes of an object."""
-        with self._reading(key):
-            return bytes(open_client(self.bucket).get(key).bytes())
+        with self._reading():
+            return bytes(self._client.get(self.key).bytes())
 
-    def open(self, key: str) -> BinaryIO:
+    def open(self) -> BinaryIO:
         """Open an object; a small one is read completely, a large one in parts."""
-        with self._reading(key):
-            size = open_client(self.bucket).head(key)["size"]
+        with self._reading():
+            size = self._client.head(self.key)["size"]
         if size <= PART:
-            return io.BytesIO(self.read(key))
-        read = partial(self.read_part, key)
-        return io.BufferedReader(PartedFile(read, size), PART)
+            return io.BytesIO(self.read())
+        return io.BufferedReader(PartedFile(self.read_part, size), PART)
 
-    def read_part(self, key: str, start: int, end: int) -> bytes:
+    def read_part(self, start: int, end: int) -> bytes:
         """Return the bytes of an object from `start` to before `end`."""
-        with self._reading(key):
-            return bytes(open_client(self.bucket).get_range(key, start=start, end=end))
+        with self._reading():
+            return bytes(self._client.get_range(self.key, start=start, end=end))
 
-    def create(self, key: str, content: bytes) -> bool:
+    def create(self, content: bytes) -> bool:
         """Create an object by a conditional put, and retry it if its outcome is unknown.
 
         A put may end with a conflict although no object exists, fail after it has created the
@@ -86,171 +83,168 @@ class ObjectStore:
         writer, deadline = uuid4().hex, time.monotonic() + PATIENCE.total_seconds()
         pause = 0.05
         while True:
-            failure = self._put_once(key, content, writer)
+            failure = self._put_once(content, writer)
             if failure is not None and not is_transient(failure):
-                raise self._refused(key, failure, "written")
-            found = self._writer(key)
+                raise self._refused(failure, "written")
+            found = self._writer()
             if found is not None:
                 return found == writer
             if failure is None:
-                raise explain_lost(self.uri(key))
+                raise explain_lost(self.uri)
             if time.monotonic() > deadline:
-                raise self._refused(key, failure, "written")
+                raise self._refused(failure, "written")
             time.sleep(pause)
             pause = min(2 * pause, 5.0)
 
-    def replace(self, key: str, content: bytes, *, durable: bool = False) -> None:
+    def replace(self, content: bytes, *, durable: bool = False) -> None:
         """Write an object, which is always durable."""
         del durable
         try:
-            open_client(self.bucket).put(key, content, use_multipart=False)
+            self._client.put(self.key, content, use_multipart=False)
         except client_errors() as error:
-            raise self._refused(key, error, "written") from None
+            raise self._refused(error, "written") from None
 
-    def move(self, key: str, to: str) -> None:
+    def move(self, to: Place) -> None:
         """Let the store copy an object over another one, and delete the first."""
         try:
-            open_client(self.bucket).copy(key, to)
-            open_client(self.bucket).delete(key)
+            self._client.copy(self.key, to.key)
+            self._client.delete(self.key)
         except client_errors() as error:
-            raise self._refused(to, error, "written") from None
+            raise self._refused(error, "written", to) from None
 
-    def exists(self, key: str) -> bool:
+    def exists(self) -> bool:
         """Return whether an object exists."""
         try:
-            open_client(self.bucket).head(key)
+            self._client.head(self.key)
         except FileNotFoundError:
             return False
         except client_errors() as error:
-            raise self._refused(key, error, "read") from None
+            raise self._refused(error, "read") from None
         return True
 
-    def modified(self, key: str) -> datetime:
+    def modified(self) -> datetime:
         """Return the time of an object."""
-        with self._reading(key):
-            return open_client(self.bucket).head(key)["last_modified"]
+        with self._reading():
+            return self._client.head(self.key)["last_modified"]
 
-    def list(self, key: str, after: str = "") -> Sequence[Entry]:
-        """List the objects and prefixes directly below a key, by one listing."""
+    def entries(self, after: str = "") -> Sequence[Entry]:
+        """List the objects and prefixes directly below, by one listing."""
         try:
             if after:
-                return self._list_after(key, after)
-            found = open_client(self.bucket).list_with_delimiter(key or None)
+                return self._list_after(after)
+            found = self._client.list_with_delimiter(self.key or None)
         except client_errors() as error:
-            raise self._refused(key, error, "listed") from None
+            raise self._refused(error, "listed") from None
         names = {meta["path"].rpartition("/")[2]: False for meta in found["objects"]}
         names |= {
             prefix.rstrip("/").rpartition("/")[2]: True for prefix in found["common_prefixes"]
         }
         return [Entry(name, names[name], True) for name in sorted(names)]
 
-    def _list_after(self, key: str, after: str) -> Sequence[Entry]:
+    def _list_after(self, after: str) -> Sequence[Entry]:
         names: dict[str, bool] = {}
-        for path, _ in self._paths(key, f"{key}/{after}" if key else after):
+        for path, _ in self._paths(self.below(after).key):
             name, slash, _ = path.partition("/")
             if name > after:
                 names[name] = names.get(name, False) or bool(slash)
         return [Entry(name, names[name], True) for name in sorted(names)]
 
-    def walk(self, key: str) -> Sequence[Leaf]:
-        """List the objects below a key at every depth, by one listing."""
+    def walk(self) -> Sequence[Leaf]:
+        """List the objects below at every depth, by one listing."""
         try:
-            return sorted(Leaf(path, size, False, True) for path, size in self._paths(key))
+            return sorted(Leaf(path, size, False, True) for path, size in self._paths())
         except client_errors() as error:
-            raise self._refused(key, error, "listed") from None
+            raise self._refused(error, "listed") from None
 
-    def _paths(self, key: str, after: str | None = None) -> Iterator[tuple[str, int]]:
-        """Yield the path below a key and the size of each object there."""
-        above = f"{key}/" if key else ""
-        for some in open_client(self.bucket).list(key or None, offset=after, chunk_size=1000):
+    def _paths(self, after: str | None = None) -> Iterator[tuple[str, int]]:
+        """Yield the path below and the size of each object there."""
+        above = f"{self.key}/" if self.key else ""
+        for some in self._client.list(self.key or None, offset=after, chunk_size=1000):
             for meta in some:
                 yield meta["path"].removeprefix(above), meta["size"]
 
-    def delete(self, key: str) -> None:
+    def delete(self) -> None:
         """Delete an object; do nothing if it does not exist."""
         try:
-            with self._reading(key):
-                open_client(self.bucket).delete(key)
+            with self._reading():
+                self._client.delete(self.key)
         except FileNotFoundError:
             return
 
-    def delete_folder(self, key: str) -> None:
+    def delete_folder(self) -> None:
         """Delete the empty folder that some servers leave behind; on others there is none."""
-        self.delete(key)
+        self.delete()
 
-    def prepare(self, key: str) -> None:
+    def prepare(self) -> None:
         """Raise InvalidInput if this store overwrites an object that exists; no folder is needed.
 
         A proxy may remove the condition from a request, so each call tests it.
         """
-        self.list(key)  # some servers create a bucket that does not exist with its first object
-        place = f"{key}/{_TEST}" if key else _TEST
-        if self.create(place, _PURPOSE) and self.create(place, _PURPOSE):
+        self.entries()  # some servers create a bucket that does not exist with its first object
+        test = self / _TEST
+        if test.create(_PURPOSE) and test.create(_PURPOSE):
             raise InvalidInput(
-                f"{self.uri(key)} cannot be written: the store ignores If-None-Match, so two runs "
+                f"{self.uri} cannot be written: the store ignores If-None-Match, so two runs "
                 "could take the same number",
                 "Use a store that honors conditional writes, and no proxy that removes the header.",
             )
 
-    def watch(self, key: str) -> None:
+    def watch(self) -> None:
         """Do nothing: there are no folders."""
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Do nothing: an object store has no locks that end with a process."""
-        del key
         return nullcontext()
 
-    def is_locked(self, key: str) -> bool | None:
+    def is_locked(self) -> bool | None:
         """Return None: nothing shows whether a process is alive."""
-        del key
         return None
 
     def machine(self) -> str | None:
         """Return None: no machine's locks are visible."""
         return None
 
-    def resolve(self, key: str) -> str:
-        """Return the key: an object has only one."""
-        return key
+    def resolved(self) -> Self:
+        """Return this place: an object has only one key."""
+        return self
 
-    def find_checkout(self, key: str) -> str | None:
+    def find_checkout(self) -> str | None:
         """Return None: no Git checkout is in a bucket."""
-        del key
         return None
 
-    def _put_once(self, key: str, content: bytes, writer: str) -> Exception | None:
+    def _put_once(self, content: bytes, writer: str) -> Exception | None:
         """Create an object if none exists; return the error otherwise."""
         try:
-            open_client(self.bucket).put(
-                key, content, mode="create", attributes={_WRITER: writer}, use_multipart=False
+            self._client.put(
+                self.key, content, mode="create", attributes={_WRITER: writer}, use_multipart=False
             )
         except client_errors() as error:
             return error
         return None
 
-    def _writer(self, key: str) -> str | None:
+    def _writer(self) -> str | None:
         """Return the id of an object's writer; None if there is no object."""
         try:
-            found = open_client(self.bucket).get(key, options={"head": True})
+            found = self._client.get(self.key, options={"head": True})
         except FileNotFoundError:
             return None
         except client_errors() as error:
-            raise self._refused(key, error, "written") from None
+            raise self._refused(error, "written") from None
         return str(found.attributes.get(_WRITER, ""))
 
     @contextmanager
-    def _reading(self, key: str) -> Iterator[None]:
+    def _reading(self) -> Iterator[None]:
         try:
             yield
         except client_errors() as error:
-            why, place = why_failed(error), self.uri(key)
+            why, place = why_failed(error), self.uri
             if isinstance(error, FileNotFoundError) and why is None:
                 raise FileNotFoundError(errno.ENOENT, "No such object", place) from None
             raise OSError(errno.EIO, why or "unknown error", place) from None
 
-    def _refused(self, key: str, error: Exception, how: str) -> InvalidInput:
+    def _refused(self, error: Exception, how: str, place: Place | None = None) -> InvalidInput:
         why = why_failed(error)
-        return InvalidInput(f"{self.uri(key)} cannot be {how}: {why}", remedy(error, self.bucket))
+        return InvalidInput(f"{place or self} cannot be {how}: {why}", remedy(error, self.bucket))
 
 
 class PartedFile(io.RawIOBase):

@@ -1,14 +1,15 @@
 """The interface of everything that is stored: bytes by key, whatever stores them.
 
 No code above this interface uses a path, a file or a folder. Another kind of store is one more
-class with the methods of `Store`, and a line in `run_store.open_place`.
+class of places, and a line in `run_store.open_place`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Self
 
 from quota_ops.model.errors import InvalidInput
 
@@ -35,133 +36,38 @@ class Leaf(NamedTuple):
     """False for a link, a pipe or a device, which only a local folder can have."""
 
 
-class Store(Protocol):
-    """A store of bytes by key; a key is names separated by slashes.
+@dataclass(frozen=True, slots=True)
+class Place(ABC):
+    """A key of a store, which is names separated by slashes, and what is there.
 
     Reads, deletes and `modified` raise OSError with a `strerror`; a read of a missing file raises
     FileNotFoundError. Every other method raises InvalidInput with the place and a remedy.
     """
 
-    def uri(self, key: str) -> str:
-        """Return the address of a key for people and for other programs, such as Spark."""
-        ...
-
-    def read(self, key: str) -> bytes:
-        """Return the bytes of a file."""
-        ...
-
-    def open(self, key: str) -> BinaryIO:
-        """Open a file to read a part of it."""
-        ...
-
-    def create(self, key: str, content: bytes) -> bool:
-        """Create a file; return False, and change nothing, if another writer created it first.
-
-        After it returns, the file survives a power cut.
-        """
-        ...
-
-    def replace(self, key: str, content: bytes, *, durable: bool = False) -> None:
-        """Create or overwrite a file: a reader gets the old bytes or the new, never a part.
-
-        A power cut may lose both, unless the write is `durable`.
-        """
-        ...
-
-    def move(self, key: str, to: str) -> None:
-        """Move a file over another one; the bytes do not pass through this process."""
-        ...
-
-    def exists(self, key: str) -> bool:
-        """Return whether a file is at a key; for a folder, a store may return either."""
-        ...
-
-    def modified(self, key: str) -> datetime:
-        """Return when a file was written, by the store's clock, to a second or better."""
-        ...
-
-    def list(self, key: str, after: str = "") -> Sequence[Entry]:
-        """Return the entries directly below a key whose names sort later than `after`, by name.
-
-        Empty if the folder does not exist. Raises if it cannot be listed.
-        """
-        ...
-
-    def walk(self, key: str) -> Sequence[Leaf]:
-        """Return the files below a key at every depth, by path; an object store lists them once.
-
-        Empty if the folder does not exist. Raises if it cannot be listed.
-        """
-        ...
-
-    def delete(self, key: str) -> None:
-        """Delete a file; do nothing if it does not exist."""
-        ...
-
-    def delete_folder(self, key: str) -> None:
-        """Delete an empty folder, if folders exist on their own in this store."""
-        ...
-
-    def prepare(self, key: str) -> None:
-        """Create the folder of a run store, if folders exist on their own here.
-
-        Only its owner can read it. Raises InvalidInput if this process cannot write there, or if
-        the store would create a file twice.
-        """
-        ...
-
-    def watch(self, key: str) -> None:
-        """Notice from now on that the folder of a run store vanishes, if it exists.
-
-        Writes below it then raise InvalidInput: it was moved, and must not begin again here.
-        """
-        ...
-
-    def lock(self, key: str) -> AbstractContextManager[None]:
-        """Lock a file as long as the block runs, so that `is_locked` shows this process as alive.
-
-        A store without locks does nothing.
-        """
-        ...
-
-    def is_locked(self, key: str) -> bool | None:
-        """Return whether a living process has locked a file; None if that is unknown."""
-        ...
-
-    def machine(self) -> str | None:
-        """Return the id of the machine whose locks this store sees; None if it sees none."""
-        ...
-
-    def resolve(self, key: str) -> str:
-        """Return the canonical key of a place that has several, for example through a link."""
-        ...
-
-    def find_checkout(self, key: str) -> str | None:
-        """Return the Git checkout that contains a key; None if there is none."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A key of a store, with the methods of `Store` for this key."""
-
-    store: Store
     key: str
 
-    def __truediv__(self, name: str) -> "Place":
+    def at(self, key: str) -> Self:
+        """Return the place of another key of the same store."""
+        return replace(self, key=key)
+
+    def __truediv__(self, name: str) -> Self:
         """Return the place of a name directly below. Raises ValueError if it is not one name."""
         if "/" in name or name in {"", ".", ".."}:
             raise ValueError(f"{name!r} is not a name")
-        return Place(self.store, f"{self.key}/{name}" if self.key else name)
+        return self.below(name)
 
-    def __str__(self) -> str:
-        """Return the address, for people and for other programs."""
-        return self.store.uri(self.key)
+    def below(self, path: str) -> Self:
+        """Return the place of a path of names, such as that of a `Leaf`."""
+        return self.at(f"{self.key}/{path}" if self.key else path)
 
     @property
+    @abstractmethod
     def uri(self) -> str:
-        """The address by which another program, such as Spark, reads it."""
-        return self.store.uri(self.key)
+        """The address for people and for other programs, such as Spark."""
+
+    def __str__(self) -> str:
+        """Return the address."""
+        return self.uri
 
     @property
     def name(self) -> str:
@@ -169,92 +75,111 @@ class Place:
         return self.key.rpartition("/")[2]
 
     @property
-    def parent(self) -> "Place":
+    def parent(self) -> Self:
         """The parent folder; the root of a store is its own parent."""
-        return Place(self.store, self.key.rpartition("/")[0])
+        return self.at(self.key.rpartition("/")[0])
 
+    @abstractmethod
     def read(self) -> bytes:
-        """Return the bytes of the file. Raises OSError if it cannot be read."""
-        return self.store.read(self.key)
+        """Return the bytes of the file."""
 
+    @abstractmethod
     def open(self) -> BinaryIO:
-        """Open the file to read a part of it. Raises OSError if it cannot be read."""
-        return self.store.open(self.key)
+        """Open the file to read a part of it."""
 
+    @abstractmethod
     def create(self, content: bytes) -> bool:
-        """Create the file; return False if another writer created it first."""
-        return self.store.create(self.key, content)
+        """Create the file; return False, and change nothing, if another writer created it first.
 
-    def replace(self, content: bytes, *, durable: bool = False) -> None:
-        """Create or overwrite the file, completely or not at all."""
-        self.store.replace(self.key, content, durable=durable)
-
-    def move(self, to: "Place") -> None:
-        """Move the file over another one of the same store."""
-        self.store.move(self.key, to.key)
-
-    def exists(self) -> bool:
-        """Return whether the file exists. Raises InvalidInput if this process cannot find out."""
-        return self.store.exists(self.key)
-
-    def modified(self) -> datetime:
-        """Return when the file was written, by the store's clock.
-
-        Raises OSError if it is unknown.
+        After it returns, the file survives a power cut.
         """
-        return self.store.modified(self.key)
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Return the entries directly below, by name; empty if the folder does not exist."""
-        return tuple(self.store.list(self.key))
+    @abstractmethod
+    def replace(self, content: bytes, *, durable: bool = False) -> None:
+        """Create or overwrite the file: a reader gets the old bytes or the new, never a part.
+
+        A power cut may lose both, unless the write is `durable`.
+        """
+
+    @abstractmethod
+    def move(self, to: "Place") -> None:
+        """Move the file over another one of the store; the bytes do not pass through here."""
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Return whether the file exists; for a folder, a store may return either."""
+
+    @abstractmethod
+    def modified(self) -> datetime:
+        """Return when the file was written, by the store's clock, to a second or better."""
+
+    @abstractmethod
+    def entries(self, after: str = "") -> Sequence[Entry]:
+        """Return the entries directly below whose names sort later than `after`, by name.
+
+        Empty if the folder does not exist. Raises if it cannot be listed.
+        """
 
     def list(self, after: str = "") -> tuple[str, ...]:
-        """Return the names directly below that sort later than `after`, in order."""
-        return tuple(entry.name for entry in self.store.list(self.key, after))
+        """Return the names of `entries`."""
+        return tuple(entry.name for entry in self.entries(after))
 
-    def folders(self) -> "tuple[Place, ...]":
+    def folders(self) -> tuple[Self, ...]:
         """Return the folders directly below, by name."""
         return tuple(self / entry.name for entry in self.entries() if entry.is_folder)
 
-    def walk(self) -> tuple[Leaf, ...]:
-        """Return the files below at every depth, by path; empty if the folder does not exist."""
-        return tuple(self.store.walk(self.key))
+    @abstractmethod
+    def walk(self) -> Sequence[Leaf]:
+        """Return the files below at every depth, by path; an object store lists them once.
 
-    def below(self, path: str) -> "Place":
-        """Return the place of a path of names, such as that of a `Leaf`."""
-        return Place(self.store, f"{self.key}/{path}" if self.key else path)
+        Empty if the folder does not exist. Raises if it cannot be listed.
+        """
 
+    @abstractmethod
     def delete(self) -> None:
-        """Delete the file, to prune it or after copying it. Raises OSError if that fails."""
-        self.store.delete(self.key)
+        """Delete the file; do nothing if it does not exist."""
 
+    @abstractmethod
     def delete_folder(self) -> None:
-        """Delete the folder. Raises OSError if it is not empty."""
-        self.store.delete_folder(self.key)
+        """Delete the empty folder, if folders exist on their own in this store."""
 
+    @abstractmethod
     def prepare(self) -> None:
-        """Create the folder, if one is needed. Raises InvalidInput if it cannot be used."""
-        self.store.prepare(self.key)
+        """Create the folder of a run store, if folders exist on their own here.
 
+        Only its owner can read it. Raises InvalidInput if this process cannot write there, or if
+        the store would create a file twice.
+        """
+
+    @abstractmethod
     def watch(self) -> None:
-        """Refuse writes of this process below the folder as soon as it has been moved away."""
-        self.store.watch(self.key)
+        """Notice from now on that the folder of a run store vanishes, if it exists.
 
+        Writes below it then raise InvalidInput: it was moved, and must not begin again here.
+        """
+
+    @abstractmethod
     def lock(self) -> AbstractContextManager[None]:
-        """Show other processes, as long as a block runs, that this one is alive."""
-        return self.store.lock(self.key)
+        """Lock the file as long as the block runs, so that `is_locked` shows this process as alive.
 
+        A store without locks does nothing.
+        """
+
+    @abstractmethod
     def is_locked(self) -> bool | None:
         """Return whether a living process has locked the file; None if that is unknown."""
-        return self.store.is_locked(self.key)
 
-    def resolved(self) -> "Place":
-        """Return the same place with its canonical key."""
-        return Place(self.store, self.store.resolve(self.key))
+    @abstractmethod
+    def machine(self) -> str | None:
+        """Return the id of the machine whose locks this store sees; None if it sees none."""
 
+    @abstractmethod
+    def resolved(self) -> Self:
+        """Return the same place with its canonical key, for example without links."""
+
+    @abstractmethod
     def find_checkout(self) -> str | None:
         """Return the Git checkout that contains it; None if there is none."""
-        return self.store.find_checkout(self.key)
 
 
 def explain_lost(place: "Place | str") -> InvalidInput:

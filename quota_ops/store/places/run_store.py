@@ -27,7 +27,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.places.local import IN_THE_WAY, LocalStore, find_key
+from quota_ops.store.places.local import IN_THE_WAY, LocalPlace, find_key
 from quota_ops.store.places.place import Place
 
 _SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
@@ -198,10 +198,12 @@ def open_place(address: str | PathLike[str]) -> Place:
     """
     found = parse_address(str(address))
     if found is None:
-        return Place(LocalStore(), find_key(address))
-    from quota_ops.store.places.objects import ObjectStore  # noqa: PLC0415 - only for object stores
+        return LocalPlace(find_key(address))
+    from quota_ops.store.places.object_client import open_client  # noqa: PLC0415 - for buckets only
+    from quota_ops.store.places.objects import ObjectPlace  # noqa: PLC0415 - as above
 
-    return Place(ObjectStore(found.bucket), found.key)
+    open_client(found.bucket)
+    return ObjectPlace(found.key, found.bucket)
 
 
 def named_store(place: str | None = None) -> str | None:

@@ -55,11 +55,16 @@ from quota_ops.store.run.files import (
 )
 
 Parsed = TypeVar("Parsed")
+Content = TypeVar("Content")
+_log = logging.getLogger(__name__)
+_KINDS, _ACTIONS = ({word.value: word for word in words} for words in (Kind, Action))
+_DERIVED = {PLAN: "plan", DIFFERENCES.file: "batches"}
+"""The values that are made of several artifacts, by the one whose change makes them invalid."""
 
 
 @dataclass(frozen=True, slots=True)
-class ArtifactFolder:
-    """Artifacts by name; each is written completely or not at all."""
+class RunFolder:
+    """The artifacts of one run, by name; each is written completely or not at all."""
 
     place: Place
     kept: dict[str | Table[Any], Any] | None = field(default=None, compare=False, repr=False)
@@ -68,6 +73,10 @@ class ArtifactFolder:
     """The names of the artifacts, if they were listed and do not change; None to look up each."""
     written: set[str] = field(default_factory=set, compare=False, repr=False)
     """The names of the artifacts that this process has written since `require_written`."""
+    only_read: RunStore | None = field(default=None, compare=False)
+    """The run store, if this run's folder is outside it: the run takes no number there."""
+    require_claim: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
+    """Raises Claimed if another process has taken over this run from this one."""
 
     def with_cache(self) -> Self:
         """Return the same folder, for a process that runs several stages.
@@ -146,8 +155,15 @@ class ArtifactFolder:
             raise self.explain_damage(name, error) from error
 
     def explain_damage(self, name: str, error: Exception) -> InvalidInput:
-        """Return the error for a JSON artifact that decodes, but not to what is written now."""
-        return explain_form(self.place / name, describe_damage(error))
+        """Return the error for a JSON artifact that decodes, but not to what is written now.
+
+        A newer version may have written it.
+        """
+        why = describe_damage(error)
+        with suppress(InvalidInput):
+            if newer := find_newer(self.read_json(ABOUT)):
+                return explain_newer(self.place / name, newer, why)
+        return explain_form(self.place / name, why)
 
     def write_text(self, name: str, text: str) -> None:
         """Write text as UTF-8; half a surrogate pair becomes its escape, as in JSON."""
@@ -156,7 +172,7 @@ class ArtifactFolder:
     def _write(self, name: str, content: bytes) -> None:
         (self.place / name).replace(content)
         self.written.add(name)
-        self._forget(name)
+        self._drop_cached(name)
 
     def require_written(self) -> None:
         """Raise InvalidInput if the store lost an artifact that it has confirmed.
@@ -167,9 +183,10 @@ class ArtifactFolder:
             raise explain_lost(self.place / min(lost))
         self.written.clear()
 
-    def _forget(self, what: str | Table[Any]) -> None:
+    def _drop_cached(self, name: str) -> None:
         if self.kept is not None:
-            self.kept.pop(what, None)
+            self.kept.pop(name, None)
+            self.kept.pop(_DERIVED.get(name, name), None)
 
     def _read(self, name: str, before: str | None = None) -> bytes:
         try:
@@ -184,34 +201,10 @@ class ArtifactFolder:
         except OSError as error:
             raise InvalidInput(f"{self.place / name} cannot be read: {error.strerror}") from error
 
-
-Content = TypeVar("Content")
-_log = logging.getLogger(__name__)
-
-
-_KINDS, _ACTIONS = ({word.value: word for word in words} for words in (Kind, Action))
-
-
-@dataclass(frozen=True, slots=True)
-class RunFolder(ArtifactFolder):
-    """One run's artifacts."""
-
-    only_read: RunStore | None = field(default=None, compare=False)
-    """The run store, if this run's folder is outside it: the run takes no number there."""
-    require_claim: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
-    """Raises Claimed if another process has taken over this run from this one."""
-
     @property
     def store(self) -> RunStore:
         """The run store. Raises InvalidInput if the folder is in none."""
         return self.only_read or store_of(self.place)
-
-    def explain_damage(self, name: str, error: Exception) -> InvalidInput:
-        """Return the error for a file that does not parse; a newer version may have written it."""
-        with suppress(InvalidInput):
-            if newer := find_newer(self.read_json(ABOUT)):
-                return explain_newer(self.place / name, newer, describe_damage(error))
-        return super(RunFolder, self).explain_damage(name, error)
 
     @classmethod
     def start(
@@ -348,13 +341,6 @@ class RunFolder(ArtifactFolder):
     def digest_rows(self) -> str:
         """Return the SHA-256 of the bytes of DIFFERENCES. Raises InvalidInput if it is missing."""
         return sha256(self._read(DIFFERENCES.file)).hexdigest()
-
-    def _forget(self, what: str | Table[Any]) -> None:
-        super(RunFolder, self)._forget(what)
-        if what == PLAN:
-            super(RunFolder, self)._forget("plan")
-        if what == DIFFERENCES.file:
-            super(RunFolder, self)._forget("batches")
 
     def outcomes(self, file: RunFile[Outcomes]) -> tuple[Outcome, ...]:
         """Return the outcomes of an earlier stage; empty if it did not run."""

@@ -31,7 +31,7 @@ def at_work(run: Place) -> Iterator[None]:
     """
     place = _mark(run)
     since = datetime.now(UTC).isoformat()
-    mark = {"machine": place.store.machine(), "process": Process.current(), "since": since}
+    mark = {"machine": place.machine(), "process": Process.current(), "since": since}
     place.replace(json.dumps(stamp(mark)).encode(), durable=True)
     with place.lock():
         yield
@@ -85,7 +85,7 @@ def find_liveness(run: Place) -> Life:
     is_locked, machine = place.is_locked(), mark.get("machine")
     if is_locked:
         return Life.RUNNING
-    is_seen = is_locked is False and machine and machine == place.store.machine()
+    is_seen = is_locked is False and machine and machine == place.machine()
     if is_seen or has_ended(mark.get("process")) or is_overdue(run):
         return Life.GONE
     return Life.UNKNOWN
