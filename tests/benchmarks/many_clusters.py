@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from quota_ops.lab.airflow.server import local_bundle, start_airflow
+from tests.airflow_runs import wait_for_run
 from tests.benchmarks import inputs
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.measure import Spread
@@ -104,7 +105,7 @@ def _run_drift(root: Path, home: Path) -> tuple[float, dict[str, float]]:
         airflow.api.wait_for_dag("drift", 900)
         began = time.monotonic()
         run = airflow.api.trigger("drift")
-        state = airflow.api.wait_for_run("drift", run, 7200)
+        state = wait_for_run(airflow.api, "drift", run, 7200)
         seconds = time.monotonic() - began
         if state != "success":
             raise RuntimeError(f"the drift run ended as {state}: {json.dumps(str(airflow.log))}")

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from quota_ops.lab.airflow.server import RunningAirflow, local_bundle, start_airflow
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.provider import PAGES
+from tests.airflow_runs import list_waiting_runs, wait_for_run, wait_for_runs
 from tests.browser.accessibility import list_violations
 from tests.looking import seen_in_time
 from tests.repositories import commit_all, git
@@ -53,7 +54,7 @@ def airflow(
     with start_airflow(home / "airflow", bundle, environment=environment) as running:
         running.api.wait_for_dag("drift", 120)
         run = running.api.trigger("drift")
-        assert running.api.wait_for_run("drift", run, 300) == "success"
+        assert wait_for_run(running.api, "drift", run, 300) == "success"
         yield running
 
 
@@ -96,7 +97,7 @@ def test_from_the_navigation_to_a_report(page: Page, airflow: RunningAirflow) ->
     frame.get_by_role("link", name="demo").click()
     expect(frame.get_by_role("heading", level=1)).to_contain_text("600 changes to make on demo")
 
-    (run,) = airflow.api.wait_for_runs("drift")
+    (run,) = wait_for_runs(airflow.api, "drift")
     page.goto(f"{airflow.address}/dags/drift/runs/{run}/tasks/overview/details")
     page.get_by_role("link", name="Report", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("1 cluster: 1 is pending.")
@@ -112,7 +113,7 @@ def test_the_approval_form_of_600_changes(page: Page, airflow: RunningAirflow) -
     """
     airflow.api.wait_for_dag("reconcile_demo", 120)
     run = airflow.api.trigger("reconcile_demo")
-    waiting = seen_in_time(lambda: airflow.api.list_waiting_runs("reconcile_demo"), [run], 240)
+    waiting = seen_in_time(lambda: list_waiting_runs(airflow.api, "reconcile_demo"), [run], 240)
     assert waiting == [run]
     form = f"{airflow.address}/dags/reconcile_demo/runs/{run}/tasks/approve/required_actions"
     page.goto(form)
@@ -129,7 +130,7 @@ def test_the_approval_form_of_600_changes(page: Page, airflow: RunningAirflow) -
     report = opened.value
     expect(report.get_by_role("heading", level=1)).to_contain_text("600 changes to make on demo")
     assert list_violations(report) == []
-    assert run in airflow.api.list_waiting_runs("reconcile_demo")
+    assert run in list_waiting_runs(airflow.api, "reconcile_demo")
 
     airflow.api.trigger("reconcile_demo")
     for theme in ("dark", "light"):

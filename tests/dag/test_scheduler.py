@@ -18,7 +18,7 @@ from uuid import uuid4
 import pytest
 
 from quota_ops.lab.airflow.api import AirflowApi
-from quota_ops.lab.airflow.server import RunningAirflow, git_bundle, start_airflow
+from quota_ops.lab.airflow.server import RunningAirflow, start_airflow
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.runs.outcome import Status
@@ -27,6 +27,7 @@ from quota_ops.store.places.object_client import open_client
 from quota_ops.store.places.run_store import RunStore, find_run_store
 from quota_ops.store.run.files import APPLIED
 from quota_ops.store.run.folder import RunFolder
+from tests.airflow_runs import git_bundle, list_waiting_runs, wait_for_run, wait_for_runs
 from tests.dag.host_folders import HOSTS, INSTALLED, KILLED
 from tests.dag.repository import ALICE, Quotas
 from tests.looking import seen_in_time
@@ -156,7 +157,7 @@ def api(company: Company) -> AirflowApi:
 def answered(api: AirflowApi, run_id: str, option: str) -> str:
     """Decide about a waiting plan, again if Airflow lost the decision; return the end state."""
     while (state := api.read_state(RECONCILE, run_id)) not in {"success", "failed"}:
-        if run_id in api.list_waiting_runs(RECONCILE):
+        if run_id in list_waiting_runs(api, RECONCILE):
             time.sleep(1)
             api.decide(RECONCILE, run_id, option, "agreed in PLAT-12")
         time.sleep(0.5)
@@ -174,15 +175,15 @@ def test_a_host_that_dies_in_the_middle_of_apply(
 
     run_id = api.trigger(RECONCILE)
 
-    assert api.wait_for_run(RECONCILE, run_id) == "success"
+    assert wait_for_run(api, RECONCILE, run_id) == "success"
     tries = {one["task_id"]: one["try_number"] for one in api.list_tasks(RECONCILE, run_id)}
     assert {task for task, number in tries.items() if number > 1} == {"apply"}
     run = company.newest_run()
     assert [outcome.status for outcome in run.outcomes(APPLIED)] == [Status.ACCEPTED]
     assert run.read_json("verification.json")["verified"] == 1
     assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
-    (follower,) = api.wait_for_runs(FOLLOW)
-    assert api.wait_for_run(FOLLOW, follower) == "success"
+    (follower,) = wait_for_runs(api, FOLLOW)
+    assert wait_for_run(api, FOLLOW, follower) == "success"
     announced = f"1 quota changed on demo by {run.place.name}"
 
     def is_announced() -> bool:
@@ -199,11 +200,11 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
     """
     quotas.set({"user=alice producer_byte_rate": 900})
     waiting = api.trigger(RECONCILE)
-    while api.list_waiting_runs(RECONCILE) != [waiting]:
+    while list_waiting_runs(api, RECONCILE) != [waiting]:
         assert api.read_state(RECONCILE, waiting) in {"queued", "running"}
         time.sleep(0.5)
     following = api.trigger(RECONCILE)
-    assert api.wait_for_run("drift", api.trigger("drift")) == "success"
+    assert wait_for_run(api, "drift", api.trigger("drift")) == "success"
     assert [api.read_state(RECONCILE, one) for one in (waiting, following)] == ["running", "queued"]
 
     assert answered(api, waiting, "Reject") == "failed"
@@ -244,7 +245,7 @@ def test_the_run_after_the_end_of_a_raise_starts_by_itself(
     raised = "pending"
     while raised != "success" or company.newest_run().about().commit != commit:
         assert datetime.now(UTC) < until, raised
-        raised = api.wait_for_run(RECONCILE, api.trigger(RECONCILE))
+        raised = wait_for_run(api, RECONCILE, api.trigger(RECONCILE))
     assert quotas.stored() == {"user=alice producer_byte_rate": 5000.0}
 
     def is_undone() -> bool:
@@ -252,5 +253,5 @@ def test_the_run_after_the_end_of_a_raise_starts_by_itself(
 
     assert seen_in_time(is_undone, expected=True, seconds=240.0)
     assert datetime.now(UTC) >= until
-    (started,) = (run for run in api.wait_for_runs(RECONCILE) if run.startswith("scheduled__"))
-    assert api.wait_for_run(RECONCILE, started) == "success"
+    (started,) = (run for run in wait_for_runs(api, RECONCILE) if run.startswith("scheduled__"))
+    assert wait_for_run(api, RECONCILE, started) == "success"

@@ -10,7 +10,6 @@ from typing import Any
 
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 
-_ENDED = {"success", "failed"}
 _PATIENCE = 300.0
 """For how many seconds requests that a busy Airflow does not respond to in time are repeated."""
 
@@ -42,70 +41,45 @@ class AirflowApi:
     def wait_for_dag(self, dag_id: str, seconds: float = 60.0) -> None:
         """Wait until Airflow has loaded a DAG, and unpause it."""
         deadline = time.monotonic() + seconds
-        while dag_id not in {dag["dag_id"] for dag in self._call("GET", "/dags")["dags"]}:
+        while dag_id not in {dag["dag_id"] for dag in self.call("GET", "/dags")["dags"]}:
             if time.monotonic() > deadline:
-                errors = self._call("GET", "/importErrors")["import_errors"]
+                errors = self.call("GET", "/importErrors")["import_errors"]
                 raise ClusterTrouble(f"Airflow has not loaded the DAG {dag_id}: {errors}")
             time.sleep(0.2)
-        self._call("PATCH", f"/dags/{dag_id}", {"is_paused": False})
+        self.call("PATCH", f"/dags/{dag_id}", {"is_paused": False})
 
     def trigger(self, dag_id: str, **params: Any) -> str:
         """Start a run of a DAG and return its run id."""
         run_id = f"manual__{uuid.uuid4()}"  # so that a repeated request starts no second run
         body = {"logical_date": None, "conf": params, "dag_run_id": run_id}
         try:
-            self._call("POST", f"/dags/{dag_id}/dagRuns", body)
+            self.call("POST", f"/dags/{dag_id}/dagRuns", body)
         except InvalidInput:
             self.read_state(dag_id, run_id)  # raises too, unless an earlier request was late
         return run_id
 
     def read_state(self, dag_id: str, run_id: str) -> str:
         """Return a run's state: queued, running, success or failed."""
-        return str(self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
-
-    def wait_for_run(self, dag_id: str, run_id: str, seconds: float = 300.0) -> str:
-        """Wait until a run has ended; return its state, success or failed."""
-        deadline = time.monotonic() + seconds
-        while (state := self.read_state(dag_id, run_id)) not in _ENDED:
-            if time.monotonic() > deadline:
-                raise ClusterTrouble(f"{dag_id} {run_id} is still {state}")
-            time.sleep(0.2)
-        return state
-
-    def wait_for_runs(self, dag_id: str, seconds: float = 60.0) -> list[str]:
-        """Wait until a DAG has runs, however they were started; return their run ids."""
-        deadline = time.monotonic() + seconds
-        while not (runs := self._call("GET", f"/dags/{dag_id}/dagRuns")["dag_runs"]):
-            if time.monotonic() > deadline:
-                raise ClusterTrouble(f"{dag_id} has no run")
-            time.sleep(0.2)
-        return [str(run["dag_run_id"]) for run in runs]
+        return str(self.call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
 
     def list_tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Return a run's task instances, as Airflow's API describes them."""
-        found = self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
+        found = self.call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
         return list(found["task_instances"])
-
-    def list_waiting_runs(self, dag_id: str) -> list[str]:
-        """Return the ids of a DAG's runs that are waiting for approval in the task `approve`."""
-        path = f"/dags/{dag_id}/dagRuns/~/hitlDetails?response_received=false"
-        found = self._call("GET", path)["hitl_details"]
-        return [str(entry["task_instance"]["dag_run_id"]) for entry in found]
 
     def decide(self, dag_id: str, run_id: str, option: str, why: str) -> None:
         """Approve or Reject the plan of a waiting run, with a reason."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/approve/-1/hitlDetails"
         body = {"chosen_options": [option], "params_input": {"why": why}}
-        self._call("PATCH", path, body)
+        self.call("PATCH", path, body)
 
     def read_log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
         """Return the log of one try of a task, one line for each event."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}"
-        return "\n".join(
-            str(line.get("event", line)) for line in self._call("GET", path)["content"]
-        )
+        return "\n".join(str(line.get("event", line)) for line in self.call("GET", path)["content"])
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the response to a request; the path is below `/api/v2`."""
         return self._repeat(method, f"/api/v2{path}", body)
 
     def _repeat(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:

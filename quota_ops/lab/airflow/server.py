@@ -128,15 +128,6 @@ def local_bundle(folder: Path) -> dict[str, Any]:
     return {"name": "quota-ops", "classpath": classpath, "kwargs": {"path": str(folder)}}
 
 
-def git_bundle(repository: Path, branch: str = "main") -> dict[str, Any]:
-    """Return the DAG bundle of a branch of a local Git repository, which pins runs to a commit."""
-    return {
-        "name": "quota-ops",
-        "classpath": "airflow.providers.git.bundles.git.GitDagBundle",
-        "kwargs": {"repo_url": str(repository), "tracking_ref": branch},
-    }
-
-
 def _build_environment(home: Path, port: int, bundle: Mapping[str, Any]) -> dict[str, str]:
     """Return the environment of this process, with its Airflow variables replaced by the home's."""
     inherited = {
