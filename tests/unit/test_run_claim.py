@@ -15,7 +15,6 @@ from time import sleep, time
 import pytest
 
 from quota_ops.model.errors import Claimed, InvalidInput
-from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run import claim as run_claim
 from quota_ops.store.run.claim import claim_run
@@ -161,7 +160,7 @@ def test_of_two_processes_that_claim_at_once_one_wins(
 ) -> None:
     """A process that finds no claim, and whose own is refused, has lost the race."""
     with claim_run(run):
-        monkeypatch.setattr(Place, "exists", lambda _: False)
+        monkeypatch.setattr(type(run.place), "exists", lambda _: False)
         with pytest.raises(Claimed), claim_run(run):
             raise AssertionError
 

@@ -7,7 +7,7 @@ import errno
 import fcntl
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -108,14 +108,14 @@ class LocalPlace(Place):
         """Return a file's time, which a file server sets by its own clock."""
         return datetime.fromtimestamp(self._path.stat().st_mtime, UTC)
 
-    def entries(self, after: str = "") -> Sequence[Entry]:
+    def entries(self, after: str = "") -> tuple[Entry, ...]:
         """List a folder; empty if it does not exist, InvalidInput if it is not a folder."""
         found: list[Entry] = []
         with _listing(self.uri), os.scandir(self.uri) as entries:
             found += (_entry(entry) for entry in entries if entry.name > after)
-        return sorted(found)
+        return tuple(sorted(found))
 
-    def walk(self) -> Sequence[Leaf]:
+    def walk(self) -> tuple[Leaf, ...]:
         """List the files below a folder.
 
         Raises InvalidInput if one of its folders cannot be listed.
@@ -123,7 +123,7 @@ class LocalPlace(Place):
         found: list[Leaf] = []
         with _listing(self.uri):
             found += _leaves(self.uri, "")
-        return sorted(found)
+        return tuple(sorted(found))
 
     def delete(self) -> None:
         """Delete a file; do nothing if it does not exist."""

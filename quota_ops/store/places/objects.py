@@ -8,7 +8,7 @@ of the writer's own object, and the id shows that.
 import errno
 import io
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -127,7 +127,7 @@ class ObjectPlace(Place):
         with self._reading():
             return self._client.head(self.key)["last_modified"]
 
-    def entries(self, after: str = "") -> Sequence[Entry]:
+    def entries(self, after: str = "") -> tuple[Entry, ...]:
         """List the objects and prefixes directly below, by one listing."""
         try:
             if after:
@@ -139,20 +139,20 @@ class ObjectPlace(Place):
         names |= {
             prefix.rstrip("/").rpartition("/")[2]: True for prefix in found["common_prefixes"]
         }
-        return [Entry(name, names[name], True) for name in sorted(names)]
+        return tuple(Entry(name, names[name], True) for name in sorted(names))
 
-    def _list_after(self, after: str) -> Sequence[Entry]:
+    def _list_after(self, after: str) -> tuple[Entry, ...]:
         names: dict[str, bool] = {}
         for path, _ in self._paths(self.below(after).key):
             name, slash, _ = path.partition("/")
             if name > after:
                 names[name] = names.get(name, False) or bool(slash)
-        return [Entry(name, names[name], True) for name in sorted(names)]
+        return tuple(Entry(name, names[name], True) for name in sorted(names))
 
-    def walk(self) -> Sequence[Leaf]:
+    def walk(self) -> tuple[Leaf, ...]:
         """List the objects below at every depth, by one listing."""
         try:
-            return sorted(Leaf(path, size, False, True) for path, size in self._paths())
+            return tuple(sorted(Leaf(path, size, False, True) for path, size in self._paths()))
         except client_errors() as error:
             raise self._refused(error, "listed") from None
 

@@ -5,7 +5,6 @@ class of places, and a line in `run_store.open_place`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -114,7 +113,7 @@ class Place(ABC):
         """Return when the file was written, by the store's clock, to a second or better."""
 
     @abstractmethod
-    def entries(self, after: str = "") -> Sequence[Entry]:
+    def entries(self, after: str = "") -> tuple[Entry, ...]:
         """Return the entries directly below whose names sort later than `after`, by name.
 
         Empty if the folder does not exist. Raises if it cannot be listed.
@@ -129,7 +128,7 @@ class Place(ABC):
         return tuple(self / entry.name for entry in self.entries() if entry.is_folder)
 
     @abstractmethod
-    def walk(self) -> Sequence[Leaf]:
+    def walk(self) -> tuple[Leaf, ...]:
         """Return the files below at every depth, by path; an object store lists them once.
 
         Empty if the folder does not exist. Raises if it cannot be listed.
