@@ -30,7 +30,7 @@ help: ## list the targets
 
 setup: $(PROJECT) ## install everything locked in requirements.lock, and the Kafka jars
 	@$(BIN)/python -m quota_ops.lab.kafka.jars
-	@$(BIN)/python -m quota_ops.lab.kafka.archives
+	@$(BIN)/python scripts/make_kafka_archives.py
 	@$(BIN)/python -m quota_ops.sql.spark_archive
 
 demo: setup ## apply desired_state/demo to a real Kafka broker, step by step

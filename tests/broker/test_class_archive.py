@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from quota_ops.jvm.java import QUICK_START
-from quota_ops.lab.kafka.archives import make_archives
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.lab.kafka.jvm import SERVE, Jvm
+from scripts.make_kafka_archives import make_archives
 
 
 @pytest.fixture(name="options")
