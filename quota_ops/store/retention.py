@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.quotas.tables import DIFFERENCES
@@ -24,6 +24,7 @@ from quota_ops.store.ledger.ledger_end import KIND
 from quota_ops.store.places.numbered_files import is_file_name
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.claim import claim_run
 from quota_ops.store.run.files import (
     ABOUT,
     ALTER,
@@ -36,6 +37,7 @@ from quota_ops.store.run.files import (
     ROLLBACK,
     Prune,
     find_pruned,
+    is_claim,
     is_run_folder,
 )
 from quota_ops.store.run.folder import RunFolder
@@ -61,6 +63,8 @@ class Expired:
     """Whether its folder stays, with the records of how it ended or files that no run recorded."""
     unknown: tuple[Place, ...] = ()
     """Files in it that no run recorded; they stay."""
+    recorded: frozenset[str] = frozenset()
+    """The paths of the files in it that runs recorded, without claims."""
 
 
 LEDGER_FILES = 100
@@ -114,19 +118,38 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
 
 
 def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
-    """Remove expired files; return why some could not be removed.
-
-    A run whose folder stays is marked as pruned before its files are removed.
-    """
+    """Remove expired files; return why some could not be removed."""
     failures = []
-    for expired_run in expired:
+    for found in expired:
         try:
-            if expired_run.stays and expired_run.what == "run":
-                RunFolder(expired_run.place).write(PRUNED, Pruned(iso_utc(now)))
-            _remove(expired_run)
-        except (OSError, InvalidInput) as error:
-            failures.append(f"{expired_run.place}: {getattr(error, 'strerror', None) or error}")
+            if found.what == "run" and RunFolder(found.place).find_original() is None:
+                _remove_run(found, now)
+            else:
+                _remove(found)
+        except (OSError, QuotaOpsError) as error:
+            failures.append(f"{found.place}: {getattr(error, 'strerror', None) or error}")
     return tuple(failures)
+
+
+def _remove_run(found: Expired, now: datetime) -> None:
+    """Remove the files of a run, unless it was resumed after it was found.
+
+    It is claimed, as by a process that applies it; the claims go after the plan. One whose folder
+    stays is marked as pruned before. Raises Claimed or InvalidInput if it was resumed.
+    """
+    folder = RunFolder(found.place)
+    with claim_run(folder):
+        recorded, _ = _split_files(found.place)
+        if {path for path in recorded if not is_claim(path)} != found.recorded:
+            raise InvalidInput("it was resumed after it was listed, so it stays")
+        if found.stays:
+            folder.write(PRUNED, Pruned(iso_utc(now)))
+        for file in found.files:
+            if not is_claim(file.name) and file.name != ABOUT:
+                file.delete()
+    claims = tuple(found.place / name for name in found.place.list() if is_claim(name))
+    about = tuple(file for file in found.files if file.name == ABOUT)
+    _remove(replace(found, files=(*claims, *about)))
 
 
 def refuse_pruned(folder: RunFolder) -> None:
@@ -178,7 +201,8 @@ def _expired_folder(what: str, cluster: str, place: Place, *, stays: bool) -> It
     if size := sum(removed.values()):
         files = map(place.below, sorted(removed, key=ABOUT.__eq__))
         others = tuple(map(place.below, unknown))
-        yield Expired(what, cluster, place, size, tuple(files), stays, others)
+        own = frozenset(path for path in recorded if not is_claim(path))
+        yield Expired(what, cluster, place, size, tuple(files), stays, others, own)
 
 
 def _split_files(folder: Place) -> tuple[dict[str, int], list[str]]:

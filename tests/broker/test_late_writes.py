@@ -124,21 +124,37 @@ def test_an_alter_that_arrives_late_is_named(
 
 @dataclass
 class SlowDescription:
-    """A cluster whose first description arrives only after something else has happened."""
+    """A cluster whose description of this number arrives after something else has happened."""
 
     cluster: Any
-    act: Callable[[], object] | None
+    act: Callable[[], object]
+    number: int = 1
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.cluster, name)
         return partial(self._late, method) if name in {"describe", "describe_values"} else method
 
-    def _late(self, describe: Callable[[], object]) -> object:
-        found, act = describe(), self.act
-        self.act = None
-        if act:
-            act()
+    def _late(self, describe: Callable[..., object], *arguments: Any) -> object:
+        found = describe(*arguments)
+        self.number -= 1
+        if self.number == 0:
+            self.act()
         return found
+
+
+@dataclass
+class OldMetadata:
+    """A cluster whose first description is an earlier one."""
+
+    cluster: Any
+    found: list[Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cluster, name)
+
+    def describe(self) -> list[Any]:
+        """Return the earlier description."""
+        return self.found
 
 
 def test_what_a_run_changes_after_it_was_described(
@@ -163,8 +179,26 @@ def test_what_a_run_changes_after_it_was_described(
     folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
     with pytest.raises(Refused, match="has changed user=alice producer_byte_rate since"):
         adopt_quotas(
-            *(folder, SlowDescription(lab.cluster, back), lab.records, desired),  # type: ignore[arg-type]
+            *(folder, SlowDescription(lab.cluster, back, 2), lab.records, desired),  # type: ignore[arg-type]
             wanted=None,
             attribution=Attribution("anna", "INC-31", "root"),
         )
     assert lab.stored() == lab.known() == FIRST
+
+
+def test_a_response_with_old_metadata_is_not_adopted(lab: Lab) -> None:
+    """An adopt whose first response has values of before does not overwrite what runs verified."""
+    reconcile(lab, "first", FIRST, "report")
+    old = list(lab.cluster.describe())
+    reconcile(lab, "newer", NEWER, "report")
+    desired = read_cluster(lab.folder)
+    folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
+
+    with pytest.raises(Refused, match="has another value in a second response"):
+        adopt_quotas(
+            *(folder, OldMetadata(lab.cluster, old), lab.records, desired),  # type: ignore[arg-type]
+            wanted=None,
+            attribution=Attribution("anna", "INC-31", "root"),
+        )
+
+    assert lab.stored() == lab.known() == NEWER

@@ -3,14 +3,16 @@
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.model.runs.run import Outcomes
-from quota_ops.runs.chain import CHAINS
+from quota_ops.runs.chain import CHAINS, RESUMED
 from quota_ops.stages import apply
 from quota_ops.stages.apply import intent
+from quota_ops.store import retention
 from quota_ops.store.run.files import APPLIED, PLAN, RunFile
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.test_decisions import approves
@@ -65,6 +67,19 @@ def two_run_stores(scene: Scene) -> Seen:
     other = replace(lab, address=str(lab.root / "second"))
     said = replace(scene, lab=other).reconcile(allow={})
     return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("apply", "prune listed the run before, and removes it when it was applied", quick=True)
+def pruned_meanwhile(scene: Scene) -> Seen:
+    """It keeps every file of a run that was resumed since: the run can be rolled back."""
+    run, now = scene.lab.planned(), datetime.now(UTC)
+    expired = retention.find_expired(scene.lab.store, now + timedelta(hours=1))
+    before = [place.name for place in scene.lab.store.runs()]
+    said = scene.go_on(run, RESUMED)
+    failures = retention.remove(expired, now)
+    assert [place.name for place in scene.lab.store.runs()] == before
+    assert run.folder.has(PLAN)
+    return Seen(scene.holds(), f"{said}; {len(failures)} run not removed", scene.next_run())
 
 
 @fault("describe", "drafts of marks that a power cut has left in the run store", quick=True)

@@ -15,6 +15,7 @@ from quota_ops.store.ledger import claims, holds, ledger
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.retention import LEDGER_FILES, find_expired, remove
+from quota_ops.store.run.claim import claim_run
 from quota_ops.store.run.files import FILES
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.listing import summarize_run
@@ -81,6 +82,24 @@ def test_the_last_verified_run_of_each_cluster_id_stays(store: RunStore) -> None
         RunFolder(path).write_json("run.json", about | {"cluster_id": cluster_id})
 
     assert [run.place.name for run in find_expired(store, BEFORE)] == ["run-2"]
+
+
+def test_a_run_that_is_resumed_meanwhile_stays(store: RunStore) -> None:
+    """A run that is being applied, or was since it was listed, stays whole, and prune names it."""
+    paths = [leave(store, f"{name}", OLD, number, plan={}) for number, name in enumerate("abc", 1)]
+    expired = find_expired(store, BEFORE)
+    leave(store, "b", OLD, 2, plan={}, applied={"outcomes": []})
+
+    with claim_run(RunFolder(paths[0])):
+        failures = remove(expired, NOW)
+
+    assert [names(path) for path in paths] == [
+        ["claim-0001.json", "plan.json", "run.json"],
+        ["applied.json", "claim-0001.json", "plan.json", "run.json"],
+        [],
+    ]
+    assert failures[0].startswith(f"{paths[0]}: another process has been applying run demo/a since")
+    assert failures[1:] == (f"{paths[1]}: it was resumed after it was listed, so it stays",)
 
 
 def test_a_run_that_failed_stays_in_the_list(store: RunStore) -> None:

@@ -178,7 +178,7 @@ def confirm_stored(
     if not changed or isinstance(cluster, Snapshot):
         return described, ()
     responses: dict[int, tuple[Changed, Stored]] = {cluster.last_responder: (changed, described)}
-    for broker, stored in _query_in_turn(cluster):
+    for broker, stored in query_in_turn(cluster):
         before, changed = changed, _find_changed(stored, verified)
         responses[broker] = changed, stored
         if changed == before:
@@ -198,7 +198,7 @@ def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
             raise damaged(f"{known.name} has rows of the invalid entity {text!r}") from None
 
 
-def _query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
+def query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
     """Yield each broker's id and stored values until the timeout; query the last responder last."""
     until = monotonic() + PATIENCE
     others = [

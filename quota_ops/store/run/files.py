@@ -221,6 +221,11 @@ def find_run_file(path: str) -> RunFile[Any] | None:
     return next((file for pattern, file in _COMPILED if pattern.fullmatch(complete)), None)
 
 
+def is_claim(path: str) -> bool:
+    """Return whether a path below a run's folder is that of a claim."""
+    return re.fullmatch(CLAIM.pattern, path) is not None
+
+
 def find_pruned(path: str) -> Prune | None:
     """Return what `prune` does with a path; None if no run writes such a file.
 

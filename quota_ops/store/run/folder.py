@@ -266,16 +266,21 @@ class RunFolder:
             about = replace(about, sequence=number)
         self.write(ABOUT, about)
 
-    def refuse_copy(self) -> None:
-        """Raise InvalidInput if it is a copy of another run's folder, in a run store."""
+    def find_original(self) -> str | None:
+        """Return the run, as CLUSTER/RUN, whose folder this one in a run store is a copy of."""
         try:
             about = self.about()
         except InvalidInput:  # the code that needs the file reports the damage
-            return
+            return None
         own, of = (safe_name(about.cluster), about.run), self.place.parent
-        if of.parent.name == "runs" and own != (of.name, self.place.name):
+        is_copy = of.parent.name == "runs" and own != (of.name, self.place.name)
+        return "/".join(own) if is_copy else None
+
+    def refuse_copy(self) -> None:
+        """Raise InvalidInput if it is a copy of another run's folder, in a run store."""
+        if original := self.find_original():
             raise InvalidInput(
-                f"{self.place} is a copy of the folder of run {'/'.join(own)}",
+                f"{self.place} is a copy of the folder of run {original}",
                 f"Pass that run. To read the copy, move it out of the run store: {self.place}",
             )
 
