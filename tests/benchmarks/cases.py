@@ -24,6 +24,7 @@ from tests.benchmarks.limits import limits
 from tests.benchmarks.many_clusters import many_clusters
 from tests.benchmarks.measure import Spread
 from tests.benchmarks.pages import pages
+from tests.benchmarks.usage import usage
 from tests.unit.review_sample import large_review
 
 
@@ -138,6 +139,7 @@ CASES = {
     "demo": demo,
     "many_clusters": many_clusters,
     "fleet": fleet,
+    "usage": usage,
     "describe": describe,
 }
 """In the order in which they run: one_off needs a small cluster, describe leaves a large one."""

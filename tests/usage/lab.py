@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +87,12 @@ class Prometheus:
 
 @contextmanager
 def start_prometheus(
-    home: Path, targets: Mapping[str, str], seconds: int = 1
+    home: Path,
+    targets: Mapping[str, str],
+    seconds: int = 1,
+    *,
+    flags: Sequence[str] = (),
+    cores: int = 1,
 ) -> Iterator[Prometheus]:
     """Start a Prometheus that scrapes `targets`, by the name in the label `instance`."""
     home.mkdir(parents=True, exist_ok=True)
@@ -115,10 +120,11 @@ def start_prometheus(
                 f"--storage.tsdb.path={home / 'data'}",
                 f"--web.listen-address={address}",
                 "--storage.tsdb.retention.time=10y",
+                *flags,
             ],
             stdout=log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "GOMAXPROCS": "1"},
+            env={**os.environ, "GOMAXPROCS": str(cores)},
         )
     running = Prometheus(f"http://{address}", process)
     try:

@@ -137,8 +137,10 @@ def test_recorded_days_keep_series_without_numbers_or_names(store: RunStore) -> 
         for day in ("2026-11-23", "2026-11-25"):
             call("record", "--day", day)
     code, output = call("usage", "--days", "3", "--recorded", "--format", "json")
+    near = call("usage", "--days", "3", "--recorded", "--near", "5")
 
     assert (recorded[0], code) == (0, 0)
+    assert "1 quota of 4, and the use of 1 more is unknown; use is shown" in near[1]
     values = json.loads(output)
     assert values["coverage"] == {"kafka-1:9404": 1.0}
     told = {

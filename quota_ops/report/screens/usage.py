@@ -58,6 +58,10 @@ def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
     headings = ("entity", "key", "limit", "p95", "share of the limit", "at limit", "highest seen")
     table = [Table((*headings, "owner", "note"), rows)] if rows else []
     listed = f"{counted(len(shown), 'quota')} of {len(overview.quotas):,}"
+    entities = {quota[:2] for quota in shown}
+    hidden = (quota for quota in overview.quotas if quota[:2] not in entities)
+    if unknown := sum(quota.verdict is Verdict.UNKNOWN for quota in hidden):
+        listed += f", and the use of {unknown:,} more is unknown"
     return [
         *list_coverage(overview),
         line(),

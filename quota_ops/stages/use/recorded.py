@@ -114,12 +114,10 @@ def read_client_rates(
 ) -> dict[tuple[str, str], dict[str, float]]:
     """Return the p95 of each user with a client id on its busiest broker, by key.
 
-    The p95 is over the recorded days of the last 30. The use of a user or a client id alone is left
-    out, because brokers do not show how it is divided. Raises InvalidInput for a damaged digest,
-    and if no day is recorded.
+    It is that of the recorded ones of the last 30 days. The use of a user or a client id alone is
+    left out: nobody knows how it is divided. Raises InvalidInput for a damaged digest, and if no
+    day is recorded.
     """
-    from quota_ops.sql.embedded_usage import SpanRow, open_digests  # noqa: PLC0415 - DuckDB
-
     digests = find_digests(store, cluster_id, list_past_days(now, _DAYS))
     if not digests:
         raise InvalidInput(
@@ -127,40 +125,41 @@ def read_client_rates(
             "Record the days with quota-ops record, as the how-to page usage shows.",
         )
     rates: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    with open_digests([*digests.values()], dict.fromkeys(digests, 0)) as recorded:
-        spans = [
-            SpanRow(*series, number)
-            for number, series in enumerate(recorded.list_series())
-            if series.user_name is not None and series.client_id is not None
-        ]
-        for row in recorded.measure(spans):
-            user = "" if row.user_name == ANONYMOUS else str(row.user_name)
-            own = rates[user, str(row.client_id)]
-            own[row.key] = max(row.p95, own.get(row.key, 0.0))
+    for (key, names), p95 in _read_rates(digests).items():
+        if names.user is not None and names.client_id is not None:
+            user = "" if names.user == ANONYMOUS else names.user
+            rates[user, names.client_id][key] = p95
     return rates
 
 
 def read_group_use(
     store: RunStore, cluster_id: str, at: str, names: Collection[SeriesNames]
 ) -> GroupUse:
-    """Return the use of the members of groups that decides their shares at a time (ISO 8601).
+    """Return the use of members of groups, from which their shares follow at a time (ISO 8601).
 
-    The use of four weeks, from Monday to Sunday, counts from the next Monday noon (UTC) on, when
-    Sunday is recorded. So shares change once a week. Raises InvalidInput for a damaged digest.
+    It is that of the four weeks before the last Monday, from Monday noon (UTC) on: Sunday is
+    recorded then, and shares change once a week. Raises InvalidInput for a damaged digest.
     """
-    from quota_ops.sql.embedded_usage import SpanRow, open_digests  # noqa: PLC0415 - DuckDB
-
     today = (datetime.fromisoformat(at).astimezone(UTC) - DAY / 2).date()
     monday = today - today.weekday() * DAY
     days = [f"{monday - ago * DAY}" for ago in range(_GROUP_DAYS, 0, -1)]
     digests = find_digests(store, cluster_id, days)
+    return GroupUse(len(digests), f"{monday}", _read_rates(digests, names))
+
+
+def _read_rates(
+    digests: Mapping[str, Place], wanted: Collection[SeriesNames] | None = None
+) -> dict[tuple[str, SeriesNames], float]:
+    """Return the p95 of all or the wanted series in all of these days, on its busiest broker."""
+    from quota_ops.sql.embedded_usage import SpanRow, open_digests  # noqa: PLC0415 - DuckDB
+
     rates: dict[tuple[str, SeriesNames], float] = {}
-    with open_digests([*digests.values()], dict.fromkeys(digests, 0), names) as recorded:
-        spans = [SpanRow(*row, at) for at, row in enumerate(recorded.list_series())]
+    with open_digests([*digests.values()], dict.fromkeys(digests, 0), wanted) as recorded:
+        spans = [SpanRow(*row, number) for number, row in enumerate(recorded.list_series())]
         for row in recorded.measure(spans):
             series = row.key, SeriesNames(row.user_name, row.client_id)
             rates[series] = max(row.p95, rates.get(series, 0.0))
-    return GroupUse(len(digests), f"{monday}", rates)
+    return rates
 
 
 class _Part(NamedTuple):
