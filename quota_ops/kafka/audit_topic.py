@@ -8,8 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from quota_ops.kafka.client.deadlines import call_within
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.connection.settings import map_to_confluent
-from quota_ops.kafka.preflight import build_token_login
+from quota_ops.kafka.preflight import SILENT, build_options
 from quota_ops.model.moment import timed
 
 _log = logging.getLogger(__name__)
@@ -52,26 +51,17 @@ def _flush(
             failures.append(error.str())
 
     options: dict[str, Any] = {
-        **map_to_confluent(connection.properties),
-        **build_token_login(connection),
+        **build_options(connection),
         "enable.idempotence": True,
         "acks": "all",
         "compression.type": "gzip",
         "delivery.timeout.ms": int(PATIENCE * 1000),
-        "error_cb": lambda error: failures.append(error.str()),
-        "enable.metrics.push": False,
+        "error_cb": lambda error: failures.append(error.str()),  # also of what SILENT drops
     }
-    producer = Producer(options, logger=_Silent())
+    producer = Producer(options, logger=SILENT)
     for record in records:
         producer.produce(topic, record, key, on_delivery=record_delivery)
     producer.flush(PATIENCE)
     producer.purge()
     producer.flush(0)
     return len(records) - len(acknowledged)
-
-
-class _Silent:
-    """A logger that drops librdkafka's lines; `error_cb` also receives the errors among them."""
-
-    def log(self, *_line: object) -> None:
-        """Drop the line."""

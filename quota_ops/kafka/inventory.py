@@ -15,9 +15,8 @@ from quota_ops.kafka.client.kafka_python import (
     DescribeUserScramCredentialsRequest,
 )
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.connection.settings import map_to_confluent
 from quota_ops.kafka.facts import EVERY_ACL, map_nodes
-from quota_ops.kafka.preflight import build_token_login
+from quota_ops.kafka.preflight import SILENT, build_options
 from quota_ops.model.moment import timed
 from quota_ops.model.text import counted
 
@@ -85,14 +84,7 @@ def _parse_principals(response: Any) -> Iterator[str]:
 
 
 def _read_groups(connection: Connection) -> ClientSource:
-    client = AdminClient(
-        {
-            **map_to_confluent(connection.properties),
-            **build_token_login(connection),
-            "enable.metrics.push": False,
-        },
-        logger=_Silent(),
-    )
+    client = AdminClient(build_options(connection), logger=SILENT)
     try:
         return call_within(PATIENCE + 1, lambda: _read_members(client))
     except KafkaException as error:
@@ -118,10 +110,3 @@ def _read_members(client: AdminClient) -> ClientSource:
         f"{len(refused):,} of {counted(len(groups), 'group')}: {refused[0]}" if refused else None
     )
     return ClientSource(_GROUPS, frozenset(found), skipped)
-
-
-class _Silent:
-    """A logger that drops librdkafka's lines: each failed request has its own error."""
-
-    def log(self, *_: object) -> None:
-        """Drop a line."""

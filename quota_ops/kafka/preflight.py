@@ -115,12 +115,10 @@ def _query_cluster(connection: Connection, log: _Log) -> ClusterDescription | No
     """
     started = time.monotonic()
     options = {
-        **map_to_confluent(connection.properties),
-        **build_token_login(connection),
+        **build_options(connection),
         "socket.connection.setup.timeout.ms": int(_SILENCE * 1000),
         "allow.auto.create.topics": False,
         "reconnect.backoff.ms": 50,
-        "enable.metrics.push": False,
     }
     client = [AdminClient(options, logger=log)]
     # On a busy machine, the token and the start of the client can take longer than the deadline.
@@ -164,16 +162,22 @@ def _query_any_broker(client: AdminClient) -> ClusterDescription | None:
     return ClusterDescription.of(str(found.cluster_id), found.brokers.values())
 
 
-def build_token_login(connection: Connection) -> dict[str, Any]:
-    """Return confluent-kafka's options for authentication by token; empty if there are no tokens.
+def build_options(connection: Connection) -> dict[str, Any]:
+    """Return the options of confluent-kafka for a connection.
 
-    They cost a second, because its constructor checks for the token once a second.
+    A token costs a second, because its constructor checks for the token once a second.
     """
-    if not connection.uses_tokens:
-        return {}
-    token = get_token(connection)
-    extensions = parse_extensions(connection.properties)
-    return {"oauth_cb": lambda _: (token, time.time() + 60, "", extensions)}
+    options = map_to_confluent(connection.properties) | {"enable.metrics.push": False}
+    if connection.uses_tokens:
+        token = get_token(connection)
+        extensions = parse_extensions(connection.properties)
+        options["oauth_cb"] = lambda _: (token, time.time() + 60, "", extensions)
+    return options
+
+
+SILENT = logging.getLogger(f"{__name__}.silent")
+"""A logger that drops librdkafka's lines, for clients whose failed requests have errors."""
+SILENT.disabled = True
 
 
 def _is_hopeless(failures: list[Failure], servers: int, waited: float) -> bool:
