@@ -93,7 +93,7 @@ class SparkDiff(SparkSubmitOperator):
         self._submit(context, spark, places)
 
     def _submit(self, context: "Context", spark: Connection, places: Sequence[Place]) -> None:
-        self.application = str(_find_file(JOB))
+        self.application = str(_find_job())
         self.application_args = [place.uri for place in places]
         self._conn_id = spark.conn_id
         self._is_submitted = True
@@ -200,13 +200,11 @@ def _record_missing_ends(folders: Sequence["RunFolder"]) -> Iterator[None]:
         raise
 
 
-def _find_file(module: str) -> Path:
-    """Return the file of an installed module without importing it."""
-    spec = find_spec(module)
+def _find_job() -> Path:
+    """Return the file of the job without importing it."""
+    spec = find_spec(JOB)
     if spec is None or spec.origin is None:
-        raise MissingTool(
-            f"{module} is not installed", "Install quota-ops with the extra [airflow]."
-        )
+        raise MissingTool(f"{JOB} is not installed", "Install quota-ops with the extra [airflow].")
     return Path(spec.origin)
 
 

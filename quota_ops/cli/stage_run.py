@@ -149,20 +149,20 @@ def _run_until_error(
     return None
 
 
-def run_to_plan(name: str, typed: StageOptions) -> RunFolder:
-    """Run the stages up to the plan in a new run folder, or return the planned run of --run.
+def run_to_plan(typed: StageOptions) -> RunFolder:
+    """Run the stages of `effects` in a new run folder, or return the planned run of --run.
 
     Guards that block the plan raise nothing: the command only shows what it would do.
     """
     if (typed.cluster is None) == (typed.run_folder is None):
-        raise InvalidInput(f"{name} needs a CLUSTER or --run", f"See quota-ops {name} --help.")
+        raise InvalidInput("effects needs a CLUSTER or --run", "See quota-ops effects --help.")
     if typed.run_folder is not None:
         folder = open_run(typed.run_folder, typed.run_store).with_cache()
         if not folder.has(PLAN):
             raise InvalidInput(f"{typed.run_folder} has no plan", "Make one: quota-ops plan.")
         return folder
     approval = typed.read_approval_options()
-    begun = _begin(name, typed, approval)
+    begun = _begin("effects", typed, approval)
     with suppress(GuardsRefused):
         _run(begun, typed, approval)
     return begun.folder

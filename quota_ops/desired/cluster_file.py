@@ -59,7 +59,7 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
         if fields["scope"].value.value == []:
             remedy = "To allow every entity, remove it."
             source.refuse(fields["scope"].name, "scope is empty and allows no entity.", remedy)
-    silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
+    silences = read_silences(source, fields["silence"]) if "silence" in fields else ()
     owner_nodes: OwnerNodes = {}
     if "owners" in fields:
         values["owners"], owner_nodes = read_owners(source, fields["owners"])

@@ -19,7 +19,6 @@ from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
 from quota_ops.model.finding import Location, Silence
 from quota_ops.model.plans.policy import Freeze, RetiredBroker
-from quota_ops.model.quotas.entity import Entity
 
 MOST_FREEZES = 100
 """The most windows of a cluster; each is checked before every write."""
@@ -63,10 +62,9 @@ def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBrok
 _LISTED = "List the codes with quota-ops findings."
 
 
-def read_silences(source: Source, field: FieldNodes, entity: Entity | None) -> tuple[Silence, ...]:
-    """Read the entries of a `silence` field, for an entity or the whole cluster (None)."""
+def read_silences(source: Source, field: FieldNodes) -> tuple[Silence, ...]:
+    """Read the entries of a `silence` field, for the whole cluster."""
     silences = []
-    whom = None if entity is None else entity.text
     for item in read_items(source, field):
         fields = read_fields(source, item, SILENCE) or {}
         read_code = partial(_read_code, guess=source.lists_more)
@@ -75,7 +73,7 @@ def read_silences(source: Source, field: FieldNodes, entity: Entity | None) -> t
         if code is not None and reason is not None:
             silences.append(
                 Silence(
-                    code, reason, whom, place_of(source, source.find_span(fields["finding"].value))
+                    code, reason, None, place_of(source, source.find_span(fields["finding"].value))
                 )
             )
     return tuple(silences)

@@ -131,7 +131,7 @@ def _read_entry(source: Source, node: yaml.Node, owner: str | None) -> Sequence[
         remedy = "Add user, client-id or ip, for example user: alice or user: {default: true}."
         source.refuse(node, "This quota has no user, client id or address.", remedy)
     entities = _read_entities(source, [fields[kind] for kind in types])
-    silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
+    silences = read_silences(source, fields["silence"]) if "silence" in fields else ()
     terms = read_terms(source, fields, types)
     derivation = f"list of {len(entities)}" if len(entities) > 1 else None
     return [

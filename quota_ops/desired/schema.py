@@ -15,7 +15,7 @@ from quota_ops.desired.yaml import shapes
 from quota_ops.desired.yaml.values import DURATION, NOTE
 from quota_ops.findings.codes import CODES, SILENCEABLE
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
-from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
+from quota_ops.model.quotas.quota import BYTE_UNITS, BYTES, QUOTA_KEYS, UNLIMITED, QuotaKey
 
 Schema = dict[str, Any]
 
@@ -189,7 +189,7 @@ def _keys_of(kind: str) -> Schema:
 
 
 def _limit(key: QuotaKey) -> Schema:
-    of_bytes = [f"({'|'.join(BYTE_UNITS)})(/s)?"] if key.unit == "bytes/s" else []
+    of_bytes = [f"({'|'.join(BYTE_UNITS)})(/s)?"] if key.unit == BYTES else []
     units = "|".join([key.unit, *of_bytes])
     example = f"10 MiB, or {UNLIMITED}" if of_bytes else f"50, or {UNLIMITED}"
     wrong = f"Write a number in {key.unit}, with or without a unit: {example}."

@@ -131,14 +131,14 @@ class Cluster:
         """
         return self._alter(alterations, self._brokers.write, validate_only=False)
 
-    def identify_broker(self, timeout: float = 2.0) -> int:
+    def identify_broker(self) -> int:
         """Return the id of the broker at the bootstrap address, read from the open connection.
 
         Returns BOOTSTRAP when the id cannot be read.
         """
         request = build_configs_request(self._description, self.endpoints[0])
         try:
-            return find_responder(self._brokers.client(self.endpoints[0]).send(request, timeout))
+            return find_responder(self._brokers.client(self.endpoints[0]).send(request, 2.0))
         except (ClusterTrouble, ResponseLost):
             return BOOTSTRAP
 

@@ -13,7 +13,7 @@ OWN = "bootstrap.servers=kafka-1:9094\n"
 def test_it_is_written_again_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection file names the broker, follows it to a new port, and is removed with it."""
     monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path / "connections"))
-    file = find_connection_file("demo")
+    file = find_connection_file()
     write_connection(file, "127.0.0.1:1")
     write_connection(file, "127.0.0.1:2")
     assert file == tmp_path / "connections" / "demo.properties"

@@ -68,7 +68,7 @@ def effects(*, every_limit: bool, **typed: Any) -> None:
     with TemporaryDirectory(prefix="quota-ops-") as scratch:
         if not is_kept:
             chosen = replace(chosen, out=str(Path(scratch) / "run"))
-        folder = run_to_plan("effects", chosen)
+        folder = run_to_plan(chosen)
         found, rows = _find(folder, inventory, Path(scratch), every_limit=every_limit)
         if not is_kept:
             found = replace(found, attempt=None, computed_from=None)

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from quota_ops.desired.yaml.scalars import is_text
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.quota import UNLIMITED, QuotaKey, in_byte_unit, parse_limit
+from quota_ops.model.quotas.quota import BYTES, UNLIMITED, QuotaKey, in_byte_unit, parse_limit
 from quota_ops.model.text import is_visible
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./@+-]*")
@@ -64,7 +64,7 @@ def _spellings(key: QuotaKey, value: float) -> tuple[str, ...]:
     except (OverflowError, ValueError):  # an infinity, NaN
         return ()
     plain = str(whole) if value == whole else format(Decimal(repr(value)), "f")
-    if key.unit != "bytes/s":
+    if key.unit != BYTES:
         return (plain,)
     number, unit = in_byte_unit(value)
     return (plain,) if unit == "B" else (f"{number.replace(',', '')} {unit}", plain)

@@ -13,7 +13,7 @@ from quota_ops.desired.yaml import values
 from quota_ops.desired.yaml.scalars import read_text
 from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, VerifyPolicy
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
-from quota_ops.model.quotas.quota import MEASURED_KEYS, QUOTA_KEYS
+from quota_ops.model.quotas.quota import BYTES, MEASURED_KEYS, QUOTA_KEYS
 from quota_ops.model.usage.usage import LABEL, Preset
 
 DEFAULT = "default"
@@ -154,7 +154,7 @@ LIMITS = Shape(
             f"{key.limits.capitalize()}, in bytes per second; units up to GiB, or unlimited.",
             "10 MiB",
         )
-        if key.unit == "bytes/s"
+        if key.unit == BYTES
         else Field(f"{key.limits.capitalize()}, in {key.unit}, or unlimited.", "50")
         for key in QUOTA_KEYS.values()
     },

@@ -140,12 +140,11 @@ def find_sandbox() -> SandboxStatus:
 def _read_sandbox(home: Path, folder: Path) -> SandboxStatus:
     """Return the sandbox in a folder: a number of brokers and an authentication have their own."""
     nodes = [node for path in sorted(folder.glob("node-*")) if (node := read_node(path))]
-    return SandboxStatus(home=home, connection=find_connection_file(SANDBOX), nodes=tuple(nodes))
+    return SandboxStatus(home=home, connection=find_connection_file(), nodes=tuple(nodes))
 
 
 def start_sandbox(
     *,
-    cluster_id: str = DEMO_CLUSTER_ID,
     version: str | None = None,
     brokers: int | None = None,
     auth: str | None = None,
@@ -168,7 +167,7 @@ def start_sandbox(
         check_replaceable(status.connection)
         status.connection.parent.mkdir(parents=True, exist_ok=True)
         config = BrokerConfig(
-            cluster_id=cluster_id, version=version or DEFAULT_VERSION, nodes=brokers or 1
+            cluster_id=DEMO_CLUSTER_ID, version=version or DEFAULT_VERSION, nodes=brokers or 1
         )
         name = f"brokers-{config.nodes}" + (f"-{auth}" if auth else "")
         home = status.home if (config.nodes, auth) == (1, None) else status.home / name
@@ -286,9 +285,9 @@ def _lock_sandbox() -> Iterator[SandboxStatus]:
         ) from error
 
 
-def find_connection_file(name: str) -> Path:
-    """Return the file that `find_connection` reads for a name."""
-    return connections_folder() / f"{name}.properties"
+def find_connection_file() -> Path:
+    """Return the file that `find_connection` reads for the sandbox."""
+    return connections_folder() / f"{SANDBOX}.properties"
 
 
 def check_replaceable(file: Path) -> None:

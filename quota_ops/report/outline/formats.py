@@ -7,7 +7,7 @@ from functools import lru_cache
 from unicodedata import is_normalized
 
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, is_git, short
-from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import BYTES, QUOTA_KEYS
 
 MINUTE = 60
 _TWO_DIGITS = 10
@@ -50,7 +50,7 @@ def file_size(size: int) -> str:
 
 def format_rate(key: str, value: float) -> str:
     """Format a measured rate with three digits: `1.04 MB/s`, `12.5 %`."""
-    if QUOTA_KEYS[key].unit != "bytes/s":
+    if QUOTA_KEYS[key].unit != BYTES:
         return f"{value:.3g} {QUOTA_KEYS[key].unit}"
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if value >= size:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+_CHART, _SPARKLINE = (420, 150), (120, 24)
+"""Widths and heights, in pixels."""
 _FLOORS = (99, 90, 50)
 """Where the axis of a percentage may begin, so that a small decline is visible."""
 
@@ -50,7 +52,7 @@ class DailyNumber(NamedTuple):
         return f"{int(number * 10) / 10:g} {self.unit}"
 
 
-def draw_chart(numbers: DailyNumber, tone: str, width: int = 420, height: int = 150) -> "Markup":
+def draw_chart(numbers: DailyNumber, tone: str) -> "Markup":
     """Return a line chart with axes; `tone` is a CSS class of page.css. Empty for one day."""
     known = numbers.known
     if len(known) < 2:  # noqa: PLR2004 - a line has two ends
@@ -66,11 +68,11 @@ def draw_chart(numbers: DailyNumber, tone: str, width: int = 420, height: int = 
     )
     first, last = known[0][0], known[-1][0]
     chart.add_x_axis(ticks=[first, last], tick_formatter=lambda day, *_: f"{day:%b} {day.day}")
-    group = chart.to_svg_group(width, height)
-    return _draw(group, numbers, f"chart {tone}", (width, height), margin=width // 25)
+    group = chart.to_svg_group(*_CHART)
+    return _draw(group, numbers, f"chart {tone}", _CHART, margin=_CHART[0] // 25)
 
 
-def draw_sparkline(numbers: DailyNumber, tone: str, width: int = 120, height: int = 24) -> "Markup":
+def draw_sparkline(numbers: DailyNumber, tone: str) -> "Markup":
     """Return a line without axes, as for `draw_chart`."""
     known = numbers.known
     if len(known) < 2:  # noqa: PLR2004 - as above
@@ -80,9 +82,9 @@ def draw_sparkline(numbers: DailyNumber, tone: str, width: int = 120, height: in
     days = Temporal(known[0][0], known[-1][0])
     shape: Any = Line(stroke_color="currentColor", width=1.5)
     scales = days, Linear(*_find_bounds(numbers))
-    line = shape.to_svg(width - 2, height - 4, *scales, Series(known), None)
+    line = shape.to_svg(_SPARKLINE[0] - 2, _SPARKLINE[1] - 4, *scales, Series(known), None)
     line.set("transform", "translate(1 2)")
-    return _draw(line, numbers, f"sparkline {tone}", (width, height))
+    return _draw(line, numbers, f"sparkline {tone}", _SPARKLINE)
 
 
 def _find_bounds(numbers: DailyNumber) -> tuple[float, float]:
