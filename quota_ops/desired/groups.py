@@ -53,11 +53,10 @@ def read_groups(source: Source, field: FieldNodes) -> Iterator[tuple[yaml.Node, 
             continue
         first = names.setdefault(group.name, group)
         if first is not group:
-            line, column, length = group.span
             message = (
                 f"The group {group.name} is defined twice, first on line {first.span.line + 1}."
             )
-            source.refuse_at(line, column, message, "Rename one of the two.", length=length)
+            source.refuse_at(group.span, message, "Rename one of the two.")
         yield item, group
 
 
@@ -86,10 +85,9 @@ def _refuse_idle_minimum(source: Source, budget: Sequence[Limit], minimum: Seque
     keys = {limit.key for limit in budget}
     for limit in minimum:
         if limit.key not in keys:
-            line, column, length = limit.span
             message = f"minimum has {limit.key}, for which the group has no budget."
             remedy = "Add it to budget, or remove it here."
-            source.refuse_at(line, column, message, remedy, length=length)
+            source.refuse_at(limit.span, message, remedy)
 
 
 def _read_members(source: Source, field: FieldNodes) -> Iterator[Member]:

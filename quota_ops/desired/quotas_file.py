@@ -53,8 +53,7 @@ class Quota(NamedTuple):
 
     def refuse(self, message: str, remedy: str, other: Problem | None = None) -> None:
         """Add a problem that points at the entity."""
-        line, column, length = self.span
-        self.source.refuse_at(line, column, message, remedy, length=length, other=other)
+        self.source.refuse_at(self.span, message, remedy, other=other)
 
 
 class QuotasFile(NamedTuple):

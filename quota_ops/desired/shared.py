@@ -76,7 +76,6 @@ def read_shared_files(folder: Path, names: Sequence[str]) -> Iterator[tuple[str,
 def _read_source(
     folder: Folder, use: Use, cluster: ClusterFile, problems: Problems
 ) -> Source | None:
-    line, column, length = use.span
     try:
         with open_folder(shared_folder(folder.path), own=2) as shared:
             if shared.has(use.file):
@@ -89,7 +88,7 @@ def _read_source(
         there = ""
     remedy = f"There are {there}." if there else f"Create it in {shared_folder(folder.path)}."
     message = f"There is no shared file {use.file}."
-    cluster.source.refuse_at(line, column, message, remedy, length=length)
+    cluster.source.refuse_at(use.span, message, remedy)
     return None
 
 
@@ -117,13 +116,10 @@ def _scale_limit(profile: Profile, limit: Limit, factor: Decimal) -> Limit:
     exact = Decimal(limit.value) * factor
     value = exact.to_integral_value(ROUND_FLOOR) if key.whole else exact
     if not 0 < value <= Decimal(key.largest):
-        line, column, length = limit.span
         profile.source.refuse_at(
-            line,
-            column,
+            limit.span,
             f"{limit.key} times {factor} is {value:f}, which is not a limit.",
             "Kafka has no quota of 0." if not value else f"The largest is {int(key.largest)}.",
-            length=length,
         )
         return limit
     return limit._replace(value=float(value))

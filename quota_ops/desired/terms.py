@@ -105,9 +105,8 @@ def _read_cluster_limits(
 
 
 def _refuse(source: Source, limit: Limit, why: str) -> None:
-    line, column, length = limit.span
     message = f"{limit.key} {why}, so brokers have no share of it."
-    source.refuse_at(line, column, message, "Write it under limits.", length=length)
+    source.refuse_at(limit.span, message, "Write it under limits.")
 
 
 def _read_topics(
@@ -189,14 +188,11 @@ def _refuse_overlaps(source: Source, overrides: Sequence[Override]) -> tuple[Ove
         for limit in override.limits:
             before = last.get(limit.key)
             if before is not None and override.start < before.until:
-                line, column, length = override.span
                 source.refuse_at(
-                    line,
-                    column,
+                    override.span,
                     f"{limit.key} has another override at this time, on line "
                     f"{before.span.line + 1}: it ends at {before.until}.",
                     f"Start this one at {before.until} or later, or shorten the other one.",
-                    length=length,
                 )
                 return ordered
             last[limit.key] = override

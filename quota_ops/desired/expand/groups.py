@@ -152,8 +152,7 @@ def _find_minimum(group: Group, key: str) -> float:
 
 
 def _refuse(source: Source, budget: Limit, message: str, remedy: str) -> None:
-    line, column, length = budget.span
-    source.refuse_at(line, column, message, remedy, length=length)
+    source.refuse_at(budget.span, message, remedy)
 
 
 class NoShareError(ValueError):

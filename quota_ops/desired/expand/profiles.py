@@ -21,10 +21,9 @@ def refuse_invalid_profiles(profiles: Profiles) -> None:
         elif extended is not None and profile.name in [
             known.name for known in _chain(profiles, extended.name)
         ]:
-            line, column, length = extended.span
             message = f"The profile {show(profile.name)} extends itself."
             remedy = "Remove profile here, or in one of the others."
-            profile.source.refuse_at(line, column, message, remedy, length=length)
+            profile.source.refuse_at(extended.span, message, remedy)
 
 
 @dataclass(frozen=True)
@@ -71,26 +70,22 @@ class ProfileLimits:
                 if not QUOTA_KEYS[limit.key].types.issuperset(quota.entity.types):
                     place = f"{profile.source.file}:{limit.span.line + 1}"
                     types = " and ".join(quota.entity.types)
-                    line, column, length = reference.span
                     quota.source.refuse_at(
-                        line,
-                        column,
+                        reference.span,
                         f"The profile {show(reference.name)} sets {limit.key} ({place}), which "
                         f"does not apply to {types}.",
                         "Use another profile, or write the limits here.",
-                        length=length,
                     )
                     return True
         return False
 
 
 def _refuse_unknown(source: Source, reference: Reference, profiles: Profiles) -> None:
-    line, column, length = reference.span
     known = ", ".join(map(show, sorted(profiles)))
     remedy = f"Defined are {known}." if known else "Define it under profiles in cluster.yaml."
     remedy += " A profile of a shared file needs that file under use in cluster.yaml."
     message = f"There is no profile {show(reference.name)}."
-    source.refuse_at(line, column, message, remedy, length=length)
+    source.refuse_at(reference.span, message, remedy)
 
 
 def _chain(profiles: Profiles, name: str) -> Iterator[Profile]:

@@ -21,9 +21,8 @@ def add_cluster_limits(
     """Add the limits of the whole cluster; adds a problem for one that the quota sets twice."""
     for limit in cluster_limits:
         if limit.key in standing:
-            line, column, length = limit.span
             message = f"{limit.key} is set under limits too."
-            quota.source.refuse_at(line, column, message, "Remove one of the two.", length=length)
+            quota.source.refuse_at(limit.span, message, "Remove one of the two.")
         standing[limit.key] = limit
 
 

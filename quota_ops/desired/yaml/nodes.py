@@ -10,7 +10,7 @@ import yaml
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.scalars import show
-from quota_ops.desired.yaml.source import Source, read_source
+from quota_ops.desired.yaml.source import Source, Span, read_source
 
 MAX_DEPTH = 20
 """Desired state needs five levels; PyYAML recurses, and deep nesting overflows the C stack."""
@@ -125,7 +125,7 @@ def read_bounded(folder: Folder, name: str, problems: Problems, room: SizeBudget
     if room.characters < 0:
         size = MAX_CHARACTERS >> 20
         message = f"Up to here, the cluster's files contain more than {size} MiB of text."
-        source.refuse_at(0, 0, message, "Remove entries that you do not need.")
+        source.refuse_at(Span(0, 0), message, "Remove entries that you do not need.")
         return None
     return source
 
@@ -143,7 +143,7 @@ def compose(source: Source, room: SizeBudget) -> yaml.Node | None:
         room.values -= loader.values
         loader.dispose()
     if root is None:
-        source.refuse_at(0, 0, "The file is empty.", "Add its fields, or remove the file.")
+        source.refuse_at(Span(0, 0), "The file is empty.", "Add its fields, or remove the file.")
         return None
     return None if _refuse_hidden(source) else root
 
@@ -172,7 +172,7 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
     if message == _COLON and (tight := _tight_colon(source.lines[:line])):
         line, column = tight
         message, remedy = "A space is missing after this colon.", "Add it: user: alice."
-    source.refuse_at(line, column, message.replace("CHAR", char), remedy)
+    source.refuse_at(Span(line, column), message.replace("CHAR", char), remedy)
 
 
 _TIGHT = re.compile(r"\s*(?:- +)?[a-z_-]+(:)(?=[^\s:/])")
@@ -208,8 +208,8 @@ def _refuse_hidden(source: Source) -> bool:
         found += 1
         if found > MOST_HIDDEN:
             message = "The file has more aliases or tags from here on."
-        length = end.column - start.column
-        source.refuse_at(start.line, start.column, message, remedy, length=length)
+        span = Span(start.line, start.column, end.column - start.column)
+        source.refuse_at(span, message, remedy)
         if found > MOST_HIDDEN:
             break
     return found > 0

@@ -79,8 +79,7 @@ class Source:
         self, node: yaml.Node, message: str, remedy: str | None = None, other: Problem | None = None
     ) -> None:
         """Add a problem that underlines the node, up to the end of its first line."""
-        line, column, length = self.find_span(node)
-        self.refuse_at(line, column, message, remedy, length=length, other=other)
+        self.refuse_at(self.find_span(node), message, remedy, other=other)
 
     def find_span(self, node: yaml.Node) -> Span:
         """Return the part of a node that is underlined: up to the end of its first line."""
@@ -89,18 +88,11 @@ class Source:
         return Span(start.line, start.column, last - start.column)
 
     def refuse_at(
-        self,
-        line: int,
-        column: int,
-        message: str,
-        remedy: str | None = None,
-        *,
-        length: int = 1,
-        other: Problem | None = None,
+        self, span: Span, message: str, remedy: str | None = None, other: Problem | None = None
     ) -> None:
-        """Add a problem at a line and column that count from 0; `other` is at its other place."""
+        """Add a problem that underlines a part of a line; `other` is at its other place."""
         if self.lists_more:
-            problem = self.problem_at(Span(line, column, length), message, remedy)
+            problem = self.problem_at(span, message, remedy)
             self.problems.add(replace(problem, other=other))
         else:
             self.problems.count_unlisted(self.file)
@@ -138,7 +130,7 @@ class Source:
                 if not is_open:
                     message = f"{found[0]} marks a merge conflict in Git."
                     remedy = "Keep the lines that you want, and remove all lines with such marks."
-                    self.refuse_at(number, 0, message, remedy, length=len(found[0]))
+                    self.refuse_at(Span(number, 0, len(found[0])), message, remedy)
                 is_open = found[1] != ">"
         return is_conflicted
 
@@ -150,8 +142,7 @@ class Source:
         code = ord(found[0])
         escape = f"\\u{code:04x}" if code < _FIVE_DIGITS else f"\\U{code:08x}"
         self.refuse_at(
-            line + len(lines),
-            len(last) + (0 if lines else column),
+            Span(line + len(lines), len(last) + (0 if lines else column)),
             f"This is the invisible character U+{code:04X}.",
             f'Remove it; if a name contains it, write it as "{escape}" in double quotes.',
         )
@@ -205,8 +196,7 @@ def not_opened(error: OSError, file: str, what: str = "file") -> Problem:
 def _refuse_byte(source: Source, error: UnicodeDecodeError) -> None:
     before = _LINE_BREAK.split(error.object[: error.start].decode("utf-8"))
     source.refuse_at(
-        len(before) - 1,
-        len(before[-1]),
+        Span(len(before) - 1, len(before[-1])),
         f"The byte 0x{error.object[error.start]:02x} is not valid UTF-8.",
         "Save the file as UTF-8.",
     )
