@@ -56,7 +56,7 @@ def test_a_long_plan_says_how_much_it_leaves_out() -> None:
     lines = plain(plan_screen(PLANNED, most=1)).splitlines()
 
     assert next(line for line in lines if "user=" in line).startswith("!  pending")
-    assert "  … and 3 more" in lines
+    assert "… and 3 more" in lines
 
 
 def test_a_plan_with_nothing_to_do_says_so() -> None:

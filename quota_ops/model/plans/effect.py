@@ -22,7 +22,8 @@ class LimitChange(StrEnum):
 MOST_SHARERS = 10
 """So many clients may have shared a limit for which each gets a lower one of its own: only a limit
 that falls to less than this part of it is certainly a cut."""
-_LOSSES = {LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY}
+LOSSES = frozenset({LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY})
+"""The changes that can take something from a client."""
 
 
 class Limit(NamedTuple):
@@ -115,7 +116,7 @@ class ClassEffect(NamedTuple):
         """
         before, after = number_of(key, self.before), number_of(key, self.after)
         change = self._compare(before, after)
-        loses = change in _LOSSES and IP not in QUOTA_KEYS[key].types
+        loses = change in LOSSES and IP not in QUOTA_KEYS[key].types
         if inf in (before, after) or not before:
             return Risk(unlimited=before < after == inf, loses=loses)
         is_shared = change is LimitChange.SHARED_DIFFERENTLY

@@ -7,7 +7,7 @@ from quota_ops.model.plans.effect import LimitChange
 from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS, UNLIMITED, format_limit
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, more_line
 
 _VERDICTS = ("newly limited", "cut", "shared differently", "raised", "no longer limited")
 _RANK = {name: rank for rank, name in enumerate((*_VERDICTS, LimitChange.SAME))}
@@ -90,11 +90,7 @@ def client_effects_screen(
     return (
         line(heading, Tone.STRONG),
         *((line(), Table(_HEADINGS, tuple(map(_effect_row, rows)))) if rows else ()),
-        *(
-            [line(f"… and {left_out:,} more; --format json has them all", Tone.CONTEXT)]
-            if left_out
-            else []
-        ),
+        *more_line(left_out, "more; --format json has them all"),
         *((line(), _owner_table(effects)) if total.keys else ()),
         line(),
         line(inventory_words(effects), inventory_tone(effects)),

@@ -65,6 +65,11 @@ def line(text: str = "", tone: Tone = Tone.PLAIN) -> Line:
     return (Span(text, tone),)
 
 
+def more_line(number: int, what: str) -> tuple[Line, ...]:
+    """Return the line after a list that is cut, `… and 12 more`; nothing if it has every row."""
+    return (line(f"… and {number:,} {what}", Tone.CONTEXT),) if number > 0 else ()
+
+
 def width(text: str) -> int:
     """Return how many terminal cells an escaped text takes; wide characters (Chinese) take two."""
     if text.isascii():

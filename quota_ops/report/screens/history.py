@@ -11,7 +11,7 @@ from quota_ops.model.quotas.quota import format_limit, json_number
 from quota_ops.model.runs.outcome import ATTEMPTED, Status
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import duration, moment, short_commit
-from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line, more_line
 
 MOST = 20
 """How many quotas a screen lists; JSON has them all."""
@@ -88,13 +88,12 @@ class Event(NamedTuple):
 def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -> Screen:
     """Return a row for each day, the newest first, and the quotas that drifted most."""
     drifted = sorted(quotas, key=_rank_drift)
-    more = len(drifted) - MOST
     table = Table(_QUOTA_HEADINGS, tuple(Row(_quota_cells(quota)) for quota in drifted[:MOST]))
     return (
         Table(_DAY_HEADINGS, tuple(Row(_day_cells(day)) for day in reversed(days))),
         line(),
         *((table,) if drifted else (line("No run found a drifted quota."),)),
-        *((line(f"… and {more:,} more, in --format json", Tone.CONTEXT),) if more > 0 else ()),
+        *more_line(len(drifted) - MOST, "more, in --format json"),
     )
 
 
@@ -181,10 +180,9 @@ def changes_screen(since: str, changes: Sequence[Event]) -> Screen:
     """Return a row for each change since a day, the newest first, and how many are not listed."""
     if not changes:
         return (line(f"The history has no change since {since}."),)
-    more = len(changes) - MOST_CHANGES
     newest = tuple(Row(change_cells(change)) for change in changes[: -MOST_CHANGES - 1 : -1])
-    older = line(f"… and {more:,} older, in --format jsonl", Tone.CONTEXT)
-    return (Table(CHANGE_HEADINGS, newest), *((older,) if more > 0 else ()))
+    older = more_line(len(changes) - MOST_CHANGES, "older, in --format jsonl")
+    return (Table(CHANGE_HEADINGS, newest), *older)
 
 
 def change_cells(change: Event) -> Line:

@@ -20,10 +20,9 @@ from quota_ops.report.outline.cells import trouble
 from quota_ops.report.outline.findings import FEW, excerpt, finding_lines
 from quota_ops.report.outline.folding import Fold, fold_profiles
 from quota_ops.report.outline.formats import at_commit, duration, escape_text
-from quota_ops.report.outline.layout import Line, Screen, Span, Tone, line
+from quota_ops.report.outline.layout import Line, Screen, Span, Tone, line, more_line
 from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
 from quota_ops.report.outline.row_status import (
-    ReportRow,
     RowStatus,
     Section,
     find_overridden,
@@ -56,8 +55,7 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
         lines += [(Span(problem.place, Tone.STRONG), Span(f"  {text}")), *excerpt(problem)]
     findings = list_unsilenced(error.findings) if under else ()
     lines += finding_lines(findings, under)
-    if error.unlisted:
-        lines.append(line(f"… and {counted(error.unlisted, 'more problem')}", Tone.CONTEXT))
+    lines += more_line(error.unlisted, plural(error.unlisted, "more problem"))
     number = len(error.problems) + error.unlisted
     total = (
         f"{counted(number, 'problem')} in {error.files_with_problems:,} of "
@@ -89,13 +87,13 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
     listed = [row for row in rows if row.section is not Section.REST]
     is_in_force = not find_overridden(report)
     folds, listed = fold_profiles(listed)
-    left_out = len(listed) - len(listed[:most])
+    left_out = 0 if most is None else len(listed) - most
     return (
         _heading(report, plan),
         line(),
         *map(_fold_line, folds),
         *plan_table(listed[:most]),
-        *([line(f"  … and {left_out:,} more", Tone.CONTEXT)] if left_out else []),
+        *more_line(left_out, "more"),
         *([line()] if listed or folds else []),
         *overriding_lines(report),
         *([] if plan.writes else [line("No changes.", Tone.OK if is_in_force else Tone.REFUSAL)]),
@@ -107,7 +105,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
 def overriding_screen(report: Report, *, most: int) -> Screen:
     """Return the overriding quotas of a run without a plan, and the ways out."""
     rows = [row for row in report_rows(report) if row.overrides]
-    more = [_more(rows, most)] if rows[most:] else []
+    more = more_line(len(rows) - most, "more")
     return (*plan_table(rows[:most]), *more, *overriding_lines(report))
 
 
@@ -196,11 +194,10 @@ def apply_screen(report: Report, *, most: int) -> Screen:
     rows = [row for row in report_rows(report) if row.status is RowStatus.UNSETTLED]
     is_whole = AS_INTENDED.issuperset(outcome.status for outcome in report.applied)
     tone = Tone.OK if is_whole else Tone.REFUSAL
-    more = [_more(rows, most)] if rows[most:] else []
     return (
         line(f"applied: {total or 'nothing'}", tone),
         *plan_table(rows[:most], applied=True),
-        *more,
+        *more_line(len(rows) - most, "more"),
     )
 
 
@@ -224,11 +221,7 @@ def verdicts_screen(report: Report, *, most: int) -> Screen:
         )
         for row in rows[:most]
     )
-    return (*wrong, *([_more(rows, most)] if rows[most:] else []))
-
-
-def _more(rows: Sequence[ReportRow], most: int) -> Line:
-    return line(f"… and {len(rows) - most:,} more", Tone.CONTEXT)
+    return (*wrong, *more_line(len(rows) - most, "more"))
 
 
 def verified_line(report: Report) -> Line:

@@ -8,7 +8,7 @@ from quota_ops.model.quotas.rows import BatchRow, LedgerRow
 from quota_ops.model.runs.report import RunSummary
 from quota_ops.model.runs.run import Alter, LedgerEdit
 from quota_ops.report.outline.formats import escape_text, file_size, moment, short_commit
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, more_line
 from quota_ops.report.outline.summary import SyncStatus
 
 _TONES: Mapping[str, Tone] = {
@@ -29,9 +29,8 @@ def runs_screen(runs: Sequence[RunSummary], more: int, shared: Collection[str] =
     """
     if not runs:
         return (line("No runs yet."),)
-    older = (line(f"… and {more:,} older", Tone.CONTEXT),) if more else ()
     rows = tuple(_run(run, shows_id=run.cluster in shared) for run in runs)
-    return (Table(_HEADINGS, rows), *older)
+    return (Table(_HEADINGS, rows), *more_line(more, "older"))
 
 
 def _run(run: RunSummary, *, shows_id: bool) -> Row:

@@ -6,7 +6,7 @@ from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.capacity import capacity_screen
 from quota_ops.report.outline.findings import finding_lines
 from quota_ops.report.outline.formats import at_commit, moment
-from quota_ops.report.outline.layout import Screen, Tone, line, plain
+from quota_ops.report.outline.layout import Screen, Tone, line, more_line, plain
 from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
 from quota_ops.report.outline.rollback import rollback_screen
 from quota_ops.report.outline.row_status import ReportRow, Section, has_applied, report_rows
@@ -66,5 +66,5 @@ def _section(section: Section, report: Report, rows: tuple[ReportRow, ...]) -> S
     applied = has_applied(report)
     heading = f"{section.heading(applied=applied)} ({len(shown):,})"
     table = report_table(shown[:MOST], applied=applied, read_back=bool(report.brokers))
-    more = [line(f"… and {len(shown) - MOST:,} more, in report.json")] if shown[MOST:] else []
+    more = more_line(len(shown) - MOST, "more, in report.json")
     return (line(), line(heading, Tone.STRONG), *table, *more) if shown else ()

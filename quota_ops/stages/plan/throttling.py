@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plans.effect import ClassEffect, Effect, LimitChange, number_of
+from quota_ops.model.plans.effect import LOSSES, ClassEffect, Effect, number_of
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.rows import Key, StoredQuota
@@ -31,7 +31,6 @@ MOST_GROUPS = 20
 HOUR = 3600
 _LEAST = timedelta(days=1)
 """Less use says little: jobs run at the same hours of each day, and scrapes may miss some."""
-_LOSES = frozenset({LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY})
 _ANY = "\0"
 """A name that no client has: it stands for every client without a quota of its own."""
 ReadUse = Callable[[str, Collection[SeriesNames], Time], Samples]
@@ -143,7 +142,7 @@ def find_throttling(
         if row.key not in sides:
             sides[row.key] = Quotas.of(row.key, before), Quotas.of(row.key, after)
         effect = effects[row.id]
-        losing = [each for each in effect.classes if each.change(row.key) in _LOSES]
+        losing = [each for each in effect.classes if each.change(row.key) in LOSSES]
         groups[row.id] = []
         for each in losing:
             found, quiet = find_groups(each, *sides[row.key], past)
