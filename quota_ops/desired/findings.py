@@ -35,7 +35,10 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
         for finding in check_names(quota.entity):
             yield finding._replace(place=place_of(quota.source, quota.span))
     small = [
-        (quota, limit) for quota in quotas for limit in quota.limits if limit.value < STARVING_BYTES
+        (quota, limit)
+        for quota in quotas
+        for limit in quota.limits
+        if limit.value < STARVING_BYTES or (limit.derivation and limit.derivation.returns_to)
     ]
     yield from _check_small(small)
     yield from _find_twins(quotas)
@@ -53,8 +56,9 @@ def _check_small(small: Iterable[tuple[Quota, Limit]]) -> Iterator[Finding]:
     shares: dict[tuple[str, str, str], tuple[Quota, Limit]] = {}
     for quota, limit in small:
         if quota.group is None:
-            for finding in check_limit(quota.entity.text, limit.key, limit.value):
-                yield _at(finding, quota, limit)
+            for value, since in _list_values(limit):
+                for finding in check_limit(quota.entity.text, limit.key, value, since=since):
+                    yield _at(finding, quota, limit)
             continue
         least = shares.setdefault((quota.source.name, quota.group, limit.key), (quota, limit))
         if limit.value < least[1].value:
@@ -62,6 +66,13 @@ def _check_small(small: Iterable[tuple[Quota, Limit]]) -> Iterator[Finding]:
     for quota, limit in shares.values():
         for finding in check_limit(quota.entity.text, limit.key, limit.value, is_share=True):
             yield _at(finding, quota, limit)
+
+
+def _list_values(limit: Limit) -> Iterator[tuple[float, str | None]]:
+    """Yield the value of a limit, and the one that it returns to with the time of that."""
+    yield limit.value, None
+    if limit.derivation and limit.derivation.returns_to:
+        yield limit.derivation.returns_to, limit.derivation.until
 
 
 def _select_files_with(

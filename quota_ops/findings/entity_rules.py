@@ -117,14 +117,18 @@ def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str
 
 
 def check_limit(
-    entity: str, key: str, value: float, *, is_share: bool = False
+    entity: str, key: str, value: float, *, is_share: bool = False, since: str | None = None
 ) -> Iterator[Finding]:
-    """Yield a finding if a limit is small for its key; `is_share` if nobody wrote this number."""
+    """Yield a finding if a limit is small for its key; `is_share` if nobody wrote this number.
+
+    `since` is when the limit begins (ISO 8601); None if it applies now.
+    """
     known = QUOTA_KEYS.get(key)
     if known is not None and value < known.starving:
         least = format_limit(key, known.starving)
-        message = f"{key} of {entity} is {format_limit(key, value)}, which all but stops a busy"
-        message += " client."
+        message = f"{key} of {entity} is {format_limit(key, value)}"
+        message += f" from {since} on" if since else ""
+        message += ", which all but stops a busy client."
         remedy = f"Did you forget a unit? Below {least}, clients mostly wait."
         if is_share:
             remedy = f"Raise what is divided. Below {least}, clients mostly wait."

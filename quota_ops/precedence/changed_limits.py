@@ -36,9 +36,14 @@ class Change(NamedTuple):
 
 
 class Users(NamedTuple):
-    """The users whose own limit stays, and by client id those who have a limit for it."""
+    """The users whose own limit stays, and by client id those who have a limit for it.
+
+    `of_any_client_id` are those with a limit for any other client id, which clients without a
+    client id do not get.
+    """
 
     own: set[str]
+    of_any_client_id: set[str]
     of_client_id: dict[str, set[str]]
 
 
@@ -59,7 +64,7 @@ def list_neighbors(stored: Iterable[tuple[str, str, float]], changes: Iterable[K
         if key in changed and (at := entity.find(_USER_PART)) >= 0:
             changed[key].add(entity[at:])
     quotas: dict[str, dict[str, Change]] = {key: {} for key in changed}
-    users = {key: Users(set(), defaultdict(set)) for key in changed}
+    users = {key: Users(set(), set(), defaultdict(set)) for key in changed}
     for entity, key, value in stored:
         if key not in changed:
             continue
@@ -67,8 +72,10 @@ def list_neighbors(stored: Iterable[tuple[str, str, float]], changes: Iterable[K
         user = entity[at:]
         if at < 0 or user == ANY_USER or user in changed[key] or '"' in entity:
             quotas[key][entity] = Change(value, value)
-        elif at == 0 or entity.startswith(ANY_CLIENT_ID):
+        elif at == 0:
             users[key].own.add(user)
+        elif entity.startswith(ANY_CLIENT_ID):
+            users[key].of_any_client_id.add(user)
         else:
             users[key].of_client_id[entity[: at - 1]].add(user)
     return Neighbors(quotas, users)
@@ -119,7 +126,8 @@ class ChangedLimits:
     """The quotas of one key, by the text of their entity; those of unknown types are left out.
 
     `parts` has the parts of each entity. `own_users` are users with a limit of their own that
-    stays, `own_addresses` such addresses.
+    stays, `partly_own` those of them whose clients without a client id have none, and
+    `own_addresses` such addresses.
     `own_ids` has the client ids of each user's pairs and, at None, those that have a default.
     """
 
@@ -127,7 +135,8 @@ class ChangedLimits:
         self.parts: dict[str, Parts] = {}
         self.addresses: dict[str, Change] = {}
         self.own_addresses: set[str] = set()
-        self.own_users = users.own.copy()
+        self.own_users = users.own | users.of_any_client_id
+        self.partly_own = users.of_any_client_id - users.own
         self._users_of = users.of_client_id
         self._pair_users: dict[str, set[str]] = defaultdict(set)
         self.own_ids: dict[str | None, dict[str, None]] = defaultdict(dict)
@@ -141,6 +150,7 @@ class ChangedLimits:
             (_find_form(user, ANY_USER), _find_form(client_id, ANY_CLIENT_ID))
             for user, client_id in self._stored
         }
+        self.partly_own = {user for user in self.partly_own if (user, None) not in self._stored}
         levels = [level for level in _LEVELS if level[1:] in forms]
         self._levels_of_user = [level for level in levels if level[1] == _NAMED]
         self._levels_of_anyone = [level for level in levels if level[1] != _NAMED]
@@ -161,6 +171,8 @@ class ChangedLimits:
         if parts.client_id in {None, ANY_CLIENT_ID}:
             if user and is_kept:
                 self.own_users.add(user)
+                if parts.client_id:
+                    self.partly_own.add(user)
             return
         self.own_ids[user][parts.client_id] = None
         if user and is_kept:

@@ -257,7 +257,9 @@ class _Effects:
             for client_id, sides in (*extremes, *defaults.list_owned(own_ids)):
                 before, after, _ = own_sides.fall_back(sides)
                 judged.append(ClassEffect(before, after, user, client_id))
-        own, named = 0, [] if user else list(self._first_own_users)
+        partly = set() if user or needs_client_id else limits.partly_own
+        users = 0 if user else len(limits.own_users) - len(partly)
+        own, named = 0, [] if user else list(_first(limits.own_users - partly))
         found: dict[tuple[object, ...], ClassEffect] = {}
         for some, count, sides in groups:
             if not sides.come_from(entity):
@@ -275,9 +277,9 @@ class _Effects:
         if found:  # client ids with the limits of any other one are no class of their own
             found.pop(others.summarize(entity), None)
         classes += found.values()
-        users = 0 if user else len(limits.own_users)
         risk = self._judge(entity, judged)
-        return Effect(tuple(classes), users, own, 0, between, tuple(named), risk)
+        names = tuple(named), len(partly), _first(partly)
+        return Effect(tuple(classes), users, own, 0, between, *names, risk)
 
     def _find_address_effect(self, entity: str, address: str) -> Effect:
         addresses = self._limits.addresses

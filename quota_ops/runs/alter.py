@@ -5,7 +5,7 @@ until that can no longer arrive; no row becomes managed by it. With a time, its 
 until then, so that no run reverts it before; from then on, Git applies again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.effect import Effect
-from quota_ops.model.plans.guard import GuardFinding, format_blocking
+from quota_ops.model.plans.guard import Guard, GuardFinding, format_blocking
 from quota_ops.model.plans.guard_rules import judge_alteration
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.ledger_edits import VERIFIED
@@ -38,6 +38,7 @@ from quota_ops.model.runs.run import Alter
 from quota_ops.model.stored import from_json
 from quota_ops.model.text import counted
 from quota_ops.precedence.addresses import find_shortest
+from quota_ops.precedence.changed_limits import ANY_IP
 from quota_ops.precedence.effects import find_write_effects
 from quota_ops.runs.approvals import record_overrides
 from quota_ops.runs.dead_runs import settle_dead_runs
@@ -60,6 +61,8 @@ from quota_ops.store.run.state import RunState
 
 _UNTIL_REMEDY = "Leave out --until, or declare the change in Git as an override with until."
 
+_MOST_NAMED = 3
+"""How many addresses are named that a host name may mean."""
 _FRESH = 1.0
 """Seconds after which a row is described again before it is sent."""
 
@@ -252,7 +255,7 @@ def record_and_validate(
         alterations = undo.select(stored) if undo else alterations
         verified, applied = Known.read(records)
         writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
-        _refuse_lost_addresses(writes, stored)
+        _refuse_lost_addresses(writes, stored, allow)
         batches = _number_batches(writes)
         effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
         write_effects(folder, effects)
@@ -274,11 +277,27 @@ def record_and_validate(
         return batches, outcomes
 
 
-def _refuse_lost_addresses(writes: Iterable[Difference], stored: Stored) -> None:
-    """Raise Refused if a cleared spelling of an address leaves its shortest one without effect."""
+def _refuse_lost_addresses(
+    writes: Iterable[Difference], stored: Stored, allow: Collection[str]
+) -> None:
+    """Raise Refused if a cleared spelling of an address leaves its shortest one without effect.
+
+    A host name may be any address: a person may know that none of those stored is meant.
+    """
     clears = {row.id for row in writes if row.target is None and row.before is not None}
+    left = stored.keys() - clears
     for entity, key in clears:
         shortest = find_shortest(entity) or entity
+        is_host = shortest == entity and find_shortest(entity) is None and entity.startswith("ip=")
+        others = [name for name, of in sorted(left) if of == key and find_shortest(name)]
+        if is_host and entity != ANY_IP and others and Guard.UNLIMITED not in allow:
+            named = ", ".join(others[:_MOST_NAMED]) + (", ..." if others[_MOST_NAMED:] else "")
+            raise Refused(
+                f"brokers may resolve {entity} to an address with a {key} of its own ({named}): "
+                "once it is cleared, they do not apply that either, although they store it",
+                f"Nothing was sent. Clear {key} of this address first, then of {entity} with "
+                f"--allow {Guard.UNLIMITED}, and then set that of the address again.",
+            )
         if (other := Key(shortest, key)) in stored and shortest != entity and other not in clears:
             raise Refused(
                 f"{entity} is another spelling of {shortest}: once it is cleared, brokers do not "

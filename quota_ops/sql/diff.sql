@@ -185,7 +185,12 @@ SELECT
   CASE WHEN k.is_recalled AND NOT k.arrived THEN k.recalled END AS memory,
   k.derivation,
   k.until,
-  k.returns_to,
+  -- What the guards judged with the value: later, a change of what it returns to is judged itself.
+  CASE
+    WHEN k.kind = 'in_sync' AND k.arrived THEN k.recalled_returns_to
+    WHEN k.desired = k.verified THEN k.verified_returns_to
+    WHEN k.kind <> 'in_sync' THEN k.returns_to
+  END AS returns_to,
   CASE
     WHEN k.kind IN ('pending', 'removed') AND COALESCE(k.desired, 0)
       = CASE WHEN k.arrived THEN k.recalled_returns_to ELSE k.verified_returns_to END

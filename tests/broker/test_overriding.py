@@ -171,6 +171,18 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
     resolved = lab.call("resolve", "demo", *asked).stdout
     assert "managed, verified by run" in resolved, resolved
 
+    batch = "client-id=batch,user=carol"
+    lab.put({batch: {KEY: 1000.0}})
+    names = ("--names", "client-id=batch", "--names", "user=carol")
+    assert lab.call("adopt", "demo", *names, "--reason", "INC-7").returncode == 0
+    verified = lab.call("verify", "demo")  # until a run clears it, it comes first for this client
+    assert verified.returncode == 1
+    assert verified.stdout.endswith(
+        "3 of 3 quotas verified on every broker: stored; 1 quota that runs would clear may come "
+        "first for some clients.\n"
+    )
+    assert f"1 quota that is not in Git would be cleared: {batch} {KEY}\n" in verified.stderr
+
 
 def test_protected_and_removed_quotas(lab: Lab) -> None:
     """A quota that cluster.yaml protects is accepted; a removal shows what clients fall back to."""
@@ -237,7 +249,10 @@ def test_a_declared_address_in_another_spelling(lab: Lab) -> None:
     ]
 
     assert [(done.returncode, done.stderr) for done in results] == [(0, "")] * 3, results
-    assert lab.call("verify", "demo").stdout.endswith(": stored and in force.\n")
+    assert lab.call("verify", "demo").stdout.endswith(
+        ": stored and in force. Of one IP address, no broker shows whether another spelling was "
+        "cleared since.\n"
+    )
     assert lab.call("report", "demo").returncode == 0
     assert lab.stored() == {"ip=10.0.0.1": {key: 5.0}}
 
@@ -252,3 +267,16 @@ def test_a_declared_address_in_another_spelling(lab: Lab) -> None:
     kept = lab.call("accept", "demo", "--names", "ip=localhost")
     why = "localhost is not an IP address. Write it in digits: brokers may resolve a host name"
     assert (kept.returncode, f"left out: ip=localhost {key}: {why}" in kept.stdout) == (2, True)
+
+    only = lab.call("alter", "demo", "--names", "ip=localhost", "--delete", key, "--reason", "why")
+    assert (only.returncode, lab.stored()["ip=localhost"]) == (1, {key: 5.0})
+    assert only.stderr == (
+        f"brokers may resolve ip=localhost to an address with a {key} of its own (ip=10.0.0.1): "
+        f"once it is cleared, they do not apply that either, although they store it\n  Nothing was "
+        f"sent. Clear {key} of this address first, then of ip=localhost with --allow unlimited, "
+        "and then set that of the address again.\n"
+    )
+    (way,) = [row for row in named.stdout.splitlines() if row.startswith("To remove it:")]
+    steps = way.partition(":")[2].replace("TEXT", "INC-7").split("&&")
+    assert [lab.call(*step.split()[1:]).returncode for step in steps] == [0, 0, 0]
+    assert lab.stored() == {"ip=10.0.0.1": {key: 5.0}}

@@ -62,6 +62,12 @@ def decide(
             commits = (row.commit for row in sent if same(row.value, want.value))
             first = max((commit for commit in commits if commit is not None), default=None)
             found[-1] = found[-1]._replace(commit=first)
+            if kind == "in_sync" and arrived:
+                found[-1] = found[-1]._replace(returns_to=arrived.returns_to)
+            elif known and known.value == want.value:
+                found[-1] = found[-1]._replace(returns_to=known.returns_to)
+            elif kind == "in_sync":
+                found[-1] = found[-1]._replace(returns_to=None)
     return found
 
 

@@ -55,6 +55,12 @@ RAISED = row("a", 1000.0, 3000.0)
         ([row("a", 9000.0, 3000.0, "search")], policy(2000.0), None, None),
         ([row("a", 9000.0, None)], policy(2000.0), None, None),
         ([row("a", 9000.0, 3000.0, is_return=True)], policy(2000.0), None, None),
+        (
+            [row("a", 1000.0, 1500.0, returns_to=3000.0)],
+            policy(2000.0),
+            None,
+            "user=a {} would be 3 kB/s, above the 2 kB/s that pay {}",
+        ),
         ([RAISED], policy(total=10000.0), None, None),
         ([RAISED], policy(total=9999.0), None, "pay would have 10 kB/s of {} together, above {}"),
         ([row("a", 9000.0, 3000.0)], policy(total=9999.0), None, None),

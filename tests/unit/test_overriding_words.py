@@ -4,7 +4,7 @@ import pytest
 
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import OverrideRow
-from quota_ops.report.outline.cells import overriding
+from quota_ops.report.outline.cells import overriding, overriding_clients
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
 
 KEY = "producer_byte_rate"
@@ -53,21 +53,28 @@ def test_whose_limit_an_overriding_quota_takes(
     entity: str, declared: str, values: tuple[float, float], words: str
 ) -> None:
     """Only clients of both quotas are meant, and equal values differ by who shares them."""
-    row = Difference.of_values(
-        ("id", entity, KEY), Kind.OVERRIDING, Action.REPORT, before=values[0], after=None
-    )
-    taken = OverrideRow(
-        "id",
-        entity,
-        KEY,
-        values[0],
-        None,
-        declared,
-        values[1],
-        "team",
-        "team.yaml",
-        4,
-        accepted=False,
-    )
+    assert overriding(row_of(entity, values[0], {declared: values[1]})) == words
 
-    assert overriding(ReportRow(row, RowStatus.OVERRIDING, overrides=(taken,))) == words
+
+def test_an_overriding_quota_of_several_takes_all_of_its_clients() -> None:
+    """No class of clients stands for all of them."""
+    pair, other = "client-id=web,user=<default>", "user=<default>"
+    row = row_of("user=carol", 7.0, {other: 10.0, pair: 50.0, "client-id=app,user=<default>": 1.0})
+
+    assert overriding(row) == (
+        "user carol: 7 B/s in force, in place of 10 B/s declared by user=<default> (team.yaml:4) "
+        "and 50 B/s declared by client-id=web,user=<default> (team.yaml:4), for example"
+    )
+    assert overriding_clients(row) == "user carol"
+
+
+def row_of(entity: str, value: float, declared: dict[str, float]) -> ReportRow:
+    """Return an overriding row of an entity, and the declared rows of which it takes clients."""
+    row = Difference.of_values(
+        ("id", entity, KEY), Kind.OVERRIDING, Action.REPORT, before=value, after=None
+    )
+    taken = tuple(
+        OverrideRow("id", entity, KEY, value, None, *of, "team", "team.yaml", 4, accepted=False)
+        for of in declared.items()
+    )
+    return ReportRow(row, RowStatus.OVERRIDING, overrides=taken)

@@ -11,7 +11,7 @@ from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.runs.outcome import Status
 from quota_ops.report.outline.row_status import report_rows
-from quota_ops.report.outline.ways import explain_revert, format_revert
+from quota_ops.report.outline.ways import explain_revert, format_accept_options, format_revert
 from tests.unit.report_sample import PLAN, answered
 from tests.unit.test_report_past import DELETED, RAISED, report_of
 
@@ -125,3 +125,14 @@ def test_the_command_that_reverts_a_row() -> None:
     assert "quota-ops reconcile demo" not in {
         format_revert(row, of_dag) for row in report_rows(of_dag)
     }
+
+
+def test_a_value_that_yaml_cannot_declare_is_not_accepted() -> None:
+    """No command is printed that would leave the value out."""
+    report = report_of()
+    row = report_rows(report)[0]
+    assert row.difference.before is not None
+    nan = row._replace(difference=row.difference._replace(before=float("nan")))
+
+    assert format_accept_options(row, report) == " --key producer_byte_rate"
+    assert format_accept_options(nan, report) == ""

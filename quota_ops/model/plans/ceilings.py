@@ -11,7 +11,7 @@ from quota_ops.model.text import counted
 Limits = tuple[tuple[str, float], ...]
 """Values by quota key, in order of the keys."""
 Totals = Mapping[tuple[str | None, str], float]
-"""The sum of all declared limits by owner and key."""
+"""The sum of all declared limits by owner and key, now or when temporary values have ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,12 @@ def exceeds_ceiling(row: Difference, ceilings: Sequence[Ceiling]) -> bool:
     if row.action is not Action.SET or row.target is None or row.is_return:
         return False
     most = _by_owner_and_key(ceilings, "each").get((row.owner, row.key))
-    return most is not None and row.target > most
+    return most is not None and _find_highest(row) > most
+
+
+def _find_highest(row: Difference) -> float:
+    """Return the value that a row sets, or the one that this returns to: no guard judges that."""
+    return max(row.target or 0.0, row.returns_to or 0.0)
 
 
 def combine_ceilings(ceilings: Sequence[Ceiling], others: Sequence[Ceiling]) -> tuple[Ceiling, ...]:
@@ -49,13 +54,12 @@ def judge_ceilings(
     """
     new = [row for row in writes if row.action is Action.SET and not row.is_return]
     each = _by_owner_and_key(ceilings, "each")
-    above = [
-        row for row in new if (row.target or 0.0) > each.get((row.owner, row.key), _NO_CEILING)
-    ]
+    above = [row for row in new if _find_highest(row) > each.get((row.owner, row.key), _NO_CEILING)]
     if above:
         first = above[0]
         words = (
-            f"{first.entity} {first.key} would be {format_limit(first.key, first.target)}, above"
+            f"{first.entity} {first.key} would be {format_limit(first.key, _find_highest(first))}, "
+            "above"
         )
         words += f" the {format_limit(first.key, each[first.owner, first.key])} that {first.owner}"
         words += " may declare" + (f", and {counted(len(above) - 1, 'more')}" if above[1:] else "")
@@ -73,7 +77,7 @@ _NO_CEILING = float("inf")
 
 
 def _is_raised(row: Difference) -> bool:
-    return row.before is None or (row.target or 0.0) > row.before
+    return row.before is None or _find_highest(row) > row.before
 
 
 def _find_least(ceilings: Sequence[Ceiling], owner: str, field: str) -> Limits:

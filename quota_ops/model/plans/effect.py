@@ -150,6 +150,8 @@ class Effect(NamedTuple):
     own, which the change does not concern. `between` is the number of further client ids whose
     defaults are between those of `classes`, the highest and the lowest. `own` names
     up to three users, client ids and addresses of those numbers, as in an entity's text.
+    `partly_own` is the number of users whose limit of their own is for clients with a client id
+    only: their other clients are in the class of those without one. `partly` names up to three.
     """
 
     classes: tuple[ClassEffect, ...]
@@ -158,6 +160,8 @@ class Effect(NamedTuple):
     own_addresses: int = 0
     between: int = 0
     own: tuple[str, ...] = ()
+    partly_own: int = 0
+    partly: tuple[str, ...] = ()
     risk: Risk = NO_RISK
 
     def is_evident(self, key: str) -> bool:

@@ -293,7 +293,16 @@ def _limits(
         is_found = _ON_LIMITS[guard]
         if rows := [row for row, risk in changes if is_found(row, risk, strict)]:
             words = "; ".join(_limit_words(guard, rows, thresholds, risks))
-            yield make_finding(guard, words, rows)
+            yield make_finding(guard, f"{words}{_name_return(rows)}", rows)
+
+
+def _name_return(rows: Sequence[Difference]) -> str:
+    """Return what the first temporary value of some rows returns to, which counts too."""
+    row = next((row for row in rows if row.returns_to is not None), None)
+    if row is None:
+        return ""
+    then = format_limit(row.key, row.returns_to or None)
+    return f" (now, or when a temporary value ends: {row.entity} {row.key} returns to {then})"
 
 
 def judge_alteration(

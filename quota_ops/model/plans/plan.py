@@ -210,12 +210,15 @@ def is_raise(row: Difference, factor: float) -> bool:
 
 
 def is_small(row: Difference, thresholds: GuardThresholds) -> bool:
-    """Return whether a limit newly becomes so small that it nearly stops a busy client."""
+    """Return whether a limit newly becomes so small that it nearly stops a busy client.
+
+    What a temporary value returns to counts too: no guard judges the return.
+    """
     key, target = QUOTA_KEYS.get(row.key), row.target
     if key is None or key.small_guard is None or target is None:
         return False
     below: float = getattr(thresholds, key.small_guard)
-    if target >= below:
+    if min(target, row.returns_to or target) >= below:
         return False
     return row.before is None or not row.before < below
 

@@ -95,6 +95,10 @@ class Report:
     versions: tuple[tuple[str, str], ...]
     writes: bool
     """Whether the run writes to the cluster; a drift report does not."""
+    addresses: int = 0
+    """How many quotas of a single IP address were read back."""
+    undeclared: int = 0
+    """How many quotas were still stored then that are not in Git, and that runs would clear."""
     dag_id: str | None = None
     """The DAG of the run; None for a run of the command line."""
     facts: ClusterFacts | None = None

@@ -136,7 +136,7 @@ class ClusterReview:
     owner_changes: tuple[OwnerChange, ...] = ()
     """The quotas that get a different owner than in the merge base."""
     later_changes: tuple[LaterChange, ...] = ()
-    """What the branch changes from a time on; no guard has judged that."""
+    """What the branch changes from a time on."""
     notes: tuple[str, ...] = ()
     """Sentences on what was assumed or skipped."""
     brokers: int = 0

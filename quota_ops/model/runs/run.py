@@ -181,6 +181,10 @@ class Verification:
     """Only the rows that are not verified."""
     earlier: bool = False
     """Whether a later verify failed."""
+    addresses: int = 0
+    """How many of the verified rows are quotas of a single IP address."""
+    undeclared: int = 0
+    """How many quotas are still stored that are not in Git, and that runs would clear."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from quota_ops.model.plans.plan import change_share, cuts_a_client
 from quota_ops.model.quotas.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.quotas.quota import UNLIMITED, format_limit
+from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.outcome import AS_INTENDED, DONE, Outcome, Status
 from quota_ops.model.runs.verification import BOOTSTRAP, RowVerdict, Verdict
@@ -131,29 +132,48 @@ SHARED: Mapping[tuple[str, ...], str] = {
 
 
 def overriding(row: ReportRow) -> str:
-    """Return the clients that an overriding quota applies to, and the quota that it replaces."""
+    """Return the clients that an overriding quota applies to, and the quotas that it replaces."""
     if not row.overrides:
         return ""
     first, key = row.overrides[0], row.difference.key
-    limits = format_limit(key, first.value), format_limit(key, first.declared)
-    place = f"{first.declared_entity} ({first.file}:{first.line})"
-    others = " and other quotas of Git" if row.overrides[1:] else ""
+    values = [format_limit(key, first.value), *(_declared(taken) for taken in row.overrides[:2])]
     if find_respelled(row.overrides):
+        others = " and other quotas of Git" if row.overrides[1:] else ""
+        of = f"{format_limit(key, first.declared)} of {_place(first)}{others}"
         same_address = explain_same_address(row.difference.entity)
-        return escape_text(f"{limits[0]}, or {limits[1]} of {place}{others}, {same_address}")
+        return escape_text(f"{values[0]}, or {of}, {same_address}")
+    whom = f"{overriding_clients(row)}: {values[0]}"
+    if row.overrides[1:]:
+        return escape_text(f"{whom} in force, in place of {values[1]} and {values[2]}, for example")
     own, declared = Entity.parse(row.difference.entity), Entity.parse(first.declared_entity)
-    named = {kind: name for kind, name in own.parts if name is not None}
-    both = Entity.of({**own.as_dict(), **declared.as_dict(), **named})
-    whom = ", ".join(f"{noun} {name}".rstrip() for noun, name in list_entity_names(both))
-    whom = whom.replace(_EVERYONE[USER], f"{_EVERYONE[USER]} without a limit of their own")
-    order = "lower than" if first.value < first.declared else "higher than"
-    if limits[0] == limits[1]:
-        order = "and"
-        if own.types != declared.types:
-            limits = f"{limits[0]} {SHARED[own.types]}", f"{limits[1]} {SHARED[declared.types]}"
-    return escape_text(
-        f"{whom}: {limits[0]} in force, {order} {limits[1]} declared by {place}{others}"
-    )
+    if values[0] != format_limit(key, first.declared):
+        order = "lower than" if first.value < first.declared else "higher than"
+        return escape_text(f"{whom} in force, {order} {values[1]}")
+    if own.types == declared.types:
+        return escape_text(f"{whom} in force, and {values[1]}")
+    shared = _declared(first, f" {SHARED[declared.types]}")
+    return escape_text(f"{whom} {SHARED[own.types]} in force, and {shared}")
+
+
+def _declared(taken: OverrideRow, shared: str = "") -> str:
+    return f"{format_limit(taken.key, taken.declared)}{shared} declared by {_place(taken)}"
+
+
+def _place(taken: OverrideRow) -> str:
+    return f"{taken.declared_entity} ({taken.file}:{taken.line})"
+
+
+def overriding_clients(row: ReportRow) -> str:
+    """Return the clients that get an overriding quota: `user bob, any other client`.
+
+    If it replaces one quota of Git, they are clients of both.
+    """
+    parts = Entity.parse(row.difference.entity).as_dict()
+    if len(row.overrides) == 1:
+        named = {kind: name for kind, name in parts.items() if name is not None}
+        parts |= Entity.parse(row.overrides[0].declared_entity).as_dict() | named
+    who = ", ".join(f"{noun} {name}".rstrip() for noun, name in list_entity_names(Entity.of(parts)))
+    return who.replace(_EVERYONE[USER], f"{_EVERYONE[USER]} without a limit of their own")
 
 
 def source(row: ReportRow) -> str:

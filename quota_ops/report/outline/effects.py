@@ -61,21 +61,27 @@ def list_effects(
     found: Effect, entity: str, key: str, undeclared: Collection[str] = frozenset()
 ) -> list[str]:
     """Return the parts of `format_effect`: for each class of clients, then for all others."""
+    partly = _format_names("user", found.partly, found.partly_own) if found.partly_own else ""
     classes = [
-        _format_class(client_class, entity, key, undeclared) for client_class in found.classes
+        _format_class(client_class, entity, key, undeclared, partly)
+        for client_class in found.classes
     ]
     return [*classes, *_list_others(found)] if classes else [NO_EFFECT]
 
 
 def _format_class(
-    client_class: ClassEffect, entity: str, key: str, undeclared: Collection[str]
+    client_class: ClassEffect, entity: str, key: str, undeclared: Collection[str], partly: str
 ) -> str:
+    """Return what happens to a class; `partly` are users who have no limit without a client id."""
     change = client_class.change(key)
     who = (
         _format_address(client_class)
         if entity.startswith(f"{IP}=")
         else _format_clients(client_class)
     )
+    if partly and client_class[2:4] == (None, None) and not client_class.sends_client_id:
+        is_said = client_class.sends_client_id is False
+        who += f" and of {partly}" if is_said else f", and {_SENDS[False]}, of {partly}"
     limits = _format_limits(client_class, change, entity, key)
     word = _LESS if client_class.may_get_less(key) else change
     return f"{word}: {who}{limits}{_warn(client_class, undeclared)}"

@@ -195,8 +195,15 @@ def _rank(row: ReportRow) -> tuple[object, ...]:
 
 
 def _group_overrides(report: Report) -> dict[Key, tuple[OverrideRow, ...]]:
-    """Return the overrides by their unmanaged rows."""
-    return {key: tuple(rows) for key, rows in groupby(report.overrides or (), _find_id)}
+    """Return the overrides by their unmanaged rows, those of the most clients first."""
+    return {
+        key: tuple(sorted(rows, key=_count_names))
+        for key, rows in groupby(report.overrides or (), _find_id)
+    }
+
+
+def _count_names(row: OverrideRow) -> int:
+    return sum(name is not None for _, name in Entity.parse(row.declared_entity).parts)
 
 
 def _find_id(row: OverrideRow) -> Key:

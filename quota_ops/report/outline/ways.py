@@ -26,6 +26,7 @@ from quota_ops.report.outline.sentences import is_accepted
 
 _EITHER = "To keep it, accept it into Git, or list its entity under protect in cluster.yaml"
 """The ways out that change files."""
+_BY_HAND = "clear the quota of its address first, then this one, and set that of the address again"
 MOST_ENTITIES = 3
 """For how many entities with overriding quotas the commands are printed."""
 
@@ -65,11 +66,17 @@ def format_accept_options(row: ReportRow, report: Report) -> str:
 
     Empty if nothing brings the value into Git. Without a file if `accept` finds it by the owner.
     """
-    if find_respelled(row.overrides):
+    if find_respelled(row.overrides) or not _can_be_declared(row):
         return ""
     is_kept = row.difference.after is not None or row.status is RowStatus.OVERRIDING
     key = f" --key {quote(row.difference.key)}" if is_kept else ""
     return key + _format_file(row, report)
+
+
+def _can_be_declared(row: ReportRow) -> bool:
+    """Return whether YAML can declare the value that the cluster stores: not NaN, for example."""
+    key, value = QUOTA_KEYS.get(row.difference.key), row.difference.before
+    return key is None or value is None or spell_limit(key, value) is not None
 
 
 def _format_file(row: ReportRow, report: Report) -> str:
@@ -119,18 +126,22 @@ def _format_end(report: Report, rows: Sequence[ReportRow]) -> str:
     """Return the command that removes the overriding rows of an entity.
 
     For another spelling of a declared address, it clears and sets the declared one too, which
-    brokers would not apply otherwise: a value that is stored already is not written again.
+    brokers would not apply otherwise: a value that is stored already is not written again. Empty
+    for a host name that may be one of many addresses.
     """
     removal = _format_removal(report, format_names(rows[0]), (row.difference.key for row in rows))
-    if not (declared := find_respelled(rows[0].overrides)):
+    if not find_respelled(rows[0].overrides):
         return removal
-    names = format_flags(Entity.parse(declared.declared_entity))
-    value = quote(f"{declared.key}={declared.declared:.17g}")
-    set_again = f"quota-ops alter {quote(report.cluster)} {names} --add {value} --reason TEXT"
-    clears = (_format_removal(report, names, (declared.key,)), removal)
-    if len(rows[0].overrides) > 1:  # a host name
-        return f"{clears[1]} (first clear the quota of its address, and set that again afterwards)"
-    return " && ".join((*(f"{clear} --allow {Guard.UNLIMITED}" for clear in clears), set_again))
+    clears, sets = [], []
+    for declared in rows[0].overrides:
+        names = format_flags(Entity.parse(declared.declared_entity))
+        value = quote(f"{declared.key}={declared.declared:.17g}")
+        clears.append(_format_removal(report, names, (declared.key,)))
+        sets.append(f"quota-ops alter {quote(report.cluster)} {names} --add {value} --reason TEXT")
+    if len(clears) > MOST_ENTITIES:
+        return ""
+    ends = (f"{clear} --allow {Guard.UNLIMITED}" for clear in (*clears, removal))
+    return " && ".join((*ends, *sets))
 
 
 def list_overriding_ways(report: Report) -> Iterator[str]:
@@ -145,10 +156,10 @@ def list_overriding_ways(report: Report) -> Iterator[str]:
     is_kept = any(not find_respelled(rows[0].overrides) for rows in by_entity.values())
     yield "No run changes an overriding quota." + (f" {_EITHER}." if is_kept else "")
     for names, rows in islice(by_entity.items(), MOST_ENTITIES):
-        keys = [row.difference.key for row in rows]
+        keys = [row.difference.key for row in rows if _can_be_declared(row)]
         only = "".join(f" --key {quote(key)}" for key in keys)
-        yield f"To remove it:         {_format_end(report, rows)}"
-        if not find_respelled(rows[0].overrides):
+        yield f"To remove it:         {_format_end(report, rows) or _BY_HAND}"
+        if keys and not find_respelled(rows[0].overrides):
             file = _format_file(rows[0], report)
             yield f"To keep it:           {ways.accept}{names}{only}{file}{ways.accept_end}"
         yield f"To decide it later:   {ways.hold}{names}{ways.hold_end}"

@@ -13,6 +13,7 @@ from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.stored import to_json
 from quota_ops.model.usage.throttling import Throttling
 from quota_ops.report.outline.capacity import promises_json
+from quota_ops.report.outline.cells import overriding_clients
 from quota_ops.report.outline.findings import findings_json
 from quota_ops.report.outline.row_status import (
     ReportRow,
@@ -93,9 +94,11 @@ def as_json(report: Report) -> str:
                     left (how many rows were skipped)
     rows            sorted by entity and key: the columns of a difference but `cluster` and `batch`,
                     `target` (the desired value), `standing` (its status), `guarded` (only where it
-                    is true), `origin` (where a value that is not in the ledger came from),
-                    `overrides` (of an overriding row: declared rows of which it takes clients, at
-                    least two of several: entity, value, owner, file, line),
+                    is true), `origin` (where a value that is not in the ledger came from) and
+                    `changed_after` (since when at most, if that is known). Of an overriding row:
+                    `clients` (who gets it, in words), `in_force` (their limit) and `overrides`
+                    (declared rows of which it takes them, at least two of several: entity, value,
+                    owner, file, line),
                     `effect` (which classes of clients the write concerns, if its values do not
                     show it: see `quota_ops.model.plans.effect`),
                     `validated` and `applied` (batch, status, code, error, message), `verdict` and
@@ -195,6 +198,9 @@ def row_json(row: ReportRow) -> dict[str, Any]:
         "guarded": row.guarded or None,
         "origin": row.origin and row.origin.words,
         "effect": row.effect and row.effect.as_json(difference.key),
+        "changed_after": row.origin and row.origin.after,
+        "clients": overriding_clients(row) if row.overrides else None,
+        "in_force": json_number(row.overrides[0].value) if row.overrides else None,
         "overrides": [_override_json(override) for override in row.overrides] or None,
         "validated": _outcome(row.validated),
         "applied": _outcome(row.applied),

@@ -10,7 +10,7 @@ from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key
-from quota_ops.model.runs.review import ClusterReview, Later, Links
+from quota_ops.model.runs.review import ClusterReview, Later, LaterChange, Links
 from quota_ops.model.text import counted, plural
 from quota_ops.report.markdown.parts import code, findings_heading, format_block
 from quota_ops.report.outline import cells
@@ -99,10 +99,21 @@ def _owners(review: ClusterReview) -> Iterator[str]:
 
 
 def _later(review: ClusterReview) -> Iterator[str]:
-    """Yield what the branch changes from a time on."""
-    changes = review.later_changes
+    """Yield what the branch changes from a time on, and when the guards judge that.
+
+    What a temporary value returns to is judged with this value, if that is written now.
+    """
+    plan = review.report and review.report.plan
+    written = {row.id for row in plan.writes if row.returns_to is not None} if plan else set()
+    now = [change for change in review.later_changes if change[:2] in written]
+    later = [change for change in review.later_changes if change[:2] not in written]
+    yield from _list_later("The guards that compare limits judge it now, and not again", now)
+    yield from _list_later("The guards judge it when that time has come", later)
+
+
+def _list_later(judged: str, changes: Sequence[LaterChange]) -> Iterator[str]:
     if changes:
-        yield "\nWhat this branch changes later. The guards judge it when that time has come:\n"
+        yield f"\nWhat this branch changes later. {judged}:\n"
     for change in changes[:_MOST_PROBLEMS]:
         now = format_limit(change.key, change.value)
         whole = " for the whole cluster" if change.is_whole else ""

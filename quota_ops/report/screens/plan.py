@@ -253,10 +253,17 @@ def _in_force_words(report: Report) -> str:
         if all(find_respelled((row,)) for row in report.overrides):
             others = "may not be"
         return f": stored, but {overridden:,} {others} in force for all clients"
-    if not report.protected:
-        return ": stored and in force"
-    named = name_rows(report.protected, escape_text)
-    return f": stored and in force, except where protected quotas come first ({named})"
+    if report.undeclared:
+        others = counted(report.undeclared, "quota")
+        return f": stored; {others} that runs would clear may come first for some clients"
+    words = ": stored and in force"
+    if report.protected:
+        named = name_rows(report.protected, escape_text)
+        words += f", except where protected quotas come first ({named})"
+    if report.addresses:
+        of = plural(report.addresses, "one IP address", f"{report.addresses:,} IP addresses")
+        words += f". Of {of}, no broker shows whether another spelling was cleared since"
+    return words
 
 
 def finished_line(report: Report, place: str) -> Line:

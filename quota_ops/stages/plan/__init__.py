@@ -164,10 +164,13 @@ def judge_plan(
 
 
 def _sum_by_owner(rows: Iterable[DesiredRow]) -> Totals:
-    totals: dict[tuple[str | None, str], float] = defaultdict(float)
+    """Return what each owner declares now or, if that is more, when temporary values have ended."""
+    now: dict[tuple[str | None, str], float] = defaultdict(float)
+    later: dict[tuple[str | None, str], float] = defaultdict(float)
     for row in rows:
-        totals[row.owner, row.key] += row.value
-    return totals
+        now[row.owner, row.key] += row.value
+        later[row.owner, row.key] += row.value if row.returns_to is None else row.returns_to
+    return {of_key: max(total, later[of_key]) for of_key, total in now.items()}
 
 
 def refuse_unless_guards_pass(plan: Plan) -> None:

@@ -21,7 +21,8 @@ from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import EFFECTS
 from quota_ops.store.run.folder import RunFolder
 
-_Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, tuple[str, ...], Risk]
+_Names = tuple[str, ...]
+_Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, _Names, int, _Names, Risk]
 complete_type(list[_Row])
 
 

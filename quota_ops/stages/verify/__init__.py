@@ -53,9 +53,14 @@ def verify_cluster(
     )
     digest, known = RunState(folder).applied_digest, known_brokers(ledger.last(records).table)
     held = set(folder.read_table(HOLDS)["entity"].to_pylist())
-    targets, skipped = find_targets(
-        run.desired, run.differences, held, find_unwritten(run.outcomes)
-    )
+    unwritten = find_unwritten(run.outcomes)
+    targets, skipped = find_targets(run.desired, run.differences, held, unwritten)
+    undeclared = [
+        row
+        for row in differences
+        if row.action is Action.CLEAR and row.before is not None
+        if row.id in unwritten or not has_applied
+    ]
 
     def is_overtaken() -> bool:
         return has_applied and why_overtaken(folder, ledger.read(records), records) is not None
@@ -75,7 +80,7 @@ def verify_cluster(
         live = [broker.id for broker in cluster.brokers]
         brokers = known.after(run.about.run, live, read.registered, read.metadata.absent)
         refusal = _record_verified(folder, records, run, read, brokers)
-    read.write(folder, digest)
+    read.write(folder, digest, undeclared=len(undeclared))
     if refusal is not None:
         raise refusal
     what = f"--run {quote(str(folder.place))}" if has_applied else run.about.cluster
@@ -86,7 +91,7 @@ def verify_cluster(
         retry=f"quota-ops verify {what}",
     )
     if not has_plan:
-        refuse_returned(differences)
+        refuse_undeclared(undeclared)
 
 
 def _record_verified(
@@ -149,11 +154,20 @@ def describe_late_writes(differences: Iterable[Difference]) -> str:
     return f" Late writes of earlier runs: {_list_rows(late)}." if late else ""
 
 
-def refuse_returned(differences: Iterable[Difference]) -> None:
-    """Raise Refused when cleared rows have returned; a run clears them only after an override."""
-    returned = [
-        row for row in differences if (row.kind, row.action) == (Kind.RETURNED, Action.CLEAR)
-    ]
+def refuse_undeclared(undeclared: Sequence[Difference]) -> None:
+    """Raise Refused when cleared rows have returned, or rows stay that left Git.
+
+    A run clears the former only after an override.
+    """
+    returned = [row for row in undeclared if row.kind is Kind.RETURNED]
+    if undeclared and not returned:
+        first = f"{undeclared[0].entity} {undeclared[0].key}"
+        more = f" and {len(undeclared) - 1:,} more" if undeclared[1:] else ""
+        are = plural(len(undeclared), "quota that is", "quotas that are")
+        raise Refused(
+            f"{len(undeclared):,} {are} not in Git would be cleared: {first}{more}",
+            "quota-ops plan shows what they do to clients, and what keeps a run from it.",
+        )
     if returned:
         are = plural(len(returned), "quota that is", "quotas that are")
         raise Refused(

@@ -24,6 +24,7 @@ from quota_ops.model.runs.verification import (
     Verdict,
 )
 from quota_ops.model.text import counted, plural
+from quota_ops.precedence.changed_limits import ANY_IP
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.store.run.files import METADATA, VERIFICATION
 from quota_ops.store.run.folder import RunFolder
@@ -62,10 +63,20 @@ class ReadBack(NamedTuple):
         wrong = {verdict.id for verdict in self.wrong_rows}
         return {row: value for row, value in self.targets.items() if row not in wrong}
 
-    def write(self, folder: RunFolder, digest: str | None) -> None:
+    def write(self, folder: RunFolder, digest: str | None, undeclared: int = 0) -> None:
         """Write verification.json of the writes with the digest, and metadata.json."""
         count = len(self.targets) - len(self.wrong_rows)
-        verification = Verification(uuid4().hex, count, digest, self.brokers, self.wrong_rows)
+        verification = Verification(
+            uuid4().hex,
+            count,
+            digest,
+            self.brokers,
+            self.wrong_rows,
+            addresses=sum(
+                row.entity.startswith("ip=") and row.entity != ANY_IP for row in self.targets
+            ),
+            undeclared=undeclared,
+        )
         folder.write(VERIFICATION, verification)
         folder.write(METADATA, self.metadata)
 
