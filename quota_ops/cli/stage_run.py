@@ -40,6 +40,7 @@ from quota_ops.store.places.run_store import (
     RunStore,
     find_outer_store,
     find_run_store,
+    named_store,
     open_place,
     store_of,
 )
@@ -171,7 +172,7 @@ def run_to_plan(typed: StageOptions) -> RunFolder:
 def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     if typed.run_folder is not None:
         folder = open_run(typed.run_folder, typed.run_store)
-        store = store_of(folder.place, typed.run_store)
+        store = store_of(folder.place, named_store(typed.run_store))
         store.prepare()
         return _Begun(folder.with_cache(), store, Path(), choose_resumed(name, folder, approval))
     store = find_run_store(typed.run_store)

@@ -27,7 +27,10 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def test_a_run_keeps_to_its_store(lab: Lab) -> None:
-    """`--run` uses the holds and the ledger of the store that the run is in."""
+    """A run of another store than the option or the environment names is refused, not applied.
+
+    Its holds and its ledger are those of the store that it is in.
+    """
     lab.desire({**STATE, "user=bob": {KEY: 10.0}})
     run = lab.run("plan")
     hold = ("hold", "demo", "--names", "user=alice", "--until", "1h", "--reason", "INC-31")
@@ -35,14 +38,19 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
     elsewhere = {ENVIRONMENT: str(lab.root / "elsewhere")}
     approved = ("reconcile", "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
 
-    refused = lab.call(*approved, "--run-store", elsewhere[ENVIRONMENT])
-    assert refused.returncode == 2
-    assert refused.stderr.startswith(f"{on_disk(run)} is in the run store {lab.store.root}, but ")
+    for refused in (
+        lab.call(*approved, "--run-store", elsewhere[ENVIRONMENT]),
+        lab.call(*approved, environment=elsewhere),
+    ):
+        assert refused.returncode == 2
+        words = f"{on_disk(run)} is in the run store {lab.store.root}, but "
+        assert refused.stderr.startswith(words)
     assert lab.stored() == {}
 
-    lab.call(*approved, environment=elsewhere)
+    own = ("--run-store", str(lab.store.root))
+    lab.call(*approved, *own, environment=elsewhere)
     assert lab.stored() == lab.known() == {"user=bob": {KEY: 10.0}}
-    lab.call("rollback", str(on_disk(run)), "--reason", "INC-31", environment=elsewhere)
+    lab.call("rollback", str(on_disk(run)), "--reason", "INC-31", *own, environment=elsewhere)
     assert len(lab.store.runs("demo")) == len(("plan", "rollback"))
     assert not (lab.root / "elsewhere").exists()
 

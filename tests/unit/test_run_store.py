@@ -179,8 +179,10 @@ def test_the_store_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(InvalidInput) as refused:
         store_of(run, str(tmp_path / "other"))
     assert str(refused.value) == (
-        f"{run} is in the run store {store.root}, but --run-store names {tmp_path / 'other'}\n"
-        "  Remove --run-store."
+        f"{run} is in the run store {store.root}, but --run-store or {ENVIRONMENT} names "
+        f"{tmp_path / 'other'}\n"
+        "  Holds, approvals and the ledger of another run store would not count. Pass a run of "
+        f"this one, or --run-store {store.root} if that is the one that all runs use."
     )
 
 

@@ -135,10 +135,10 @@ def describe_run(
     from quota_ops.runs.chain import run_stages
     from quota_ops.runs.run import Run, connect_once
     from quota_ops.store.places.parquet import to_rows
-    from quota_ops.store.places.run_store import store_of
+    from quota_ops.store.places.run_store import named_store, store_of
 
     folder = open_unwritten_run(named, run_store, "describe")
-    store = store_of(folder.place, run_store)
+    store = store_of(folder.place, named_store(run_store))
     with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))

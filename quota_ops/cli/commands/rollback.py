@@ -49,14 +49,14 @@ def rollback(
     from quota_ops.runs.chain import CHAINS, run_stages
     from quota_ops.runs.rollback import start_rollback
     from quota_ops.runs.run import Run, connect_once
-    from quota_ops.store.places.run_store import find_run_store, store_of
+    from quota_ops.store.places.run_store import find_run_store, named_store, store_of
     from quota_ops.store.retention import refuse_pruned
     from quota_ops.store.run.names import find_run
 
     allowed = options.parse_allowed(allow, reason if allow else None, None)
     earlier = find_run(find_run_store(run_store), run, last_write=True)
     refuse_pruned(earlier)
-    store = store_of(earlier.place, run_store)
+    store = store_of(earlier.place, named_store(run_store))
     folder = start_rollback(store, earlier, by=by, reason=reason or "")
     error: QuotaOpsError | None = None
     author = Author(by, find_login())

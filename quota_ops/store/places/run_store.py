@@ -263,8 +263,10 @@ def store_of(run: Place, named: str | None = None) -> RunStore:
     store = _open_store(runs.parent)
     if named and (other := find_run_store(named)).root.resolved() != store.root.resolved():
         raise InvalidInput(
-            f"{run} is in the run store {store.root}, but --run-store names {other.root}",
-            "Remove --run-store.",
+            f"{run} is in the run store {store.root}, but --run-store or {ENVIRONMENT} names "
+            f"{other.root}",
+            "Holds, approvals and the ledger of another run store would not count. Pass a run of "
+            f"this one, or --run-store {store.root} if that is the one that all runs use.",
         )
     return store
 
