@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from shutil import copytree
 from subprocess import CompletedProcess
 
 import pytest
@@ -233,3 +234,17 @@ def test_a_row_that_was_released_by_mistake_is_adopted_again(lab: Lab) -> None:
     runs = lab.store.runs("demo")
     records = [name for run in runs for name in (ADOPTED, RELEASED) if (run / name).exists()]
     assert sorted(records) == [ADOPTED, RELEASED]
+
+
+def test_a_second_folder_of_a_cluster_clears_nothing_of_the_first(lab: Lab) -> None:
+    """A plan of another folder name than the last applied one needs approval, and names it."""
+    lab.desire({**SAME, **OLD})
+    lab.run("reconcile")
+    lab.desire(SAME)
+    copytree(lab.folder, lab.root / "other" / "second")
+
+    ended = lab.call("reconcile", "second", "--desired-state", "other")
+
+    assert ended.returncode == 1
+    assert "policy_changed: the runs before were of the folder demo: if it still" in ended.stdout
+    assert {**SAME, **OLD}.items() <= lab.stored().items()

@@ -103,7 +103,7 @@ class Guard(StrEnum):
     )
     POLICY_CHANGED = (
         "policy_changed",
-        "cluster.yaml differs from the policy that was last applied.",
+        "cluster.yaml, or the name of its folder, differs from the policy that was last applied.",
         _NO_COMMIT,
     )
     WENT_BACK = "went_back", "A later commit has already been applied.", _NO_COMMIT

@@ -223,11 +223,19 @@ def _commits_and_policy(
     now = policy.decisive_fields()
     before = now if earlier.policy is None else earlier.policy.decisive_fields()
     changed = sorted(name for name in now if now[name] != before[name])
+    messages, values = [], [[name, before[name], now[name]] for name in changed]
     if changed:
         since = " since it was applied" if earlier.others is None else ""
-        message = f"cluster.yaml changed{since}: {', '.join(changed)}"
-        values = [[name, before[name], now[name]] for name in changed]
-        yield make_finding(Guard.POLICY_CHANGED, message, what=values)
+        messages.append(f"cluster.yaml changed{since}: {', '.join(changed)}")
+    names = sorted({of_then.cluster for of_then in earlier.policies} - {policy.cluster})
+    if names and writes:
+        messages.append(
+            f"the runs before were of the folder {', '.join(names)}: if it still declares quotas "
+            "of this cluster, each folder clears those of the other"
+        )
+        values.append(["cluster", names, policy.cluster])
+    if messages:
+        yield make_finding(Guard.POLICY_CHANGED, "; ".join(messages), what=values)
     if writes and commit in earlier.commits[:-1]:
         last = earlier.commits[-1]
         message = f"{named(str(commit))} was applied before, and {short(last)} after it"

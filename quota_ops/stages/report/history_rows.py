@@ -113,7 +113,8 @@ def _describe_policy(report: Report) -> str | None:
         guard.guard == Guard.POLICY_CHANGED and guard.allowed is not None for guard in plan.guards
     ):
         return None
-    return "; ".join(change.format() for change in compare_policies(plan.applied, plan.policy))
+    changes = compare_policies(plan.applied, plan.policy)
+    return "; ".join(change.format() for change in changes) or None
 
 
 def _list_row_approvers(row: ReportRow, report: Report) -> str | None:
