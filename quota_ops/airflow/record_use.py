@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -66,7 +67,8 @@ def record(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
 def _record(cluster: ClusterFolder, *, run_store: str | None) -> int:
     """Store the missing days of a cluster; return how many were stored."""
     from quota_ops.desired.read import read_policy
-    from quota_ops.runs.digests import record_days
+    from quota_ops.runs.digests import record_days, require_newest
+    from quota_ops.store.history.digests import list_past_days
     from quota_ops.usage.source import find_source
 
     policy = read_policy(cluster.path)
@@ -76,4 +78,5 @@ def _record(cluster: ClusterFolder, *, run_store: str | None) -> int:
         _log.info("%s: %s %s", cluster.name, day.day, day.why or "stored")
         if day.doubt:
             _log.warning("%s: %s %s", cluster.name, day.day, day.doubt)
+    require_newest(cluster.name, days, list_past_days(datetime.now(UTC), 1)[0])
     return sum(day.why is None for day in days)

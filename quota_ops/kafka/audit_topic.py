@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from quota_ops.kafka.client.deadlines import call_within
+from quota_ops.connections.deadlines import call_within
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import SILENT, build_options
 from quota_ops.model.moment import timed

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from quota_ops.connections.deadlines import call_within
 from quota_ops.kafka.client.broker_client import build_client
-from quota_ops.kafka.client.deadlines import call_within
 from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.client.kafka_python import (
     DescribeAclsRequest,

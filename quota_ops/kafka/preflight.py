@@ -13,8 +13,9 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from quota_ops.connections.deadlines import call_within
 from quota_ops.kafka.brokers import describe_by_bootstrap
-from quota_ops.kafka.client.deadlines import call_within, look_up_addresses
+from quota_ops.kafka.client.deadlines import look_up_addresses
 from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.client.failures import Failure, collect_facts, find_cause
 from quota_ops.kafka.client.oauth import get_token, parse_extensions

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quota_ops.model.errors import UseUnknown
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.digest import DELAYED, DIGEST, DigestedDay
@@ -37,6 +38,18 @@ def record_days(
     wanted = [days] if isinstance(days, str) else list_past_days(now, days)
     missing = wanted if isinstance(days, str) else find_missing(store, cluster_id, wanted)
     return digest_days(store, cluster_id, source, missing, registered)
+
+
+def require_newest(cluster: str, found: Sequence[DigestedDay], newest: str) -> None:
+    """Raise UseUnknown if the newest day that was wanted could not be stored.
+
+    Older ones may be before the first sample, so that nothing is wrong.
+    """
+    if found and found[-1].day == newest and found[-1].why:
+        raise UseUnknown(
+            f"the use of {cluster} on {found[-1].day} is unknown: {found[-1].why}",
+            f"Run quota-ops usage {cluster} --probe to see why.",
+        )
 
 
 def digest_days(

@@ -6,11 +6,11 @@ from contextlib import ExitStack
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.series import Time
-from quota_ops.model.usage.use import QuotaUse, UseOverview
+from quota_ops.model.usage.use import QuotaUse, UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.stages.use.listing import Listing
 from quota_ops.stages.use.past_limits import PastQuotas
@@ -102,6 +102,24 @@ def select_owned(overview: UseOverview, owner: str | None) -> list[QuotaUse]:
             "json lists each of them.",
         )
     return [quota for quota in overview.quotas if owner in {None, quota.owner}]
+
+
+def require_known(overview: UseOverview, *, is_list: bool = False) -> None:
+    """Raise UseUnknown if no use is known, after a result was shown.
+
+    With `is_list`, the result lists quotas by their use, so its absence must not look like an empty
+    list.
+    """
+    verdicts = {quota.verdict for quota in overview.quotas}
+    remedy = f"Run quota-ops usage {overview.cluster} --probe to see why."
+    if is_list and not verdicts & {Verdict.USED, Verdict.UNUSED}:
+        raise UseUnknown(
+            f"the use of {overview.cluster} is unknown, so this list does not show who is near a "
+            "limit, or what is unused",
+            remedy,
+        )
+    if not overview.coverage or verdicts == {Verdict.UNKNOWN}:
+        raise UseUnknown(f"the use of {overview.cluster} is unknown", remedy)
 
 
 def _list_days(time: Time) -> list[str]:

@@ -7,14 +7,15 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from time import monotonic
 
 import httpx
 import msgspec
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
+from quota_ops.connections.deadlines import call_within
 from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.model.text import clean_text
 from quota_ops.usage.connection import PrometheusConnection
@@ -27,6 +28,8 @@ _LARGEST = 64 * 2**20
 """The most bytes of a response; a larger one is divided into smaller queries."""
 _LONGEST = 300
 """The most characters of a server's text in an error."""
+_APART = 600.0
+"""By how many seconds clocks may differ."""
 _ATTEMPTS = 3
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 REJECTED = {
@@ -85,7 +88,8 @@ class Prometheus:
 
     connection: PrometheusConnection
     client: httpx.Client = field(repr=False)
-    attempts: int = _ATTEMPTS
+    patience: float | None = None
+    """After how many seconds a query is given up, which then is not tried again."""
 
     def query(self, expression: str, at: datetime) -> list[Series]:
         """Return the series of an expression at a time.
@@ -102,7 +106,7 @@ class Prometheus:
         }
         retrying = Retrying(
             retry=retry_if_exception_type(_Busy),
-            stop=stop_after_attempt(self.attempts),
+            stop=stop_after_attempt(1 if self.patience else _ATTEMPTS),
             wait=wait_exponential(multiplier=0.2, max=5),
             reraise=True,
         )
@@ -110,14 +114,25 @@ class Prometheus:
 
     def _send(self, form: Mapping[str, str]) -> list[Series]:
         url = f"{self.connection.url}/api/v1/query"
-        try:
+
+        def send() -> tuple[httpx.Response, bytes]:
             with self.client.stream("POST", url, data=form) as response:
-                body = _read_body(response)
+                return response, _read_body(response)
+
+        try:
+            # Each byte renews the time limits of httpx.
+            response, body = call_within(self.patience or _TOTAL, send)
+        except TimeoutError:
+            raise UseUnknown(
+                f"{self._name()} did not complete a response within {self.patience or _TOTAL:g} s",
+                "Check what is between this machine and the server, and how busy it is.",
+            ) from None
         except httpx.RequestError as error:
             raise _Busy(
                 f"{self._name()} cannot be reached: {_explain(error)}",
                 "Check its url in the connection, and the network.",
             ) from None
+        self._compare_clocks(response.headers.get("Date"))
         if response.status_code in _TRY_AGAIN:
             raise self._reject(_Busy, response.status_code, body)
         try:
@@ -142,6 +157,21 @@ class Prometheus:
             )
         return found.data.result
 
+    def _compare_clocks(self, date: str | None) -> None:
+        """Raise UseUnknown if this machine's clock is not that of the server."""
+        try:
+            theirs = parsedate_to_datetime(date or "")
+        except ValueError:
+            return
+        ahead = (datetime.now(UTC) - theirs.replace(tzinfo=UTC)).total_seconds()
+        if abs(ahead) > _APART:
+            verb = "ahead of" if ahead > 0 else "behind"
+            raise UseUnknown(
+                f"the clock of this machine is {abs(ahead) / 3600:.1f} hours {verb} that of "
+                f"{self._name()}, so which days are over is unknown",
+                "Correct the clock that is wrong.",
+            )
+
     def _name(self) -> str:
         return f"the Prometheus {self.connection.name} ({self.connection.url})"
 
@@ -162,8 +192,8 @@ def open_prometheus(
     """Open a server for queries; nothing is sent yet.
 
     No redirect is followed and no setting of the environment is used, so credentials are sent to
-    the connection's address alone. With `patience`, a query is not tried again, and gives up after
-    so many seconds without a byte. Raises InvalidInput for certificates that cannot be read.
+    the connection's address alone. With `patience`, a query gives up after so many seconds, and is
+    not tried again. Raises InvalidInput for certificates that cannot be read.
     """
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -182,17 +212,15 @@ def open_prometheus(
         timeout=httpx.Timeout(patience or _READ, connect=_CONNECT),
         trust_env=False,
     ) as client:
-        yield Prometheus(connection, client, 1 if patience else _ATTEMPTS)
+        yield Prometheus(connection, client, patience)
 
 
 def _read_body(response: httpx.Response) -> bytes:
-    body, end = bytearray(), monotonic() + _TOTAL
+    body = bytearray()
     for part in response.iter_bytes():
         body += part
         if len(body) > _LARGEST:
             raise QueryTooLarge(f"a response has more than {_LARGEST >> 20} MB")
-        if monotonic() > end:
-            raise QueryTooLarge(f"a response took more than {_TOTAL:.0f} s")
     return bytes(body)
 
 

@@ -2,8 +2,12 @@
 
 import json
 import socket
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Thread
 
@@ -156,6 +160,45 @@ def test_a_server_that_is_away_or_dies_is_named(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(UseUnknown) as raised:
         list_brokers(UsageSource.of(POLICY, connect(address)), START, END)
     assert raised.value.message.endswith("Connection refused")
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])
+def test_a_response_that_comes_by_single_bytes_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, head: bytes
+) -> None:
+    """A response has a deadline as a whole, and is not asked for again by smaller queries."""
+    monkeypatch.setattr(prometheus, "_TOTAL", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        def drip() -> None:
+            client, _address = server.accept()
+            with client, suppress(OSError):
+                client.sendall(head)
+                for _ in range(30):
+                    client.sendall(b"H")
+                    time.sleep(0.1)
+
+        dripping = Thread(target=drip)
+        dripping.start()
+        with pytest.raises(UseUnknown) as raised:
+            list_brokers(UsageSource.of(POLICY, connect(address)), START, END)
+        dripping.join()
+    assert raised.value.message == (
+        f"the Prometheus monitoring ({address}) did not complete a response within 0.5 s"
+    )
+
+
+def test_a_clock_that_is_off_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this machine's clock is not the server's, nobody knows which days are over."""
+    date = format_datetime(datetime.now(UTC) - timedelta(hours=25), usegmt=True)
+    monkeypatch.setattr(BaseHTTPRequestHandler, "date_time_string", lambda _handler: date)
+    with serve(lambda _asked, _headers: NOTHING) as url, pytest.raises(UseUnknown) as raised:
+        list_brokers(UsageSource.of(POLICY, connect(url)), START, END)
+    assert raised.value.message == (
+        "the clock of this machine is 25.0 hours ahead of that of the Prometheus monitoring "
+        f"({url}), so which days are over is unknown"
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from quota_ops.store.retention import find_expired, remove
 from tests.usage.busy_hour import BusyHour
 from tests.usage.past import leave_look
 from tests.usage.recorded import read_use
-from tests.usage.recording import serve
+from tests.usage.recording import Answer, serve
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 CLUSTER = f"""\
@@ -22,12 +22,16 @@ cluster_id: {CLUSTER_ID}
 connection: demo
 usage: {{prometheus: monitoring, match: {{cluster: demo}}}}
 """
+NOTHING = Answer(200, '{"status":"success","data":{"resultType":"vector","result":[]}}')
 
 
 def test_days_are_recorded_once_and_missing_ones_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A day without samples stays missing, a recorded one is exact, and prune removes old ones."""
+    """A day without samples stays missing, a recorded one is exact, and prune removes old ones.
+
+    If the newest day is missing, the exit code says so: a scheduled task would go unnoticed.
+    """
     folder, store = tmp_path / "state/demo", RunStore(open_place(tmp_path / "store"))
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(CLUSTER)
@@ -53,6 +57,9 @@ def test_days_are_recorded_once_and_missing_ones_later(
         (folder / "cluster.yaml").write_text(CLUSTER)
         leave_look(store, today - timedelta(days=9), {}, brokers=0, cluster="demo")
         others = call("--day", days[2])
+    with serve(lambda _asked, _headers: NOTHING) as url:
+        connection.write_text(f"url={url}\n")
+        nothing = call("--day", days[2])
     down = call("--days", "3")
 
     missing = f"{days[0]} is missing: Prometheus has no scrape of this cluster on that day"
@@ -82,6 +89,14 @@ def test_days_are_recorded_once_and_missing_ones_later(
     doubt = "1 broker was scraped and 0 registered: match may select another cluster, whose "
     assert f"{days[2]}: {doubt}use is counted here.\n" in others[1]
     assert (down[0], "cannot be reached" in down[1]) == (6, True)
+    why = "Prometheus has no scrape of this cluster on that day"
+    assert (nothing[0], nothing[1].splitlines()[-2:]) == (
+        6,
+        [
+            f"the use of demo on {days[2]} is unknown: {why}",
+            "  Run quota-ops usage demo --probe to see why.",
+        ],
+    )
     assert list_days(store, CLUSTER_ID) == days[1:]
     (use,) = read_use(store, CLUSTER_ID, days)
     assert use[:4] == ("kafka-1:9404", "producer_byte_rate", "etl", None)

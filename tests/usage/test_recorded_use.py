@@ -158,6 +158,20 @@ def test_recorded_days_keep_series_without_numbers_or_names(store: RunStore) -> 
 
 
 @pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("command", [("usage",), ("suggest",)])
+def test_a_prometheus_that_measures_nothing_is_no_success(command: tuple[str, ...]) -> None:
+    """If no scrape of the brokers is found, the result is shown and the exit code is 6."""
+    empty = Answer(200, json.dumps({"status": "success", "data": {"result": []}}))
+    with serve(lambda _asked, _headers: empty) as url:
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        code, output = call(*command, "--days", "1", "--run-store", "nothing")
+    assert (code, output.splitlines()[-2:]) == (
+        6,
+        ["the use of orders is unknown", "  Run quota-ops usage orders --probe to see why."],
+    )
+
+
+@pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("option", ["--unused", "--near=80"])
 def test_a_list_without_any_known_use_is_not_taken_for_an_empty_one(option: str) -> None:
     """If the use of no quota is known, a list of some of them exits with 6 and says so."""

@@ -46,7 +46,7 @@ def record(
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.usage.digest import DigestedDay
     from quota_ops.report.screens.record import digests_screen
-    from quota_ops.runs.digests import record_days
+    from quota_ops.runs.digests import record_days, require_newest
     from quota_ops.store.history.digests import list_past_days
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.usage.source import find_source
@@ -68,3 +68,4 @@ def record(
         rows=lambda: rows,
         columns=DigestedDay._fields,
     )
+    require_newest(policy.cluster, found, day or past[-1])

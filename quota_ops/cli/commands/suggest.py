@@ -58,7 +58,7 @@ def suggest(
     from quota_ops.model.usage.suggestion import Suggestion, suggest_limits
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.report.screens.suggest import suggestions_screen
-    from quota_ops.runs.usage import read_overview, select_owned
+    from quota_ops.runs.usage import read_overview, require_known, select_owned
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.usage.source import find_source
 
@@ -92,6 +92,7 @@ def suggest(
         columns=Suggestion._fields,
     )
     refuse_incomplete(overview.not_counted, output)
+    require_known(overview)
 
 
 def _edit(folder: Path, found: "list[Suggestion]") -> "Accepted":

@@ -106,9 +106,7 @@ def usage(
         end = end.replace(hour=0, minute=0, second=0)
     store = find_run_store(run_store)
     from quota_ops.cli.console import refuse_incomplete, show_result
-    from quota_ops.model.errors import UseUnknown
     from quota_ops.model.usage.series import Time
-    from quota_ops.model.usage.use import Verdict
     from quota_ops.report.screens.usage import (
         USAGE_COLUMNS,
         select_quotas,
@@ -116,7 +114,7 @@ def usage(
         usage_rows,
         usage_screen,
     )
-    from quota_ops.runs.usage import read_overview, select_owned
+    from quota_ops.runs.usage import read_overview, require_known, select_owned
 
     find_use = partial(find_prometheus, file=prometheus_file)
     if probe:
@@ -138,13 +136,7 @@ def usage(
         columns=USAGE_COLUMNS,
     )
     refuse_incomplete(found.not_counted, output)
-    is_known = any(quota.verdict in {Verdict.USED, Verdict.UNUSED} for quota in found.quotas)
-    if (near is not None or unused) and not is_known:
-        raise UseUnknown(
-            f"the use of {cluster} is unknown, so this list does not show who is near a limit, or "
-            "what is unused",
-            f"Run quota-ops usage {cluster} --probe to see why.",
-        )
+    require_known(found, is_list=near is not None or unused)
 
 
 @contextmanager

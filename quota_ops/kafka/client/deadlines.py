@@ -4,36 +4,18 @@ The timeout of a request to a broker is in `kafka.cluster`.
 """
 
 import socket
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from threading import Thread
 from typing import Any, TypeVar
 
 from kafka.errors import KafkaConnectionError
 
+from quota_ops.connections.deadlines import call_within
 from quota_ops.kafka.client.kafka_python import KafkaNetSocket
 
 _Result = TypeVar("_Result")
-
-
-def call_within(seconds: float, call: Callable[[], _Result]) -> _Result:
-    """Return the result of a call or raise its exception; TimeoutError after `seconds`.
-
-    A call that takes longer continues in a daemon thread, which does not delay the process's end.
-    """
-    outcome: Future[_Result] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - every error is for the caller
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return outcome.result(seconds)
 
 
 def look_up_addresses(host: str, port: int, seconds: float) -> list[Any]:

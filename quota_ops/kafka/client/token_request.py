@@ -11,7 +11,7 @@ from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 
-from quota_ops.kafka.client.deadlines import call_within
+from quota_ops.connections.deadlines import call_within
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput, LoginFailed, Unreachable
 from quota_ops.model.moment import timed
