@@ -129,9 +129,7 @@ class PrometheusConnection:
         )
 
 
-def find_prometheus(
-    name: str, *, file: Path | None = None, before: str | None = None
-) -> PrometheusConnection:
+def find_prometheus(name: str, *, before: str | None = None) -> PrometheusConnection:
     """Find the connection to a Prometheus by name, as that to a Kafka, and read it.
 
     Raises InvalidInput when there is none, or when it cannot be read. `before` names a place that
@@ -141,7 +139,7 @@ def find_prometheus(
     if before:
         first, remedy = f"{before}  not defined", f"Define {before}, or write that file"
     example = f"{remedy}, for example:\n{_EXAMPLE}"
-    text, found = read_connection(name, example=example, file=file, first=first)
+    text, found = read_connection(name, example=example, first=first)
     return PrometheusConnection.parse(text, name=name, source=str(found), folder=found.parent)
 
 

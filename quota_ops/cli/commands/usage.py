@@ -51,20 +51,12 @@ Examples:
 @click.option("--probe", is_flag=True, help="Check what Prometheus has, and why use is missing.")
 @options.desired_state
 @options.run_store
-@click.option(
-    "--prometheus",
-    "prometheus_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Use this connection file instead of the connection in `usage`.",
-)
 @options.table_format
 @refuse_idle("--days", _ALONE, beside=_NOW)
 @refuse_idle("--owner", _ALONE, beside=_NOW)
 @refuse_idle("--near", _ALONE, beside=_NOW)
 @refuse_idle("--unused", _ALONE, beside=_NOW)
 @refuse_idle("--recorded", _ALONE, beside=_NOW)
-@refuse_idle("--prometheus", "No Prometheus is queried.", beside=("--recorded",))
 @refuse_idle("--format csv", "--probe is printed as text or json.", beside=("--probe",))
 @refuse_idle("--format jsonl", "--probe is printed as text or json.", beside=("--probe",))
 @refuse_idle("--now", "Pass either of them.", beside=("--probe",))
@@ -81,7 +73,6 @@ def usage(
     probe: bool,
     desired_state: Path,
     run_store: str | None,
-    prometheus_file: Path | None,
     output: str,
 ) -> None:
     """Show what clients use, beside their limits.
@@ -93,11 +84,9 @@ def usage(
     that was exceeded in 5 % of the scrapes.
     """
     from datetime import UTC, datetime, timedelta
-    from functools import partial
 
     from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.store.places.run_store import find_run_store
-    from quota_ops.usage.connection import find_prometheus
     from quota_ops.usage.source import find_source
 
     policy = read_policy(find_cluster(cluster, desired_state))
@@ -116,14 +105,13 @@ def usage(
     )
     from quota_ops.runs.usage import read_overview, require_known, select_owned
 
-    find_use = partial(find_prometheus, file=prometheus_file)
     if probe:
-        _show_probe(find_source(policy, find_use), policy, store, end, output)
+        _show_probe(find_source(policy), policy, store, end, output)
         return
     if now:
-        _show_throttled(find_source(policy, find_use), policy, store, end, output)
+        _show_throttled(find_source(policy), policy, store, end, output)
         return
-    source = None if recorded else find_source(policy, find_use)
+    source = None if recorded else find_source(policy)
     with _show_reading(output) as progress:
         time = Time(end - timedelta(days=days), end)
         found = read_overview(source, policy, store, time, progress)
