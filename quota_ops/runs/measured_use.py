@@ -11,7 +11,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.digest import ShareRow
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import find_stretch
-from quota_ops.stages.use.past_limits import PastQuotas
+from quota_ops.stages.use.past_limits import PastQuotas, Period
 from quota_ops.stages.use.spans import KeyUse, Span, Use, add_at_limit, find_limit
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
@@ -44,6 +44,7 @@ class MeasuredTime(NamedTuple):
         Raises UseUnknown if it could not be read.
         """
         found = KeyUse([], set(), {}, set())
+        periods = self.past.periods(key, *self.time)
         spans: dict[SeriesNames, list[Span]] = {}
         for broker in self.coverage.seconds:
             interval = self.coverage.counted
@@ -54,7 +55,7 @@ class MeasuredTime(NamedTuple):
             )
             for series in uses[self.time]:
                 if series.names not in spans:
-                    spans[series.names] = self._find_spans(key, series.names)
+                    spans[series.names] = _find_spans(key, periods, series.names)
             for time in sorted({span.time for own in spans.values() for span in own} - {*uses}):
                 uses[time] = read(time)
             own = [
@@ -108,16 +109,17 @@ class MeasuredTime(NamedTuple):
                         place = broker, use.quota, use.series.names
                         yield place, seconds, stretch * seconds
 
-    def _find_spans(self, key: str, names: SeriesNames) -> list[Span]:
-        """Return the spans of a series, without gaps."""
-        found: list[Span] = []
-        for period in self.past.periods(key, *self.time):
-            decided = {find_limit(key, limits, names) for limits in period.limits}
-            is_known = len(decided) == 1
-            quota, limit = next(iter(decided)) if is_known else (None, None)
-            span = Span(Time(period.start, period.end), is_known, quota, limit, limit)
-            if found and found[-1][1:] == span[1:]:
-                found[-1] = span._replace(time=Time(found[-1].time.start, period.end))
-            else:
-                found.append(span)
-        return found
+
+def _find_spans(key: str, periods: Iterable[Period], names: SeriesNames) -> list[Span]:
+    """Return the spans of a series, without gaps."""
+    found: list[Span] = []
+    for period in periods:
+        decided = {find_limit(key, limits, names) for limits in period.limits}
+        is_known = len(decided) == 1
+        quota, limit = next(iter(decided)) if is_known else (None, None)
+        span = Span(Time(period.start, period.end), is_known, quota, limit, limit)
+        if found and found[-1][1:] == span[1:]:
+            found[-1] = span._replace(time=Time(found[-1].time.start, period.end))
+        else:
+            found.append(span)
+    return found

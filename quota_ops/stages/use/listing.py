@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
@@ -27,7 +28,7 @@ class Listing:
     found: KeyUse
     seen: Mapping[str, float]
 
-    @property
+    @cached_property
     def periods(self) -> list[Period]:
         """The periods in which the limits of the key did not change."""
         return self.past.periods(self.key, *self.time)
