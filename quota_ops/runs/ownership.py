@@ -12,12 +12,11 @@ from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.ledger_edits import LedgerKey, ledger_key
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter
-from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.runs.ownership import Adoption, find_adoptions
 from quota_ops.model.runs.run import LedgerEdit
 from quota_ops.model.text import counted
-from quota_ops.stages.describe import query_in_turn
+from quota_ops.stages.describe import refuse_disagreement
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import ADOPTED, RELEASED
@@ -60,7 +59,8 @@ def adopt_quotas(
             if not adoption.refusal
         ]
         if adoptable:
-            _confirm(cluster, adoptable)
+            values = {row.id: row.value for row in found}
+            refuse_disagreement(cluster, values, [row.id for row in adoptable])
         adopted: list[LedgerRow] = []
 
         def edit(known: dict[LedgerKey, LedgerRow]) -> None:
@@ -78,17 +78,6 @@ def adopt_quotas(
             folder.write(ADOPTED, LedgerEdit(*attribution, file, tuple(adopted)))
         managed = {row.id for row in adoptable} - {row.id for row in adopted}
         return tuple(adoption._replace(was_managed=adoption.id in managed) for adoption in found)
-
-
-def _confirm(cluster: Cluster, rows: Sequence[LedgerRow]) -> None:
-    _, stored = next(query_in_turn(cluster), (None, {}))
-    for row in rows:
-        if not same(stored.get(row.id), row.value):
-            raise Refused(
-                f"{row.entity} {row.key} has another value in a second response",
-                "Nothing was adopted. If the value is not being changed now, a broker responds "
-                "with old metadata: run the command again.",
-            )
 
 
 def release_quotas(

@@ -194,7 +194,8 @@ def test_a_response_with_old_metadata_is_not_adopted(lab: Lab) -> None:
     desired = read_cluster(lab.folder)
     folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
 
-    with pytest.raises(Refused, match="has another value in a second response"):
+    words = "broker 1 responded with different values of user=alice producer_byte_rate"
+    with pytest.raises(Refused, match=words):
         adopt_quotas(
             *(folder, OldMetadata(lab.cluster, old), lab.records, desired),  # type: ignore[arg-type]
             wanted=None,

@@ -237,13 +237,17 @@ def _read(source: Source, policy: "Policy | None") -> "tuple[tuple[StoredQuota, 
     from quota_ops.kafka.cluster import open_cluster
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.plans.policy import VerifyPolicy
+    from quota_ops.model.quotas.rows import Key
+    from quota_ops.stages.describe import refuse_disagreement
 
     name = policy.connection if policy else Path(source.cluster).name
     found = find_connection(name, file=source.connection_file)
     expected = policy.cluster_id if policy else None
     verify = policy.verify if policy else VerifyPolicy.EVERY_BROKER
     with open_cluster(found, cluster_id=expected, verify=verify) as cluster:
-        return cluster.describe(), cluster.cluster_id
+        stored = cluster.describe()
+        refuse_disagreement(cluster, {Key(row.entity.text, row.key): row.value for row in stored})
+        return stored, cluster.cluster_id
 
 
 def _read_snapshot(actual: Path, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":

@@ -1,6 +1,6 @@
 """describe: read every quota that the cluster stores, and the ledger at that moment."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import Metadata
-from quota_ops.model.errors import ClusterTrouble
+from quota_ops.model.errors import ClusterTrouble, Refused
 from quota_ops.model.finding import InvalidFile
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits
@@ -19,7 +19,7 @@ from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import FilterIndex
-from quota_ops.model.quotas.quota import NEWLY_PROTECTED, PROTECTED, explain_unalterable
+from quota_ops.model.quotas.quota import NEWLY_PROTECTED, PROTECTED, explain_unalterable, same
 from quota_ops.model.quotas.rows import (
     ActualRow,
     ClusterRow,
@@ -178,7 +178,7 @@ def confirm_stored(
     if not changed or isinstance(cluster, Snapshot):
         return described, ()
     responses: dict[int, tuple[Changed, Stored]] = {cluster.last_responder: (changed, described)}
-    for broker, stored in query_in_turn(cluster):
+    for broker, stored in _query_in_turn(cluster):
         before, changed = changed, _find_changed(stored, verified)
         responses[broker] = changed, stored
         if changed == before:
@@ -198,7 +198,7 @@ def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
             raise damaged(f"{known.name} has rows of the invalid entity {text!r}") from None
 
 
-def query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
+def _query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
     """Yield each broker's id and stored values until the timeout; query the last responder last."""
     until = monotonic() + PATIENCE
     others = [
@@ -210,6 +210,31 @@ def query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
         if monotonic() > until:
             return
         sleep(0.02)
+
+
+def refuse_disagreement(
+    cluster: Cluster, described: Stored, keys: Collection[Key] | None = None
+) -> None:
+    """Raise Refused if a second response has other values: one of them may be of old metadata.
+
+    It is of another broker if there is one. Only `keys` count, or all rows without them. Raises
+    ClusterTrouble if no broker responds again.
+    """
+    first = cluster.last_responder
+    response = next(_query_in_turn(cluster), None)
+    if response is None:
+        raise ClusterTrouble("no broker responded a second time", "Nothing was written. Try again.")
+    second, stored = response
+    rows = described.keys() | stored.keys() if keys is None else keys
+    differing = [row for row in sorted(rows) if not same(described.get(row), stored.get(row))]
+    if differing:
+        brokers = " and ".join(f"broker {broker}" for broker in sorted({first, second}))
+        more = f" and {len(differing) - 1:,} more" if differing[1:] else ""
+        raise Refused(
+            f"{brokers} responded with different values of {' '.join(differing[0])}{more}",
+            "Nothing was written. If nobody is changing quotas now, a broker has old metadata: run "
+            "the command again when it follows the controllers.",
+        )
 
 
 def _read_verified(ledger: pa.Table) -> Targets:
