@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from quota_ops.lab.kafka.broker import is_port_open
-from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
+from quota_ops.lab.kafka.process import OwnProcess, Server, launch
 from quota_ops.lab.ports import choose_port
 from quota_ops.lab.starting import wait_for_start
 from quota_ops.sql.job import diff_runs
@@ -23,13 +23,10 @@ _LOG = "spark.log"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparkServer(StoppedAtEnd):
+class SparkServer(Server):
     """A Spark Connect server, running or not; as a context manager it stops at its end."""
 
-    home: Path
-    port: int
     token: str = field(repr=False)
-    process: OwnProcess = field(compare=False)
 
     @property
     def endpoint(self) -> str:
@@ -46,11 +43,6 @@ class SparkServer(StoppedAtEnd):
         """The environment variable that defines the Airflow connection to it, for the DAGs."""
         server = {"conn_type": "spark_connect", "host": "localhost", "port": self.port}
         return {"AIRFLOW_CONN_QUOTA_OPS_SPARK": json.dumps(server | {"password": self.token})}
-
-    @property
-    def running(self) -> bool:
-        """Whether its process is alive."""
-        return self.process.alive
 
     @property
     def log(self) -> Path:
@@ -72,10 +64,6 @@ class SparkServer(StoppedAtEnd):
         with TemporaryDirectory(dir=self.home) as scratch, connect(self.address, {}) as session:
             write_training_run(Path(scratch, "run"))
             diff_runs(SparkEngine(session), [open_place(Path(scratch, "run"))])
-
-    def stop(self) -> None:
-        """Stop it, and return when it has ended."""
-        self.process.stop()
 
 
 def start_spark_server(home: Path, *, detached: bool = False) -> SparkServer:

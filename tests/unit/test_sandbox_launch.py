@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka import launch
-from quota_ops.lab.kafka.node import RunningNode, build_mark
+from quota_ops.lab.kafka.node import build_mark
+from quota_ops.lab.kafka.process import OwnProcess
 from tests.looking import seen_in_time
 from tests.signals import signals_taken
 
@@ -23,7 +24,7 @@ time.sleep(60)
 """
 
 
-def start(mode: str, folder: Path) -> tuple[subprocess.Popen[str], RunningNode]:
+def start(mode: str, folder: Path) -> tuple[subprocess.Popen[str], OwnProcess]:
     """Start a parent that launches a sleeper, in a process group of its own."""
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)", build_mark(folder)]
     launcher = [sys.executable, launch.__file__, mode, str(folder / "log"), *sleeper]
@@ -36,8 +37,7 @@ def start(mode: str, folder: Path) -> tuple[subprocess.Popen[str], RunningNode]:
         )
     assert parent.stdout
     pid = int(parent.stdout.readline())
-    node = RunningNode(id=1, cluster_id="c", version="v", pid=pid, ports={}, folder=folder)
-    return parent, node
+    return parent, OwnProcess(pid=pid, mark=build_mark(folder))
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

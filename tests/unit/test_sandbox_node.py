@@ -29,7 +29,13 @@ def started() -> Iterator[list[subprocess.Popen[bytes]]]:
 def node(folder: Path, pid: int) -> RunningNode:
     """Return a node of one port whose process has the given id."""
     return RunningNode(
-        id=1, cluster_id="c", version="4.3.1", pid=pid, ports={"PLAINTEXT": 9}, folder=folder
+        id=1,
+        cluster_id="c",
+        version="4.3.1",
+        pid=pid,
+        mark=build_mark(folder),
+        ports={"PLAINTEXT": 9},
+        folder=folder,
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quota_ops.lab.airflow.api import AirflowApi, list_healthy_parts
-from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
+from quota_ops.lab.kafka.process import OwnProcess, Server, launch
 from quota_ops.lab.ports import choose_port
 from quota_ops.lab.starting import wait_for_start
 from quota_ops.model.errors import MissingTool
@@ -24,12 +24,8 @@ _PASSWORDS = "simple_auth_manager_passwords.json.generated"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunningAirflow(StoppedAtEnd):
+class RunningAirflow(Server):
     """A running Airflow; as a context manager it stops at the end of the block."""
-
-    home: Path
-    port: int
-    process: OwnProcess
 
     @property
     def address(self) -> str:
@@ -51,15 +47,6 @@ class RunningAirflow(StoppedAtEnd):
     def log(self) -> Path:
         """The log of all its parts; the logs of tasks are in logs/."""
         return self.home / _LOG
-
-    @property
-    def running(self) -> bool:
-        """Whether its process is alive."""
-        return self.process.alive
-
-    def stop(self) -> None:
-        """Stop it and all its tasks, and return when they have ended."""
-        self.process.stop()
 
 
 def start_airflow(

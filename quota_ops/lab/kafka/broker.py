@@ -1,6 +1,5 @@
 """Starts a real Kafka, and waits until it responds."""
 
-import signal
 import socket
 import time
 from contextlib import ExitStack, suppress
@@ -13,7 +12,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig, Ports, server_properties
 from quota_ops.lab.kafka.jars import pins_of
 from quota_ops.lab.kafka.jvm import Jvm
-from quota_ops.lab.kafka.node import LOG, RunningNode, read_node, save_node
+from quota_ops.lab.kafka.node import LOG, RunningNode, read_node, save_node, stop_nodes
 from quota_ops.lab.kafka.process import StoppedAtEnd
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 
@@ -48,12 +47,7 @@ class RunningBroker(StoppedAtEnd):
 
     def stop(self) -> None:
         """Stop every node, and return when the processes are gone."""
-        # The last node would wait for a quorum of nodes that have already stopped.
-        grace = 30.0 if len(self.nodes) == 1 else 2.0
-        for node in self.nodes:
-            node.send(signal.SIGTERM)
-        for node in self.nodes:
-            node.stop(grace)
+        stop_nodes(self.nodes)
 
 
 def start_broker(
@@ -94,6 +88,7 @@ def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> Run
                 cluster_id=config.cluster_id,
                 version=config.version,
                 pid=process.pid,
+                mark=process.mark,
                 ports=ports[node],
                 folder=folder,
                 launcher=process.launcher,

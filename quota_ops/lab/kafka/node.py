@@ -2,9 +2,8 @@
 
 import json
 import signal
-import subprocess
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from quota_ops.lab.kafka.config import PLAIN, Ports
@@ -16,16 +15,14 @@ _TAIL_LINES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunningNode:
+class RunningNode(OwnProcess):
     """A node's process, its folder (server.properties, broker.log, data) and its ports."""
 
     id: int
     cluster_id: str
     version: str
-    pid: int
     ports: Ports
     folder: Path
-    launcher: subprocess.Popen[str] | None = field(default=None, repr=False, compare=False)
 
     def address(self, listener: str = PLAIN) -> str:
         """Return the `host:port` of a listener."""
@@ -35,24 +32,6 @@ class RunningNode:
     def log(self) -> Path:
         """The file with the node's output since its start."""
         return self.folder / LOG
-
-    @property
-    def process(self) -> OwnProcess:
-        """The node's process, dead or alive."""
-        return OwnProcess(pid=self.pid, mark=build_mark(self.folder), launcher=self.launcher)
-
-    @property
-    def alive(self) -> bool:
-        """Whether the node's process is alive; another process with the same id does not count."""
-        return self.process.alive
-
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal to the process, if it still belongs to this node."""
-        self.process.send(number)
-
-    def stop(self, grace: float = 30.0) -> None:
-        """Send SIGTERM and wait until the process has ended; after `grace` seconds send SIGKILL."""
-        self.process.stop(grace)
 
     def log_tail(self) -> str:
         """Return the last lines of the log, without Java's stacks, for an error message."""
@@ -75,9 +54,20 @@ def save_node(node: RunningNode) -> None:
 def read_node(folder: Path) -> RunningNode | None:
     """Return the node that was last started in a folder, dead or alive."""
     try:
-        return RunningNode(folder=folder, **json.loads((folder / _STATE).read_text()))
+        state = json.loads((folder / _STATE).read_text())
+        return RunningNode(folder=folder, mark=build_mark(folder), **state)
     except (OSError, ValueError, TypeError):  # no file, or one that a crash left incomplete
         return None
+
+
+def stop_nodes(nodes: Collection[RunningNode]) -> None:
+    """Stop the nodes of a cluster, and return when their processes are gone."""
+    # The last node would wait for a quorum of nodes that have already stopped.
+    grace = 30.0 if len(nodes) == 1 else 2.0
+    for node in nodes:
+        node.send(signal.SIGTERM)
+    for node in nodes:
+        node.stop(grace)
 
 
 def drop_stack(lines: Iterable[str]) -> list[str]:

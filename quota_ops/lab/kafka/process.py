@@ -67,6 +67,24 @@ class OwnProcess:
             self.launcher.communicate()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Server(StoppedAtEnd):
+    """A server of one process with a home of its own, running or not."""
+
+    home: Path
+    port: int
+    process: OwnProcess = field(compare=False)
+
+    @property
+    def running(self) -> bool:
+        """Whether its process is alive."""
+        return self.process.alive
+
+    def stop(self) -> None:
+        """Stop it and all that it started, and return when it has ended."""
+        self.process.stop()
+
+
 def launch(
     command: Sequence[str], *, mark: str, log: Path, environment: Mapping[str, str], detached: bool
 ) -> OwnProcess:

@@ -1,7 +1,6 @@
 """The sandbox of `quota-ops sandbox`: brokers in the background, with the name `demo`."""
 
 import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from quota_ops.kafka.users import create_users
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
-from quota_ops.lab.kafka.node import RunningNode, read_node
+from quota_ops.lab.kafka.node import RunningNode, read_node, stop_nodes
 from quota_ops.lab.kafka.process import lock_file
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 from quota_ops.model.text import counted
@@ -262,10 +261,7 @@ def stop_sandbox() -> bool:
     """Stop the sandbox and remove its connection file; return whether it was running."""
     with _lock_sandbox() as status:
         running = status.running
-        for node in status.nodes:
-            node.send(signal.SIGTERM)
-        for node in status.nodes:  # the last one would wait for a quorum of stopped nodes
-            node.stop(30.0 if len(status.nodes) == 1 else 2.0)
+        stop_nodes(status.nodes)
         remove_connection(status.connection)
         return running
 
