@@ -124,8 +124,14 @@ def read_entries(text: str, source: str) -> list[Entry]:
     return entries
 
 
-def resolve_references(name: str, written: str, place: str, folder: Path) -> tuple[str, str | None]:
-    """Return the value of a setting with every `${...}` replaced, and the references."""
+def resolve_references(entry: Entry, folder: Path | None) -> tuple[str, str | None]:
+    """Return the value of a setting with every `${...}` replaced, and the references.
+
+    A value that is not from a file, and so has no folder, is returned as it is.
+    """
+    if folder is None:
+        return entry.value, None
+    name, written, place = entry
 
     def read_content(reference: re.Match[str]) -> str:
         kind, target = reference["kind"], reference["target"]

@@ -1,7 +1,7 @@
 """A connection to a Prometheus: its address and credentials, kept outside Git."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -54,13 +54,7 @@ class PrometheusConnection:
     @classmethod
     def parse(cls, text: str, *, name: str, source: str, folder: Path) -> Self:
         """Parse a connection file's text. Raises InvalidInput with the invalid line."""
-        lines: dict[str, Line] = {}
-        for entry in read_entries(text, source):
-            _require_known(entry, lines)
-            value, reference = resolve_references(entry.name, entry.value, entry.place, folder)
-            lines[entry.name] = _read_line(entry, value, reference, folder)
-        _check_together(lines, source)
-        return cls(name, source, lines)
+        return cls(name, source, _resolve_settings(read_entries(text, source), source, folder))
 
     @classmethod
     def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
@@ -68,13 +62,8 @@ class PrometheusConnection:
 
         Raises InvalidInput with the source, as `parse` does.
         """
-        lines: dict[str, Line] = {}
-        for setting, value in settings.items():
-            entry = Entry(setting, value, source)
-            _require_known(entry, lines)
-            lines[setting] = _read_line(entry, value, None, Path())
-        _check_together(lines, source)
-        return cls(name, source, lines)
+        entries = [Entry(setting, value, source) for setting, value in settings.items()]
+        return cls(name, source, _resolve_settings(entries, source, None))
 
     @property
     def url(self) -> str:
@@ -143,12 +132,21 @@ def find_prometheus(name: str, *, before: str | None = None) -> PrometheusConnec
     return PrometheusConnection.parse(text, name=name, source=str(found), folder=found.parent)
 
 
-def _read_line(entry: Entry, value: str, reference: str | None, folder: Path) -> Line:
-    if not value or not value.isprintable():
-        refuse(entry.place, entry.name, "has no value that can be sent")
-    if entry.name.endswith(".location"):
-        value = str(find_file(entry.name, folder / value, entry.place))
-    return Line(value, entry.place, reference)
+def _resolve_settings(
+    entries: Iterable[Entry], source: str, folder: Path | None
+) -> dict[str, Line]:
+    """Return the settings; `${...}` is replaced in a file of `folder`, and only there."""
+    lines: dict[str, Line] = {}
+    for entry in entries:
+        _require_known(entry, lines)
+        value, references = resolve_references(entry, folder)
+        if not value or not value.isprintable():
+            refuse(entry.place, entry.name, "has no value that can be sent")
+        if entry.name.endswith(".location"):
+            value = str(find_file(entry.name, (folder or Path()) / value, entry.place))
+        lines[entry.name] = Line(value, entry.place, references)
+    _check_together(lines, source)
+    return lines
 
 
 def _require_known(entry: Entry, lines: dict[str, Line]) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Self
 
-from quota_ops.connections import Line, read_connection
-from quota_ops.kafka.connection.file import read_lines, read_settings
+from quota_ops.connections import Entry, Line, read_connection
+from quota_ops.kafka.connection.file import read_file, resolve_settings
 from quota_ops.kafka.connection.rules import check_together
 from quota_ops.kafka.connection.settings import DEFAULTS, OAUTHBEARER
 
@@ -41,7 +41,7 @@ class Connection:
 
         Relative paths are relative to `folder`, by default the current folder.
         """
-        lines = read_lines(text, source=source, folder=folder or Path())
+        lines = resolve_settings(read_file(text, source), folder or Path())
         check_together(lines, source)
         return cls(name, source, lines)
 
@@ -51,7 +51,8 @@ class Connection:
 
         Raises InvalidInput with the source, as `parse` does.
         """
-        lines = read_settings(settings, source=source)
+        entries = [Entry(setting, value, source) for setting, value in settings.items()]
+        lines = resolve_settings(entries, None)
         check_together(lines, source)
         return cls(name, source, lines)
 

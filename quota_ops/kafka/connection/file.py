@@ -5,7 +5,7 @@ is relative to the folder of the file.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from quota_ops.connections import Entry, Line, find_file, read_entries, refuse, resolve_references
@@ -16,36 +16,30 @@ _PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-]*)(-----END [^-]+-----)\s*")
 _SECURITY = ("sasl.", "ssl.", "security.", "enable.ssl.", "https.")
 
 
-def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
-    """Return the settings of a connection file by librdkafka's names, in the order of the file.
+def read_file(text: str, source: str) -> Sequence[Entry]:
+    """Return the settings of a connection file as it has them.
 
-    Raises InvalidInput at the first line that is not a setting, repeats one, sets an unknown or
-    unsupported one, or refers to a variable or file that does not exist.
+    Raises InvalidInput at the first line that is not a setting.
     """
     text = text.removeprefix("\ufeff")
-    written = _read_java_entries(text, source) or read_entries(text, source)
-    lines: dict[str, Line] = {}
-    for entry in _rename_entries(written):
-        setting = _find_setting(entry)
-        if setting.name in lines:
-            refuse(entry.place, setting.name, f"is already set at {lines[setting.name].place}")
-        resolved, references = resolve_references(setting.name, entry.value, entry.place, folder)
-        value = _check_value(setting, resolved, entry.place, folder)
-        lines[setting.name] = Line(value, entry.place, references)
-    return lines
+    return _read_java_entries(text, source) or list(read_entries(text, source))
 
 
-def read_settings(settings: Mapping[str, str], *, source: str) -> dict[str, Line]:
-    """Return settings from another source by librdkafka's names, without replacing `${...}`.
+def resolve_settings(entries: Sequence[Entry], folder: Path | None) -> dict[str, Line]:
+    """Return the settings by librdkafka's names, in their order.
 
-    Raises InvalidInput like `read_lines` does.
+    In a file of `folder`, `${...}` is replaced; settings from elsewhere have no folder.
+    Raises InvalidInput at the first one that repeats another, is unknown or unsupported, or refers
+    to a variable or file that does not exist.
     """
-    entries = [Entry(name, value, source) for name, value in settings.items()]
     lines: dict[str, Line] = {}
     for entry in _rename_entries(entries):
         setting = _find_setting(entry)
-        value = _check_value(setting, entry.value, entry.place, Path())
-        lines[setting.name] = Line(value, entry.place)
+        if setting.name in lines:
+            refuse(entry.place, setting.name, f"is already set at {lines[setting.name].place}")
+        value, references = resolve_references(entry._replace(name=setting.name), folder)
+        value = _check_value(setting, value, entry.place, folder or Path())
+        lines[setting.name] = Line(value, entry.place, references)
     return lines
 
 
