@@ -51,14 +51,6 @@ class RunEnd(NamedTuple):
 
 def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
     """Return the rows of a run; the revision is 1."""
-    if report.record is not None:
-        return _list_command_rows(report, report.record, end)
-    rollback, last = report.rollback, report.decisions[-1] if report.decisions else None
-    applied = bool(report.applied) or any(
-        stage.stage == "apply" and stage.status is not StageStatus.NOT_RUN
-        for stage in report.stages
-    )
-    mode = Mode.ROLLBACK if rollback else Mode.APPLY if applied else Mode.LOOK
     run = _NOTHING | {
         "cluster": report.cluster,
         "cluster_id": report.cluster_id,
@@ -67,12 +59,27 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
         "started": report.started,
         "ended": end.ended,
         "revision": 1,
-        "mode": mode,
-        "status": summarize(report).status,
         "commit": report.commit,
         "commit_author": report.provenance.author,
-        "author": (rollback and (rollback.by or rollback.login)) or end.by,
         "approver": list_approvers(report.decisions),
+    }
+    if report.record is not None:
+        return _list_command_rows(report, report.record, run, end.settlement)
+    return _list_run_rows(report, run, end)
+
+
+def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> tuple[HistoryRow, ...]:
+    """Return the rows of a run that compared; `run` is what all of them have."""
+    rollback, last = report.rollback, report.decisions[-1] if report.decisions else None
+    applied = bool(report.applied) or any(
+        stage.stage == "apply" and stage.status is not StageStatus.NOT_RUN
+        for stage in report.stages
+    )
+    mode = Mode.ROLLBACK if rollback else Mode.APPLY if applied else Mode.LOOK
+    run |= {
+        "mode": mode,
+        "status": summarize(report).status,
+        "author": (rollback and (rollback.by or rollback.login)) or end.by,
         "run_reason": (rollback and rollback.reason) or (last and last.reason) or None,
     }
     counts = _count_states(report) if report.plan else {}
@@ -252,27 +259,21 @@ def _find_outcome(row: ReportRow) -> Status | None:
     return outcome and outcome.status
 
 
-def _list_command_rows(report: Report, record: Record, end: RunEnd) -> tuple[HistoryRow, ...]:
-    from_git = record.verb is not Verb.ALTER
-    run = _NOTHING | {
-        "cluster": report.cluster,
-        "cluster_id": report.cluster_id,
-        "run": report.run,
-        "sequence": end.sequence,
-        "started": report.started,
-        "ended": end.ended,
-        "revision": 1,
+def _list_command_rows(
+    report: Report, record: Record, run: dict[str, Any], settlement: Settlement | None
+) -> tuple[HistoryRow, ...]:
+    """Return the rows of a command; `run` is what all of them have."""
+    run |= {
         "mode": Mode(record.verb),
         "status": "",
-        "commit": report.commit if from_git else None,
-        "commit_author": report.provenance.author if from_git else None,
         "author": record.by or record.login,
-        "approver": list_approvers(report.decisions),
         "run_reason": record.why or None,
     }
+    if record.verb is Verb.ALTER:  # its values are not from Git
+        run |= {"commit": None, "commit_author": None}
     return (
         HistoryRow(**run | _describe_stop(report) | {"changed": count_changed(report)}),
-        *(HistoryRow(**run | row) for row in _list_changes(report, record, end.settlement)),
+        *(HistoryRow(**run | row) for row in _list_changes(report, record, settlement)),
     )
 
 
