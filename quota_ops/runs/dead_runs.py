@@ -6,7 +6,7 @@ from contextlib import suppress
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quotas.rows import Key, Stored, Targets, find_unequal
+from quota_ops.model.quotas.rows import Stored, Targets, find_unequal
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.stages import Life, StageResult, StageStatus
 from quota_ops.model.runs.verification import Settlement
@@ -69,8 +69,8 @@ def _claim_settlement(run: RunFolder, by: Place, others: Sequence[Place], stored
         if any(other.name == name and _is_at_work(other) for other in others):
             return False
         number += 1
-    rows = (Key(outcome.entity, key) for outcome in _list_unknown(run) for key in outcome.keys)
-    found = Settlement(by.name, {key: stored.get(key) for key in rows})
+    rows = (row for outcome in _list_unknown(run) for row in outcome.rows)
+    found = Settlement(by.name, {row: stored.get(row) for row in rows})
     return (run.place / SETTLING.of(number)).create(json_text(to_json(Settlement, found)).encode())
 
 
@@ -121,8 +121,7 @@ def _settle_outcomes(
         if outcome.status is not Status.UNKNOWN:
             yield outcome
             continue
-        keys = [Key(outcome.entity, key) for key in outcome.keys]
-        if not find_unequal({key: targets[key] for key in keys if key in targets}, stored):
+        if not find_unequal({row: targets[row] for row in outcome.rows if row in targets}, stored):
             found = f"found by run {by}"
             yield outcome._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
         else:

@@ -58,6 +58,11 @@ class Outcome(NamedTuple):
     may_arrive: bool = False
 
     @property
+    def rows(self) -> tuple[Key, ...]:
+        """The entity and key of each of its rows."""
+        return tuple(Key(self.entity, key) for key in self.keys)
+
+    @property
     def was_written(self) -> bool:
         """Whether the broker accepted these rows from any attempt of the run."""
         return Status.ACCEPTED in {self.status, self.earlier}
@@ -136,25 +141,20 @@ def group_keys(rows: Iterable[BatchRow]) -> dict[str, tuple[str, ...]]:
     return {entity: tuple(names) for entity, names in keys.items()}
 
 
+def find_written(outcomes: Iterable[Outcome]) -> set[Key]:
+    """Return the entity and key of the rows that the broker accepted from any attempt."""
+    return {row for outcome in outcomes if outcome.was_written for row in outcome.rows}
+
+
 def find_unwritten(outcomes: Iterable[Outcome]) -> set[Key]:
     """Return the entity and key of the rows that were certainly not written."""
     written = DONE | {Status.UNKNOWN}
-    return {
-        Key(outcome.entity, key)
-        for outcome in outcomes
-        if outcome.status not in written
-        for key in outcome.keys
-    }
+    return {row for outcome in outcomes if outcome.status not in written for row in outcome.rows}
 
 
 def find_open(outcomes: Iterable[Outcome]) -> set[Key]:
     """Return the entity and key of each row for which a request may still arrive."""
-    return {
-        Key(outcome.entity, key)
-        for outcome in outcomes
-        if outcome.may_arrive
-        for key in outcome.keys
-    }
+    return {row for outcome in outcomes if outcome.may_arrive for row in outcome.rows}
 
 
 _FEW = 3

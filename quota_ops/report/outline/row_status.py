@@ -232,7 +232,7 @@ def _list_overriding(report: Report) -> list[ReportRow]:
 
 
 def _by_row(outcomes: Iterable[Outcome]) -> dict[Key, Outcome]:
-    return {Key(outcome.entity, key): outcome for outcome in outcomes for key in outcome.keys}
+    return {row: outcome for outcome in outcomes for row in outcome.rows}
 
 
 _TROUBLE = frozenset({Status.REFUSED, Status.STALE, Status.UNKNOWN})

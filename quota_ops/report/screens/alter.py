@@ -15,7 +15,7 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import format_limit, json_number, same
 from quota_ops.model.quotas.rows import BatchRow, Key
-from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.outcome import Outcome, Status, find_written
 from quota_ops.model.runs.verification import BrokerResult
 from quota_ops.precedence.addresses import explain_same_address
 from quota_ops.report.outline.brokers import brokers_words
@@ -58,10 +58,7 @@ class AlterReport:
 
     def count_altered(self) -> int:
         """Return how many keys got another value."""
-        written = (outcome for outcome in self.outcomes if outcome.was_written)
-        return sum(
-            (outcome.entity, key) in self.changing for outcome in written for key in outcome.keys
-        )
+        return len(self.changing & find_written(self.outcomes))
 
 
 def alter_screen(report: AlterReport) -> Screen:

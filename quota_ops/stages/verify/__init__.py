@@ -11,7 +11,7 @@ from quota_ops.model.plans.ledger_edits import CLEARED, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.rows import DesiredRow, Key, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
-from quota_ops.model.runs.outcome import find_open, find_unwritten
+from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.text import plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
@@ -121,12 +121,7 @@ def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore
     accepted nothing.
     """
     state = RunState(folder)
-    written = {
-        Key(outcome.entity, key)
-        for outcome in state.outcomes
-        if outcome.was_written
-        for key in outcome.keys
-    }
+    written = find_written(state.outcomes)
     rows = [row for batch in folder.batches().values() for row in batch if row.id in written]
     if not rows:
         return

@@ -6,7 +6,7 @@ from quota_ops.model.plans.ledger_edits import CLEARED
 from quota_ops.model.quotas.difference import WRITES
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, LedgerRow, Stored
-from quota_ops.model.runs.outcome import find_open
+from quota_ops.model.runs.outcome import find_open, find_written
 from quota_ops.stages.verify.ledger_update import AppliedRun
 
 FEW = 5
@@ -40,13 +40,7 @@ def _find_own_values(
 ) -> list[Key]:
     """Return the managed rows for which a broker stores the value of this run, not a later one."""
     number = run.about.sequence or 0
-    written = {
-        Key(outcome.entity, key)
-        for outcome in run.outcomes
-        if outcome.was_written
-        for key in outcome.keys
-    }
-    written |= find_open(run.outcomes)
+    written = find_written(run.outcomes) | find_open(run.outcomes)
     noted = [(row.sequence or 0, row) for row in known if row.state != CLEARED]
     written &= {row.id for _, row in noted}  # a row that was released is left alone
     later = {

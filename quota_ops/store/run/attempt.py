@@ -122,15 +122,15 @@ def report_sent(outcomes: Iterable[Outcome], run: Place) -> Iterator[None]:
 
 def merge_earlier(batch: Iterable[Outcome], earlier: Iterable[Outcome]) -> Iterator[Outcome]:
     """Combine a batch's outcomes with what earlier attempts of the run did to the same rows."""
-    before = {(outcome.entity, key): outcome for outcome in earlier for key in outcome.keys}
+    before = {row: outcome for outcome in earlier for row in outcome.rows}
     if not before:
         yield from batch
         return
     for outcome in batch:
         keys: dict[Outcome, list[str]] = {}
-        for key in outcome.keys:
-            known = _after(before.get((outcome.entity, key)), outcome)
-            keys.setdefault(known._replace(keys=()), []).append(key)
+        for row in outcome.rows:
+            known = _after(before.get(row), outcome)
+            keys.setdefault(known._replace(keys=()), []).append(row.key)
         for known, names in keys.items():
             yield known._replace(keys=tuple(names))
 

@@ -3,7 +3,7 @@
 Everything that lists, reports, settles, undoes or removes a run takes it from here.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,9 +13,9 @@ from itertools import count, takewhile
 from typing import TypeVar
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quotas.rows import Key, Keys
+from quota_ops.model.quotas.rows import Keys
 from quota_ops.model.quotas.tables import DIFFERENCES
-from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
+from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes, find_written
 from quota_ops.model.runs.run import Alter, Outcomes, Verification
 from quota_ops.model.runs.stages import Life, StageResult, StageStatus
 from quota_ops.store.places.numbered_files import read_file
@@ -136,13 +136,14 @@ class RunState:
     @property
     def written(self) -> Keys:
         """The rows whose new value a broker accepted; of an alter, those with another value."""
-        written = frozenset(_list_keys(row for row in self.outcomes if row.was_written))
+        written = frozenset(find_written(self.outcomes))
         return written & self.alter.changing if self.alter else written
 
     @property
     def unknown(self) -> Keys:
         """The rows that may have been written, which is unknown."""
-        return frozenset(_list_keys(row for row in self.outcomes if row.may_be_written))
+        outcomes = (outcome for outcome in self.outcomes if outcome.may_be_written)
+        return frozenset(row for outcome in outcomes for row in outcome.rows)
 
     @cached_property
     def applied_digest(self) -> str | None:
@@ -195,10 +196,6 @@ class RunState:
             (PRUNED, Phase.PRUNED),
         )
         return next((phase for file, phase in reached if self.folder.has(file)), Phase.BEGUN)
-
-
-def _list_keys(outcomes: Iterable[Outcome]) -> Iterator[Key]:
-    return (Key(outcome.entity, key) for outcome in outcomes for key in outcome.keys)
 
 
 def digest_applied(folder: RunFolder) -> str | None:
