@@ -4,31 +4,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
+from quota_ops.kafka import messages, metadata
 from quota_ops.kafka.brokers import Brokers
 from quota_ops.kafka.client.broker_client import ResponseLost
 from quota_ops.kafka.client.deadlines import run_in_background
 from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import build_configs_request, find_responder, make_late_facts, read_facts
-from quota_ops.kafka.messages import (
-    ALTER_CONFIGS,
-    CLUSTER_AUTHORIZATION_FAILED,
-    DESCRIBE_CONFIGS,
-    build_alter_request,
-    build_describe_request,
-    get_error_name,
-    make_authorization_error,
-    parse_quotas,
-    parse_responses,
-    parse_values,
-)
-from quota_ops.kafka.metadata import (
-    build_cluster_request,
-    build_topics_request,
-    parse_leads,
-    parse_registered,
-    read_metadata,
-)
 from quota_ops.kafka.preflight import preflight
 from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
 from quota_ops.model.clusters.registration import Registered
@@ -105,13 +87,17 @@ class Cluster:
         broker until the cluster's timeout. A response may not yet contain the last alteration.
         Raises Unreachable, NotAuthorized.
         """
-        return self._describe(build_describe_request(), parse_quotas, broker, timeout)
+        return self._describe(
+            messages.build_describe_request(), messages.parse_quotas, broker, timeout
+        )
 
     def describe_values(
         self, broker: int | None = None, timeout: float | None = None, entity: Entity | None = None
     ) -> dict[Key, float]:
         """Return the stored values of all entities or of one, by entity and key; see `describe`."""
-        return self._describe(build_describe_request(entity), parse_values, broker, timeout)
+        return self._describe(
+            messages.build_describe_request(entity), messages.parse_values, broker, timeout
+        )
 
     def validate(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         """Return how the controller would respond for each entity, without writing anything.
@@ -150,7 +136,9 @@ class Cluster:
         """
         at = self.last_responder if broker is None else broker
         with suppress(ClusterTrouble):
-            return parse_registered(self._brokers.read(build_cluster_request(), at, 2.0))
+            return metadata.parse_registered(
+                self._brokers.read(metadata.build_cluster_request(), at, 2.0)
+            )
         return None
 
     def read_leads(
@@ -163,7 +151,9 @@ class Cluster:
         """
         if not names:
             return {}
-        return parse_leads(self._brokers.read(build_topics_request(names)), names, brokers)
+        return metadata.parse_leads(
+            self._brokers.read(metadata.build_topics_request(names)), names, brokers
+        )
 
     def read_facts(self, timeout: float) -> ClusterFacts:
         """Return the brokers' releases and settings, queried in parallel over separate connections.
@@ -184,7 +174,8 @@ class Cluster:
     def start_metadata_query(self, timeout: float = 1.0) -> Callable[[], Metadata | None]:
         """Start to read the age of the brokers' metadata; works like `start_facts_query`."""
         return run_in_background(
-            lambda: read_metadata(self._connection, self._description, timeout), 1.5 * timeout
+            lambda: metadata.read_metadata(self._connection, self._description, timeout),
+            1.5 * timeout,
         )
 
     def close(self) -> None:
@@ -201,11 +192,11 @@ class Cluster:
         response = self._brokers.read(request, broker, timeout)
         if response.error_code == 0:
             return read(response.entries)
-        if response.error_code == CLUSTER_AUTHORIZATION_FAILED:
-            raise make_authorization_error(self._connection, DESCRIBE_CONFIGS)
+        if response.error_code == messages.CLUSTER_AUTHORIZATION_FAILED:
+            raise messages.make_authorization_error(self._connection, messages.DESCRIBE_CONFIGS)
         raise ClusterTrouble(
             f"cluster {self._connection.name}: the broker could not describe the quotas: "
-            f"{get_error_name(response.error_code)} {response.error_message or ''}".strip()
+            f"{messages.get_error_name(response.error_code)} {response.error_message or ''}".strip()
         )
 
     def _alter(
@@ -213,8 +204,8 @@ class Cluster:
     ) -> tuple[EntityResponse, ...]:
         if not alterations:
             return ()
-        response = send(build_alter_request(alterations, validate_only=validate_only))
-        responses = parse_responses(response.entries)
-        if any(response.code == CLUSTER_AUTHORIZATION_FAILED for response in responses):
-            raise make_authorization_error(self._connection, ALTER_CONFIGS)
+        response = send(messages.build_alter_request(alterations, validate_only=validate_only))
+        responses = messages.parse_responses(response.entries)
+        if any(response.code == messages.CLUSTER_AUTHORIZATION_FAILED for response in responses):
+            raise messages.make_authorization_error(self._connection, messages.ALTER_CONFIGS)
         return responses

@@ -5,18 +5,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from quota_ops.kafka.client import kafka_python
 from quota_ops.kafka.client.broker_client import TIMEOUTS, build_client
 from quota_ops.kafka.client.description import Broker, ClusterDescription
-from quota_ops.kafka.client.kafka_python import (
-    ACLOperation,
-    ACLPermissionType,
-    ACLResourcePatternType,
-    ACLResourceType,
-    ApiVersionsRequest,
-    DescribeAclsRequest,
-    DescribeConfigsRequest,
-    DescribeUserScramCredentialsRequest,
-)
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.runs.verification import BOOTSTRAP
@@ -40,13 +31,13 @@ SECURITY_DISABLED (54). Source: AclApis and KafkaApis."""
 _LARGEST = 4 * 2**20
 """Bytes: about 150,000 ACLs in a quarter of a second. Reading more would delay the command."""
 EVERY_ACL = {
-    "resource_type_filter": ACLResourceType.ANY,
+    "resource_type_filter": kafka_python.ACLResourceType.ANY,
     "resource_name_filter": None,
-    "pattern_type_filter": ACLResourcePatternType.ANY,
+    "pattern_type_filter": kafka_python.ACLResourcePatternType.ANY,
     "principal_filter": None,
     "host_filter": None,
-    "operation": ACLOperation.ANY,
-    "permission_type": ACLPermissionType.ANY,
+    "operation": kafka_python.ACLOperation.ANY,
+    "permission_type": kafka_python.ACLPermissionType.ANY,
 }
 
 METADATA_VERSION = "metadata.version"
@@ -145,7 +136,9 @@ def _send_requests(
         futures[responder, "users"] = client.send(nodes[responder], _build_users_request())
         _wait(client, [futures[responder, "users"]], deadline)
     # A response that is too large closes the connection, which loses all other responses on it.
-    futures[responder, "acls"] = client.send(nodes[responder], DescribeAclsRequest(**EVERY_ACL))
+    futures[responder, "acls"] = client.send(
+        nodes[responder], kafka_python.DescribeAclsRequest(**EVERY_ACL)
+    )
     _wait(client, futures.values(), deadline)
     responses = {request: future.value for request, future in futures.items() if future.succeeded()}
     missing = {request: future for request, future in futures.items() if not future.succeeded()}
@@ -183,12 +176,14 @@ def _list_requests(
 
 def _build_users_request() -> Any:
     # An empty list requests every user. So does null, but some brokers never respond to null.
-    return DescribeUserScramCredentialsRequest(users=[])
+    return kafka_python.DescribeUserScramCredentialsRequest(users=[])
 
 
 def build_versions_request() -> Any:
     """Build an ApiVersions request (KIP-511: with a client name); the response has the release."""
-    return ApiVersionsRequest(client_software_name="quota-ops", client_software_version="unknown")
+    return kafka_python.ApiVersionsRequest(
+        client_software_name="quota-ops", client_software_version="unknown"
+    )
 
 
 def build_configs_request(cluster: ClusterDescription, broker: Broker) -> Any:
@@ -197,7 +192,7 @@ def build_configs_request(cluster: ClusterDescription, broker: Broker) -> Any:
     For the bootstrap address it names every broker; the one at that address responds for itself.
     """
     named = cluster.brokers if broker.id == BOOTSTRAP else (broker,)
-    return DescribeConfigsRequest(
+    return kafka_python.DescribeConfigsRequest(
         resources=[(_BROKER, str(broker.id), list(_CONFIGS)) for broker in named]
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka.errors import IncompatibleBrokerVersion, KafkaError, KafkaTimeoutError
 
+from quota_ops.kafka import messages
 from quota_ops.kafka.client.broker_client import build_client, explain_error
 from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.client.kafka_python import (
@@ -24,28 +25,11 @@ from quota_ops.kafka.facts import (
     parse_broker_facts,
     parse_configs,
 )
-from quota_ops.kafka.messages import (
-    ALTER_CONFIGS,
-    CLUSTER_AUTHORIZATION_FAILED,
-    DESCRIBE,
-    DESCRIBE_CONFIGS,
-    PING_USER,
-    build_alter_request,
-    build_ping_request,
-    format_grant_command,
-    get_error_name,
-)
 from quota_ops.kafka.metadata import build_cluster_request, parse_registered
 from quota_ops.kafka.preflight import preflight
+from quota_ops.model.clusters import registration
 from quota_ops.model.clusters.cluster_facts import BrokerFacts
 from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Right
-from quota_ops.model.clusters.registration import (
-    NO_BROKERS,
-    KnownBrokers,
-    Registered,
-    find_absent,
-    find_needless,
-)
 from quota_ops.model.plans.policy import Policy, VerifyPolicy
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.entity import USER, Entity
@@ -61,11 +45,13 @@ _CALLS = {
     "users": ("DescribeUserScramCredentials", "2.7"),
 }
 """Each request's name in Kafka and the release that introduced it, by its name here."""
-_CLEAR = Alteration(Entity.of({USER: PING_USER}), ((BYTE_KEY, None),))
+_CLEAR = Alteration(Entity.of({USER: messages.PING_USER}), ((BYTE_KEY, None),))
 
 
 def ping(
-    connection: Connection, policy: Policy | None, known: KnownBrokers = NO_BROKERS
+    connection: Connection,
+    policy: Policy | None,
+    known: registration.KnownBrokers = registration.NO_BROKERS,
 ) -> ClusterPing:
     """Query every broker, and test the permissions at one of them, within five seconds.
 
@@ -96,9 +82,9 @@ def ping(
         tuple(_list_brokers(found, requests)),
         tuple(_list_rights(connection, requests)),
         bootstrap=found.bootstrap is not None,
-        absent=find_absent(live, registered, known, retired=retired),
+        absent=registration.find_absent(live, registered, known, retired=retired),
         complete=registered is not None,
-        needless=find_needless(live, registered, retired),
+        needless=registration.find_needless(live, registered, retired),
     )
 
 
@@ -118,7 +104,7 @@ class _Requests:
             connected.add_callback(partial(self._send_describe, broker))
 
     def _send_describe(self, broker: Broker, _versions: Any) -> None:
-        described = self._send(broker, "describe", build_ping_request())
+        described = self._send(broker, "describe", messages.build_ping_request())
         described.add_both(partial(self._send_others, broker))  # alone, because it is timed
 
     def _send_others(self, broker: Broker, response: Any) -> None:
@@ -128,8 +114,10 @@ class _Requests:
         self._send(broker, "cluster", build_cluster_request())
         if self._tester is None:
             self._tester = broker.id
-            self._send(broker, "alter", build_alter_request([_CLEAR], validate_only=True))
-            self._send(broker, "users", DescribeUserScramCredentialsRequest(users=[(PING_USER,)]))
+            self._send(broker, "alter", messages.build_alter_request([_CLEAR], validate_only=True))
+            self._send(
+                broker, "users", DescribeUserScramCredentialsRequest(users=[(messages.PING_USER,)])
+            )
 
     def _send(self, broker: Broker, name: str, request: Any) -> Any:
         key = (broker.id, name)
@@ -153,7 +141,7 @@ class _Requests:
         ended = [future for (_, sent), future in self._futures.items() if sent == name]
         return [future.value for future in ended if future.succeeded()]
 
-    def parse_registered(self) -> tuple[Registered, ...] | None:
+    def parse_registered(self) -> tuple[registration.Registered, ...] | None:
         """Return the brokers that the cluster has registered; None when no broker lists them."""
         found = map(parse_registered, self.responses("cluster"))
         return next((registered for registered in found if registered is not None), None)
@@ -201,19 +189,19 @@ def _list_brokers(cluster: ClusterDescription, requests: _Requests) -> Iterator[
 def _check_granted(response: Any) -> tuple[bool | None, str | None]:
     """Return whether a request was authorized, by its response, or None and why it is unknown."""
     entry = response.entries[0] if isinstance(response, AlterClientQuotasResponse) else response
-    if entry.error_code in (0, CLUSTER_AUTHORIZATION_FAILED):
+    if entry.error_code in (0, messages.CLUSTER_AUTHORIZATION_FAILED):
         return entry.error_code == 0, None
-    return None, f"{get_error_name(entry.error_code)} {entry.error_message or ''}".strip()
+    return None, f"{messages.get_error_name(entry.error_code)} {entry.error_message or ''}".strip()
 
 
 def _list_rights(connection: Connection, requests: _Requests) -> Iterator[Right]:
     for name, what, operation, needed in (
-        ("describe", "describe quotas", DESCRIBE_CONFIGS, True),
-        ("alter", "alter quotas", ALTER_CONFIGS, True),
-        ("users", "list users", DESCRIBE, False),
+        ("describe", "describe quotas", messages.DESCRIBE_CONFIGS, True),
+        ("alter", "alter quotas", messages.ALTER_CONFIGS, True),
+        ("users", "list users", messages.DESCRIBE, False),
     ):
         granted, error = requests.check_right(name)
-        command = format_grant_command(connection, operation)
+        command = messages.format_grant_command(connection, operation)
         yield Right(what, operation, granted, command, needed=needed, error=error)
 
 

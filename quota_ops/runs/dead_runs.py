@@ -15,16 +15,9 @@ from quota_ops.stages.verify.record import follow_applied
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import store_of
+from quota_ops.store.run import marks
 from quota_ops.store.run.files import APPLIED, SETTLING
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import (
-    find_liveness,
-    find_marked_runs,
-    is_marked,
-    is_overdue,
-    is_unsettled,
-    unmark,
-)
 from quota_ops.store.run.names import read_id
 from quota_ops.store.run.state import RunState
 
@@ -40,7 +33,7 @@ def settle_dead_runs(
     cluster cannot be described.
     """
     about = by.about()
-    marked = [run for run in find_marked_runs(store_of(by.place).root) if run != by.place]
+    marked = [run for run in marks.find_marked_runs(store_of(by.place).root) if run != by.place]
     own = (run for run in marked if read_id(run) == cluster.cluster_id)
     if dead := [run for run in map(RunFolder, own) if _is_dead(run)]:
         stored = cluster.describe_values()
@@ -51,8 +44,8 @@ def settle_dead_runs(
 
 
 def _is_dead(run: RunFolder) -> bool:
-    if is_unsettled(run.place):
-        return find_liveness(run.place) is not Life.RUNNING
+    if marks.is_unsettled(run.place):
+        return marks.find_liveness(run.place) is not Life.RUNNING
     return RunState(run).is_cut_off
 
 
@@ -79,8 +72,10 @@ def _list_unknown(run: RunFolder) -> Iterator[Outcome]:
 
 
 def _is_at_work(run: Place) -> bool:
-    is_over = is_unsettled(run) or is_overdue(run) or find_liveness(run) is Life.GONE
-    return is_marked(run) and not is_over
+    is_over = (
+        marks.is_unsettled(run) or marks.is_overdue(run) or marks.find_liveness(run) is Life.GONE
+    )
+    return marks.is_marked(run) and not is_over
 
 
 def _settle(
@@ -96,7 +91,7 @@ def _settle(
     from quota_ops.stages.report import write_reports  # noqa: PLC0415 - templates, rarely needed here
 
     write_reports(run, find_audit)
-    unmark(run.place)
+    marks.unmark(run.place)
 
 
 def _settle_ended(state: RunState, by: str, stored: Stored) -> None:

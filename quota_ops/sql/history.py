@@ -6,19 +6,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from quota_ops.model.history import history
 from quota_ops.model.history.fleet_history import QUOTA_DRIFTS, FleetHistory
-from quota_ops.model.history.history import (
-    DAYS,
-    DRIFTS,
-    HISTORY,
-    OWNERS,
-    QUOTAS,
-    DayHistory,
-    Drift,
-    HistoryRow,
-    OwnerDrift,
-    QuotaHistory,
-)
 from quota_ops.model.quotas.tables import Row, Table
 from quota_ops.store.history.history import Day, ReadDay, list_days, read_day, read_rows
 from quota_ops.store.places import parquet
@@ -29,17 +18,17 @@ from quota_ops.store.run.names import NamedCluster
 class History(NamedTuple):
     """The history of the quotas of a cluster; `troubles` are the files that could not be read."""
 
-    quotas: tuple[QuotaHistory, ...]
-    days: tuple[DayHistory, ...]
-    owners: tuple[OwnerDrift, ...]
+    quotas: tuple[history.QuotaHistory, ...]
+    days: tuple[history.DayHistory, ...]
+    owners: tuple[history.OwnerDrift, ...]
     troubles: tuple[str, ...]
 
 
 class Events(NamedTuple):
     """The history of some days: the drifts of quotas, and each end of a run."""
 
-    drifts: tuple[Drift, ...]
-    rows: tuple[HistoryRow, ...]
+    drifts: tuple[history.Drift, ...]
+    rows: tuple[history.HistoryRow, ...]
     """The rows of HISTORY."""
     troubles: tuple[str, ...]
 
@@ -58,9 +47,9 @@ def read_history(
     rows, troubles = _read_rows(store, cluster, "", read)
     found = fold_history(rows, entities, and_drifted=True)
     return History(
-        _to_rows(QUOTAS, found["quotas"]),
-        _to_rows(DAYS, found["days"]),
-        _to_rows(OWNERS, found["owners"]),
+        _to_rows(history.QUOTAS, found["quotas"]),
+        _to_rows(history.DAYS, found["days"]),
+        _to_rows(history.OWNERS, found["owners"]),
         troubles,
     )
 
@@ -81,12 +70,16 @@ def read_events(
 
     rows, troubles = _read_rows(store, cluster, since, read)
     found = fold_history(rows, entity and [entity])
-    return Events(_to_rows(DRIFTS, found["drifts"]), _to_rows(HISTORY, found["ends"]), troubles)
+    return Events(
+        _to_rows(history.DRIFTS, found["drifts"]),
+        _to_rows(history.HISTORY, found["ends"]),
+        troubles,
+    )
 
 
 def read_newest_changes(
     days: Iterable[Day], since: str, cluster_id: str, most: int
-) -> tuple[HistoryRow, ...]:
+) -> tuple[history.HistoryRow, ...]:
     """Return the rows of the quotas that the newest changes of a cluster concern, at most `most`.
 
     Files that cannot be read are left out.
@@ -94,7 +87,7 @@ def read_newest_changes(
     from quota_ops.sql.embedded import select_newest  # noqa: PLC0415 - DuckDB
 
     rows, _ = read_rows(days, since)
-    return _to_rows(HISTORY, select_newest(rows, cluster_id, most))
+    return _to_rows(history.HISTORY, select_newest(rows, cluster_id, most))
 
 
 def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
@@ -108,7 +101,7 @@ def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
 
     rows, _ = read_rows((replace(day, ends=()) for day in list_days(store, since)), since)
     days, drifts = count_drifts(rows)
-    found = sorted(_to_rows(DAYS, days), key=lambda day: day.date)
+    found = sorted(_to_rows(history.DAYS, days), key=lambda day: day.date)
     return FleetHistory(found, _to_rows(QUOTA_DRIFTS, drifts))
 
 

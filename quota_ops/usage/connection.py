@@ -8,16 +8,7 @@ from pathlib import Path
 from typing import NoReturn, Self
 from urllib.parse import urlsplit
 
-from quota_ops.connections import (
-    Entry,
-    Line,
-    find_file,
-    is_loopback,
-    read_connection,
-    read_entries,
-    refuse,
-    resolve_references,
-)
+from quota_ops import connections
 from quota_ops.model.errors import InvalidInput
 
 _EXAMPLE = """\
@@ -49,12 +40,14 @@ class PrometheusConnection:
 
     name: str
     source: str
-    lines: dict[str, Line] = field(repr=False)
+    lines: dict[str, connections.Line] = field(repr=False)
 
     @classmethod
     def parse(cls, text: str, *, name: str, source: str, folder: Path) -> Self:
         """Parse a connection file's text. Raises InvalidInput with the invalid line."""
-        return cls(name, source, _resolve_settings(read_entries(text, source), source, folder))
+        return cls(
+            name, source, _resolve_settings(connections.read_entries(text, source), source, folder)
+        )
 
     @classmethod
     def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
@@ -62,7 +55,7 @@ class PrometheusConnection:
 
         Raises InvalidInput with the source, as `parse` does.
         """
-        entries = [Entry(setting, value, source) for setting, value in settings.items()]
+        entries = [connections.Entry(setting, value, source) for setting, value in settings.items()]
         return cls(name, source, _resolve_settings(entries, source, None))
 
     @property
@@ -128,28 +121,28 @@ def find_prometheus(name: str, *, before: str | None = None) -> PrometheusConnec
     if before:
         first, remedy = f"{before}  not defined", f"Define {before}, or write that file"
     example = f"{remedy}, for example:\n{_EXAMPLE}"
-    text, found = read_connection(name, example=example, first=first)
+    text, found = connections.read_connection(name, example=example, first=first)
     return PrometheusConnection.parse(text, name=name, source=str(found), folder=found.parent)
 
 
 def _resolve_settings(
-    entries: Iterable[Entry], source: str, folder: Path | None
-) -> dict[str, Line]:
+    entries: Iterable[connections.Entry], source: str, folder: Path | None
+) -> dict[str, connections.Line]:
     """Return the settings; `${...}` is replaced in a file of `folder`, and only there."""
-    lines: dict[str, Line] = {}
+    lines: dict[str, connections.Line] = {}
     for entry in entries:
         _require_known(entry, lines)
-        value, references = resolve_references(entry, folder)
+        value, references = connections.resolve_references(entry, folder)
         if not value or not value.isprintable():
-            refuse(entry.place, entry.name, "has no value that can be sent")
+            connections.refuse(entry.place, entry.name, "has no value that can be sent")
         if entry.name.endswith(".location"):
-            value = str(find_file(entry.name, (folder or Path()) / value, entry.place))
-        lines[entry.name] = Line(value, entry.place, references)
+            value = str(connections.find_file(entry.name, (folder or Path()) / value, entry.place))
+        lines[entry.name] = connections.Line(value, entry.place, references)
     _check_together(lines, source)
     return lines
 
 
-def _require_known(entry: Entry, lines: dict[str, Line]) -> None:
+def _require_known(entry: connections.Entry, lines: dict[str, connections.Line]) -> None:
     if entry.name not in SETTINGS:
         near = get_close_matches(entry.name, SETTINGS, n=1, cutoff=0.75)
         hint = f"The known settings are {', '.join(SETTINGS)}."
@@ -158,19 +151,19 @@ def _require_known(entry: Entry, lines: dict[str, Line]) -> None:
             f"Did you mean {near[0]}?" if near else hint,
         )
     if entry.name in lines:
-        refuse(entry.place, entry.name, f"is already set at {lines[entry.name].place}")
+        connections.refuse(entry.place, entry.name, f"is already set at {lines[entry.name].place}")
 
 
-def _check_together(lines: dict[str, Line], source: str) -> None:
+def _check_together(lines: dict[str, connections.Line], source: str) -> None:
     if _URL not in lines:
         raise InvalidInput(f"{source}: url is missing.", f"Write it, for example:\n{_EXAMPLE}")
     for name, needed in _NEEDS.items():
         if name in lines and needed not in lines:
-            refuse(lines[name].place, name, f"has no effect without {needed}")
+            connections.refuse(lines[name].place, name, f"has no effect without {needed}")
     if _TOKEN in lines and _USER in lines:
-        refuse(lines[_TOKEN].place, _TOKEN, f"and {_USER} cannot be used together")
+        connections.refuse(lines[_TOKEN].place, _TOKEN, f"and {_USER} cannot be used together")
     if (header := lines.get(_TENANT_HEADER)) and not _HEADER.fullmatch(header.value):
-        refuse(header.place, _TENANT_HEADER, "is not the name of an HTTP header")
+        connections.refuse(header.place, _TENANT_HEADER, "is not the name of an HTTP header")
     line = lines[_URL]
     try:
         url = urlsplit(line.value)
@@ -183,7 +176,7 @@ def _check_together(lines: dict[str, Line], source: str) -> None:
             "Write https://HOST:PORT, with a path if need be, and without a name or password.",
         )
     is_secret = _TOKEN in lines or _PASSWORD in lines
-    if is_secret and url.scheme == "http" and not is_loopback(str(url.hostname)):
+    if is_secret and url.scheme == "http" and not connections.is_loopback(str(url.hostname)):
         raise InvalidInput(
             f"{line.place}: url must begin with https://, because a secret is sent there.",
             "http:// with a secret is allowed only for a loopback address.",

@@ -9,13 +9,8 @@ from typing import Any
 import yaml
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.export import quotas_text
 from quota_ops.desired.export.proposals import propose_groups, propose_profiles
-from quota_ops.desired.export.quotas_text import (
-    UNASSIGNED,
-    profile_lines,
-    protect_lines,
-    quotas_file,
-)
 from quota_ops.desired.export.writable import LeftOut, Writable, split_writable
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
@@ -69,7 +64,7 @@ def _file_name(name: str) -> str:
 
 def owner_of(group: str, by: GroupBy) -> str:
     """Return the owner that is written for a group."""
-    return group if by in {GroupBy.USER, GroupBy.PREFIX} else UNASSIGNED
+    return group if by in {GroupBy.USER, GroupBy.PREFIX} else quotas_text.UNASSIGNED
 
 
 def new_cluster_file(cluster_id: str, connection: str) -> str:
@@ -82,7 +77,7 @@ def with_protected(text: str, left_out: Iterable[LeftOut]) -> str:
 
     What an earlier import added is not repeated.
     """
-    lines = "".join(entry for entry in protect_lines(left_out) if entry not in text)
+    lines = "".join(entry for entry in quotas_text.protect_lines(left_out) if entry not in text)
     if not lines:
         return text
     node = _find_field(text, "protect")
@@ -166,12 +161,12 @@ def import_quotas(
         if _find_field(cluster_file, "profiles") is not None:
             remedy = "Remove them, or import without --profiles."
             raise InvalidInput(f"{CLUSTER_YAML} already has profiles", remedy)
-        cluster_file = f"{cluster_file.rstrip()}\n\n{profile_lines(profiles)}"
+        cluster_file = f"{cluster_file.rstrip()}\n\n{quotas_text.profile_lines(profiles)}"
     groups: dict[str, list[Writable]] = {}
     for quota in managed:
         groups.setdefault(group_of(quota.entity, by), []).append(quota)
     files = {
-        f"{group}.yaml": quotas_file(
+        f"{group}.yaml": quotas_text.quotas_file(
             quotas,
             owner or owner_of(group, by),
             profiles,

@@ -6,23 +6,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
+from quota_ops.desired.yaml import scalars
 from quota_ops.desired.yaml.cron import PRESETS, read_cron, read_schedule
-from quota_ops.desired.yaml.scalars import (
-    LONGEST_NOTE,
-    Misread,
-    is_plain,
-    is_text,
-    read_factor,
-    read_flag,
-    read_multiplier,
-    read_note,
-    read_percent,
-    read_positive,
-    read_text,
-    read_time,
-    read_whole,
-    show,
-)
 from quota_ops.model.code_host import Repository
 from quota_ops.model.moment import find_zone, parse_duration
 from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE, INVENTORY
@@ -48,10 +33,12 @@ def one_of(policies: type[Named]) -> Value:
     def read(field: str, node: yaml.Node) -> Named:
         # Do not suggest quotes: no policy is a word that YAML reads as another type.
         scalar = isinstance(node, yaml.ScalarNode) and node.value
-        text = scalar or read_text(field, node)
+        text = scalar or scalars.read_text(field, node)
         if text not in list(policies):
             words = ", ".join(policies)
-            raise Misread(f"{show(text)} is not a valid {field} policy.", f"Write one of {words}.")
+            raise scalars.Misread(
+                f"{scalars.show(text)} is not a valid {field} policy.", f"Write one of {words}."
+            )
         return policies(text)
 
     return Value(read, {"enum": [str(policy) for policy in policies]})
@@ -63,48 +50,49 @@ def is_cluster_id(text: str) -> bool:
 
 
 def _read_cluster_id(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
+    text = scalars.read_text(field, node)
     if not is_cluster_id(text):
-        raise Misread(
-            f"{show(text)} is not a cluster id.", "Get the id with kafka-cluster.sh cluster-id."
+        raise scalars.Misread(
+            f"{scalars.show(text)} is not a cluster id.",
+            "Get the id with kafka-cluster.sh cluster-id.",
         )
     return text
 
 
 def _read_connection_name(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
+    text = scalars.read_text(field, node)
     if not CONNECTION_NAME.fullmatch(text):
-        raise Misread(
-            f"{show(text)} is not a connection name. A name {CONNECTION_RULE}.",
+        raise scalars.Misread(
+            f"{scalars.show(text)} is not a connection name. A name {CONNECTION_RULE}.",
             "Write the name of a connection file; addresses and secrets stay there, outside Git.",
         )
     return text
 
 
 def _read_paused(field: str, node: yaml.Node) -> str:
-    if is_plain(node) and node.value and not is_text(node.value):
-        raise Misread(
-            f"{field} must be a reason, not {show(node.value)}.",
+    if scalars.is_plain(node) and node.value and not scalars.is_text(node.value):
+        raise scalars.Misread(
+            f"{field} must be a reason, not {scalars.show(node.value)}.",
             f"Write a reason, for example {field}: broker upgrade; or remove {field}.",
         )
-    return read_note(field, node)
+    return scalars.read_note(field, node)
 
 
 def _read_zone(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
+    text = scalars.read_text(field, node)
     try:
         find_zone(text)
     except ValueError as error:
-        raise Misread(f"{error}.") from None
+        raise scalars.Misread(f"{error}.") from None
     return text
 
 
 def _read_duration(field: str, node: yaml.Node) -> int:
-    text = read_text(field, node)
+    text = scalars.read_text(field, node)
     try:
         return int(parse_duration(text).total_seconds())
     except ValueError as error:
-        raise Misread(f"{error}.") from None
+        raise scalars.Misread(f"{error}.") from None
 
 
 def _read_byte_rate(field: str, node: yaml.Node) -> float:
@@ -114,12 +102,12 @@ def _read_byte_rate(field: str, node: yaml.Node) -> float:
     try:
         return parse_limit(QUOTA_KEYS[BYTE_KEY], text)
     except ValueError as error:
-        raise Misread(f"{field} {error}.", f"For example {field}: 16 KiB.") from None
+        raise scalars.Misread(f"{field} {error}.", f"For example {field}: 16 KiB.") from None
 
 
 def _read_by_use(field: str, node: yaml.Node) -> str:
     if not isinstance(node, yaml.ScalarNode) or node.value != "usage":
-        raise Misread(
+        raise scalars.Misread(
             f"{field} must be usage.",
             "A fixed share is the weight of a member: {user: spark, weight: 2}.",
         )
@@ -127,10 +115,10 @@ def _read_by_use(field: str, node: yaml.Node) -> str:
 
 
 def _read_inventory(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
+    text = scalars.read_text(field, node)
     if not (INVENTORY.fullmatch(text) and text.isprintable()):
-        raise Misread(
-            f"{show(text)} is not an inventory.",
+        raise scalars.Misread(
+            f"{scalars.show(text)} is not an inventory.",
             "Write the path of a file or folder below this folder, or the address of one in a"
             " bucket, for example s3://BUCKET/clients.parquet.",
         )
@@ -146,11 +134,11 @@ _ADDRESSES = (
 
 
 def _read_repository(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
+    text = scalars.read_text(field, node)
     try:
         Repository.parse(text)
     except ValueError as error:
-        raise Misread(str(error), _ADDRESSES) from None
+        raise scalars.Misread(str(error), _ADDRESSES) from None
     return text
 
 
@@ -158,17 +146,19 @@ _UNITS = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _BYTES = f"({'|'.join(BYTE_UNITS)})(/s)?"
 _CRON = r"\S+(\s+\S+){4}"
 
-NOTE = Value(read_note, {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE})
+NOTE = Value(
+    scalars.read_note, {"type": "string", "pattern": r"\S", "maxLength": scalars.LONGEST_NOTE}
+)
 PAUSED = Value(_read_paused, NOTE.schema)
 ZONE = Value(_read_zone, NOTE.schema)
-FLAG = Value(read_flag, {"type": "boolean"})
-WHOLE = Value(read_whole, {"type": "integer", "minimum": 0})
-BROKER_ID = Value(read_whole, {"type": "integer", "minimum": 0, "maximum": 999_999_999})
+FLAG = Value(scalars.read_flag, {"type": "boolean"})
+WHOLE = Value(scalars.read_whole, {"type": "integer", "minimum": 0})
+BROKER_ID = Value(scalars.read_whole, {"type": "integer", "minimum": 0, "maximum": 999_999_999})
 BY_USE = Value(_read_by_use, {"const": "usage"})
-WEIGHT = Value(read_positive, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
-PERCENT = Value(read_percent, {"type": "number", "minimum": 0, "maximum": 100})
-FACTOR = Value(read_factor, {"type": "number", "minimum": 1})
-MULTIPLIER = Value(read_multiplier, {"type": "number", "exclusiveMinimum": 0})
+WEIGHT = Value(scalars.read_positive, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
+PERCENT = Value(scalars.read_percent, {"type": "number", "minimum": 0, "maximum": 100})
+FACTOR = Value(scalars.read_factor, {"type": "number", "minimum": 1})
+MULTIPLIER = Value(scalars.read_multiplier, {"type": "number", "exclusiveMinimum": 0})
 BYTE_RATE = Value(
     _read_byte_rate,
     {
@@ -179,7 +169,7 @@ BYTE_RATE = Value(
 )
 DURATION = Value(_read_duration, {"type": "string", "pattern": rf"^(?=[0-9]){_UNITS}$"})
 TIME = Value(
-    read_time,
+    scalars.read_time,
     {
         "type": "string",
         "pattern": r"^\s*[0-9]{4}-.*"

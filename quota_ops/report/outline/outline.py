@@ -12,24 +12,12 @@ from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
+from quota_ops.report.outline import sentences
 from quota_ops.report.outline.brokers import broker_words
 from quota_ops.report.outline.client_effects import inventory_tone, inventory_words
 from quota_ops.report.outline.layout import Line, Span, Tone, line
 from quota_ops.report.outline.policy_changes import compare_policies, format_changes
 from quota_ops.report.outline.rollback import left_words, rollback_words
-from quota_ops.report.outline.sentences import (
-    NO_LEDGER,
-    approval_words,
-    holds_words,
-    in_airflow,
-    is_accepted,
-    name_rows,
-    protected_words,
-    repairs_words,
-    standstill_words,
-    validated_words,
-    warnings,
-)
 from quota_ops.report.outline.stages import stage_lines, stages_not_run, stop_word, stopped_stages
 from quota_ops.report.outline.throttling import throttling_words
 
@@ -67,17 +55,17 @@ def list_blocks(report: Report, quoted: Callable[[str], str] = str) -> Iterator[
     """Yield the blocks; `quoted` is applied to text from outside quota-ops."""
     yield from _list_stops(report, quoted)
     yield from _list_effects(report, quoted)
-    for words in warnings(report, quoted):
+    for words in sentences.warnings(report, quoted):
         yield Block(Topic.WARNING, Tone.CHANGE, "", (words,))
     yield from _list_limits(report, quoted)
-    for words in holds_words(report):
+    for words in sentences.holds_words(report):
         yield Block(Topic.HOLD, Tone.CHANGE, "", (quoted(words),))
     if report.plan:
         yield from _list_guards(report.plan, quoted, in_dag=report.dag_id is not None)
     if report.rollback:
         for words in (rollback_words(report.rollback), *left_words(report.rollback)):
             yield Block(Topic.ROLLBACK, Tone.PLAIN, "", (quoted(words),))
-    if words := approval_words(report):
+    if words := sentences.approval_words(report):
         yield Block(Topic.APPROVAL, Tone.PLAIN, "", (quoted(words),))
     for broker in report.brokers:
         if not broker.agrees:
@@ -93,8 +81,8 @@ def _list_stops(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]
 
 
 def _list_effects(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
-    if words := validated_words(report):
-        tone = Tone.OK if is_accepted(report) else Tone.REFUSAL
+    if words := sentences.validated_words(report):
+        tone = Tone.OK if sentences.is_accepted(report) else Tone.REFUSAL
         yield Block(Topic.VALIDATION, tone, "", (words,))
     if words := inventory_words(report.clients):
         yield Block(Topic.CLIENTS, inventory_tone(report.clients), "", (words,))
@@ -103,12 +91,12 @@ def _list_effects(report: Report, quoted: Callable[[str], str]) -> Iterator[Bloc
 
 
 def _list_limits(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
-    if protected := protected_words(report):
-        words = f"{protected}: {name_rows(report.protected, quoted)}."
+    if protected := sentences.protected_words(report):
+        words = f"{protected}: {sentences.name_rows(report.protected, quoted)}."
         yield Block(Topic.PROTECTED, Tone.PLAIN, "", (words,))
     if report.plan and report.plan.ledger is None:
-        yield Block(Topic.LEDGER, Tone.PLAIN, "", (NO_LEDGER,))
-    if report.plan and (stopped := standstill_words(report.plan)):
+        yield Block(Topic.LEDGER, Tone.PLAIN, "", (sentences.NO_LEDGER,))
+    if report.plan and (stopped := sentences.standstill_words(report.plan)):
         yield Block(Topic.STANDSTILL, Tone.REFUSAL, "", (quoted(stopped),))
 
 
@@ -122,9 +110,9 @@ def _list_guards(plan: Plan, quoted: Callable[[str], str], *, in_dag: bool) -> I
         number = len(names)
         words = f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan."
         override = f"Override {plural(number, 'it', 'them')} with"
-        way = override, format_override(*names), f"(in Airflow, {in_airflow(plan)})."
-        there = f"In Airflow, {in_airflow(plan)}." if in_dag else ""
-        lines = (" ".join(filter(None, (words, repairs_words(plan, quoted), there))),)
+        way = override, format_override(*names), f"(in Airflow, {sentences.in_airflow(plan)})."
+        there = f"In Airflow, {sentences.in_airflow(plan)}." if in_dag else ""
+        lines = (" ".join(filter(None, (words, sentences.repairs_words(plan, quoted), there))),)
         yield Block(Topic.OVERRIDE, Tone.REFUSAL, "", lines, None if in_dag else way)
 
 

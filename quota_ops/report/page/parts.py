@@ -4,16 +4,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quota_ops.model.runs.report import Report
-from quota_ops.report.outline import cells
+from quota_ops.report.outline import cells, ways
 from quota_ops.report.outline.effects import effect
 from quota_ops.report.outline.past import find_news, find_since, past_words
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
-from quota_ops.report.outline.ways import (
-    explain_revert,
-    format_accept_options,
-    format_names,
-    format_revert,
-)
 from quota_ops.report.page.links import PageLinks
 
 
@@ -132,8 +126,8 @@ def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") ->
         news=find_news(row, past),
         past=" ".join(past_words(row, past, report.started)),
         commit=links.find_commit(known.set_commit) if known and known.set_at else "",
-        names=format_names(row),
-        accept_options=format_accept_options(row, report),
-        revert=explain_revert(row, report),
-        revert_command=format_revert(row, report),
+        names=ways.format_names(row),
+        accept_options=ways.format_accept_options(row, report),
+        revert=ways.explain_revert(row, report),
+        revert_command=ways.format_revert(row, report),
     )

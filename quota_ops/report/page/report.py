@@ -9,17 +9,11 @@ from quota_ops.findings.codes import CODES, Severity
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance
 from quota_ops.model.runs.report import Report
+from quota_ops.report.outline import formats
 from quota_ops.report.outline.brokers import broker_id, format_broker_result
 from quota_ops.report.outline.capacity import Share, format_scope, list_shares
 from quota_ops.report.outline.ending import count_ending, list_holds
 from quota_ops.report.outline.findings import EXPLAINED, MOST, more_words
-from quota_ops.report.outline.formats import (
-    duration,
-    moment,
-    short_commit,
-    stated_words,
-    uncommitted_words,
-)
 from quota_ops.report.outline.layout import Tone
 from quota_ops.report.outline.outline import Block, Topic, list_blocks
 from quota_ops.report.outline.row_status import (
@@ -100,8 +94,8 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         report=report,
         summary=summary,
         details=[*summary.details, *filter(None, (count_ending(report),))],
-        looked=moment(report.looked or report.finished),
-        commit=short_commit(report.commit),
+        looked=formats.moment(report.looked or report.finished),
+        commit=formats.short_commit(report.commit),
         commit_link=links.find_commit(report.commit),
         previous=find_previous(report.past),
         bar_parts=parts,
@@ -224,8 +218,8 @@ def _findings(report: Report) -> Iterator[Note]:
 
 def _commit(provenance: Provenance) -> str:
     if provenance.uncommitted:
-        return uncommitted_words(provenance)
-    return (provenance.commit or "unknown") + stated_words(provenance)
+        return formats.uncommitted_words(provenance)
+    return (provenance.commit or "unknown") + formats.stated_words(provenance)
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
@@ -236,12 +230,10 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield "ledger", (plan.ledger if plan else None) or "none"
     yield "run", report.run
     yield "times", f"{report.started} to {report.finished}"
-    yield (
-        "stages",
-        ", ".join(
-            f"{stage.stage} {stage.status if stage.seconds is None else duration(stage.seconds)}"
-            for stage in report.stages
-        ),
+    ends = (
+        (stage.stage, stage.status if stage.seconds is None else formats.duration(stage.seconds))
+        for stage in report.stages
     )
+    yield "stages", ", ".join(f"{stage} {end}" for stage, end in ends)
     if report.versions:
         yield "versions", ", ".join(f"{name} {version}" for name, version in report.versions)

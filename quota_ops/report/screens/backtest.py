@@ -4,13 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quota_ops.model.commit import named
-from quota_ops.model.history.backtest import (
-    NOT_TRIED,
-    Blocked,
-    PastPlan,
-    count_stopped_then,
-    count_unknown,
-)
+from quota_ops.model.history import backtest
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
@@ -20,7 +14,7 @@ _PLANS = ("first planned", "cluster", "run", "runs", "writes", "guard", "rows", 
 
 
 def backtest_screen(
-    plans: Sequence[PastPlan], blocked: Sequence[Blocked], since: str, policy: str
+    plans: Sequence[backtest.PastPlan], blocked: Sequence[backtest.Blocked], since: str, policy: str
 ) -> Screen:
     """Return the guards that would have blocked plans, and each of those plans, oldest first."""
     stopped = len({(row.plan.cluster, row.plan.first.run, row.plan.writes) for row in blocked})
@@ -46,14 +40,14 @@ def backtest_screen(
     )
 
 
-def _limitations(plans: Sequence[PastPlan]) -> Screen:
+def _limitations(plans: Sequence[backtest.PastPlan]) -> Screen:
     """Return what the result leaves out, because the history does not have it."""
-    then = counted(count_stopped_then(plans), "plan")
+    then = counted(backtest.count_stopped_then(plans), "plan")
     always = (
-        f"Not tried: {', '.join(NOT_TRIED)}; the history lacks what they compare with. Guards that "
-        f"are not tried blocked {then} at the time."
+        f"Not tried: {', '.join(backtest.NOT_TRIED)}; the history lacks what they compare with. "
+        f"Guards that are not tried blocked {then} at the time."
     )
-    without_clients, without_effects = count_unknown(plans)
+    without_clients, without_effects = backtest.count_unknown(plans)
     of_all = f"of {counted(len(plans), 'plan')}"
     sentences = {
         f"blast_radius is not tried on {without_clients:,} {of_all}: their clients were not "
@@ -65,12 +59,12 @@ def _limitations(plans: Sequence[PastPlan]) -> Screen:
     return tuple(line(text, Tone.CONTEXT) for text in shown)
 
 
-def _explain(row: Blocked) -> str:
+def _explain(row: backtest.Blocked) -> str:
     commit = row.plan.first.commit
     return row.finding.message + (f"; planned from {named(commit)}" if commit else "")
 
 
-def _guard_cells(blocked: Sequence[Blocked]) -> Line:
+def _guard_cells(blocked: Sequence[backtest.Blocked]) -> Line:
     shares = [row.finding.share for row in blocked if row.finding.share is not None]
     return (
         Span(blocked[0].finding.guard, Tone.STRONG),
@@ -80,7 +74,7 @@ def _guard_cells(blocked: Sequence[Blocked]) -> Line:
     )
 
 
-def _plan_cells(row: Blocked) -> Line:
+def _plan_cells(row: backtest.Blocked) -> Line:
     first = row.plan.first
     if first.overridden and row.finding.guard in first.overridden.split(","):
         then = "overridden"
@@ -101,7 +95,7 @@ def _plan_cells(row: Blocked) -> Line:
     )
 
 
-def blocked_json(row: Blocked) -> dict[str, Any]:
+def blocked_json(row: backtest.Blocked) -> dict[str, Any]:
     """Return a plan that a guard would have blocked as JSON values."""
     first, finding = row.plan.first, row.finding
     return {

@@ -4,14 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from quota_ops.model.errors import Refused
-from quota_ops.model.plans.approval import (
-    Decision,
-    DecisionKind,
-    approval_source,
-    approve_command,
-    mark_overridden,
-    needs_approval,
-)
+from quota_ops.model.plans import approval
 from quota_ops.model.plans.plan import NAMED, SHORT, Plan, matches_digest
 from quota_ops.model.quotas.rows import Batches, BatchRow
 from quota_ops.model.quotas.tables import DIFFERENCES
@@ -40,8 +33,8 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
         refuse_unless_approves(approved, folder, _load_intact_plan(folder))
     plan, batches, valid = _load_compared_plan(folder, approvals)
     refuse_unless_guards_pass(plan)
-    if needs_approval(plan) and not any(
-        decision.said is DecisionKind.APPROVED for decision in valid
+    if approval.needs_approval(plan) and not any(
+        decision.said is approval.DecisionKind.APPROVED for decision in valid
     ):
         raise build_approval_error(folder, plan)
     _refuse_unless_validated(folder, batches)
@@ -60,7 +53,7 @@ def load_repairs(folder: RunFolder, approvals: Place) -> tuple[Plan, Batches]:
 
 def _load_compared_plan(
     folder: RunFolder, approvals: Place
-) -> tuple[Plan, Batches, tuple[Decision, ...]]:
+) -> tuple[Plan, Batches, tuple[approval.Decision, ...]]:
     """Return the intact plan, its batches, and the decisions that are valid for it."""
     if (time := folder.about().as_of) is not None:
         raise Refused(
@@ -70,15 +63,15 @@ def _load_compared_plan(
     plan, batches = _load_intact_plan(folder), folder.batches()
     _judge_again(folder, plan)
     valid = decisions.find_valid_decisions(folder, approvals, plan)
-    return plan.with_guards(mark_overridden(plan.guards, valid)), batches, valid
+    return plan.with_guards(approval.mark_overridden(plan.guards, valid)), batches, valid
 
 
 def build_approval_error(folder: RunFolder, plan: Plan) -> Refused:
     """Return the error for a plan that needs approval, in a run that cannot request it."""
     return Refused(
-        f"{approval_source(plan)}, and plan {plan.digest[:SHORT]} is not approved",
+        f"{approval.approval_source(plan)}, and plan {plan.digest[:SHORT]} is not approved",
         f"{state_unwritten(folder)} If you reviewed this plan: "
-        + approve_command(str(folder.place), plan),
+        + approval.approve_command(str(folder.place), plan),
     )
 
 
@@ -94,7 +87,7 @@ def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None
                 f"{typed} is too short to approve a plan: pass at least {NAMED} characters of its "
                 "digest",
                 f"{state_unwritten(folder)} If you reviewed this plan: "
-                + approve_command(str(folder.place), plan),
+                + approval.approve_command(str(folder.place), plan),
             )
         most = None if typed.lower().startswith(plan.digest[:SHORT]) else SHORT
         raise Refused(

@@ -4,14 +4,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.clusters import registration
 from quota_ops.model.clusters.cluster_facts import Metadata
-from quota_ops.model.clusters.registration import (
-    NO_BROKERS,
-    KnownBrokers,
-    Registered,
-    find_absent,
-    find_needless,
-)
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
 from quota_ops.store.ledger import ledger
@@ -19,27 +13,27 @@ from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.run_store import ClusterStore
 
 
-def read_known_brokers(records: ClusterStore) -> KnownBrokers:
+def read_known_brokers(records: ClusterStore) -> registration.KnownBrokers:
     """Return the brokers of the last verified run; an empty result if no ledger can be read."""
     with suppress(InvalidInput):
         return known_brokers(ledger.last(records).table)
-    return NO_BROKERS
+    return registration.NO_BROKERS
 
 
 def add_absent_brokers(
     metadata: Metadata | None,
     cluster: Cluster,
     policy: Policy,
-    known: KnownBrokers,
+    known: registration.KnownBrokers,
     broker: int | None = None,
-) -> tuple[Metadata, tuple[Registered, ...] | None]:
+) -> tuple[Metadata, tuple[registration.Registered, ...] | None]:
     """Return the metadata with the cluster's absent brokers, and the registered brokers if known.
 
     The registered brokers are queried through `broker`, or the broker that responded last.
     """
     found, registered = metadata or Metadata(), cluster.describe_registered(broker)
     live = {broker.id for broker in cluster.brokers}
-    absent = find_absent(live, registered, known, found.stalled, policy.retired)
-    needless = find_needless(live, registered, policy.retired)
+    absent = registration.find_absent(live, registered, known, found.stalled, policy.retired)
+    needless = registration.find_needless(live, registered, policy.retired)
     complete = registered is not None
     return replace(found, absent=absent, complete=complete, needless=needless), registered

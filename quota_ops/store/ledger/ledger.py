@@ -15,13 +15,7 @@ import pyarrow as pa
 
 from quota_ops.model.clusters.registration import NO_BROKERS, KnownBrokers
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.plans.ledger_edits import (
-    STATES,
-    VERIFIED,
-    LedgerKey,
-    drop_absences,
-    ledger_key,
-)
+from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import LEDGER
@@ -35,15 +29,7 @@ from quota_ops.store.ledger.notes import (
     notes_of,
     with_commit,
 )
-from quota_ops.store.places import parquet
-from quota_ops.store.places.numbered_files import (
-    MOST_ATTEMPTS,
-    file_name,
-    numbers,
-    read_file,
-    refused_create,
-    require_whole,
-)
+from quota_ops.store.places import numbered_files, parquet
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore, safe_name
 from quota_ops.store.places.written_by import NewerFile, OtherForm, explain_newer
@@ -65,7 +51,7 @@ class Ledger:
     """The number of the run that recorded the newest commit and the policy."""
 
 
-Edit = Callable[[dict[LedgerKey, LedgerRow]], object]
+Edit = Callable[[dict[ledger_edits.LedgerKey, LedgerRow]], object]
 
 
 @dataclass(slots=True)
@@ -114,9 +100,9 @@ def last(records: ClusterStore) -> LedgerFile:
         raise InvalidInput(f"the ledger cannot be read: {error.message}", error.remedy) from error
     if not there:
         return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
-    place = records.ledger / file_name(there[-1], KIND)
+    place = records.ledger / numbered_files.file_name(there[-1], KIND)
     try:
-        content = read_file(place)
+        content = numbered_files.read_file(place)
     except InvalidInput as error:
         raise InvalidInput(f"the ledger cannot be read: {error.message}", error.remedy) from error
     except OSError as error:
@@ -129,7 +115,7 @@ def last(records: ClusterStore) -> LedgerFile:
         why = error.message if isinstance(error, InvalidInput) else f"{place}: {error}"
         if newer := parquet.find_newer_writer(content):
             raise explain_newer(place, newer, why) from error
-        require_whole(place, content)
+        numbered_files.require_whole(place, content)
         if isinstance(error, OtherForm):
             raise OtherForm(f"the ledger does not parse: {why}", _OTHER_LEDGER) from error
         raise damaged(why) from error
@@ -137,7 +123,7 @@ def last(records: ClusterStore) -> LedgerFile:
 
 def file_numbers(records: ClusterStore) -> list[int]:
     """Return the numbers of the files of a ledger, in order. Raises InvalidInput like `numbers`."""
-    return numbers(records.ledger, KIND)
+    return numbered_files.numbers(records.ledger, KIND)
 
 
 _OTHER_LEDGER = (
@@ -184,13 +170,13 @@ def _check(table: pa.Table, place: Place) -> None:
         parquet.to_values(table[name]) for name in ("entity", "key", "state", "value", "run")
     ]
     keys = [
-        (entity, key, state, *(() if state == VERIFIED else (str(value), run)))
+        (entity, key, state, *(() if state == ledger_edits.VERIFIED else (str(value), run)))
         for entity, key, state, value, run in zip(*columns, strict=True)
     ]
     if len(set(keys)) < table.num_rows:
         (((entity, key, *_), _),) = Counter(keys).most_common(1)
         raise InvalidInput(f"{place} has {key} of {entity} twice")
-    if odd := {*columns[2]} - STATES:
+    if odd := {*columns[2]} - ledger_edits.STATES:
         raise InvalidInput(f"{place} has rows in an unknown state: {min(odd)!r}")
 
 
@@ -222,21 +208,23 @@ def change(
     Raises InvalidInput like `read`, and, after the change, if its
     name cannot be recorded outside the folder: the next run could not recognize an older copy.
     """
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(numbered_files.MOST_ATTEMPTS):
         before = read(records)
-        rows = {ledger_key(row): row for row in before.rows}
+        rows = {ledger_edits.ledger_key(row): row for row in before.rows}
         edit(rows)
         after = before if brokers is None else replace(before, brokers=brokers)
         if is_last := (sequence or 0) >= (before.applied_by or 0):
             of_now = before.policy if policy is None else to_json(Policy, policy)
             after = replace(after, policy=of_now, commits=with_commit(before.commits, commit))
-        drop_absences(rows)
+        ledger_edits.drop_absences(rows)
         after = replace(after, rows=tuple(rows[key] for key in sorted(rows)))
         if after == before and before.file is not None:
             return None
         if is_last and policy is not None:
             after = replace(after, applied_by=sequence)
-        name = file_name(1 if before.file is None else int(before.file.partition(".")[0]) + 1, KIND)
+        name = numbered_files.file_name(
+            1 if before.file is None else int(before.file.partition(".")[0]) + 1, KIND
+        )
         notes = notes_of(after.policy, after.commits, after.brokers, after.applied_by)
         table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
@@ -248,7 +236,7 @@ def change(
             if is_first_or_of_run or _is_end(records, before.file):
                 ledger_end.write(records, LedgerEnd.of_file(name, content))
             return name
-    raise refused_create(records.ledger / name)
+    raise numbered_files.refused_create(records.ledger / name)
 
 
 def _is_end(records: ClusterStore, file: str | None) -> bool:

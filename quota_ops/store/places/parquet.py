@@ -12,15 +12,8 @@ import pyarrow.parquet as pq
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.tables import COUNT, FLAG, NUMBER, TEXT, Row, Table
+from quota_ops.store.places import written_by
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.written_by import (
-    OTHER_FORM,
-    WRITTEN_BY,
-    OtherForm,
-    explain_newer,
-    find_newer,
-    stamp,
-)
 
 # Arrow's own pool does not return freed memory: 45 MB in a plan of 10,000 entities.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -118,7 +111,7 @@ def to_bytes(
     # A stored schema would have the type REPEATED, which earlier versions of quota-ops cannot read.
     with pq.ParquetWriter(sink, rows.schema, store_schema=False, **options) as writer:
         writer.write_table(rows, row_group_size=group_rows)
-        writer.add_key_value_metadata(stamp(notes or {}))
+        writer.add_key_value_metadata(written_by.stamp(notes or {}))
     return sink.getvalue()
 
 
@@ -132,7 +125,7 @@ def from_bytes(table: Table[Any], content: bytes, place: str) -> pa.Table:
         return _parse(table, content, place)
     except InvalidInput as error:
         if newer := find_newer_writer(content):
-            raise explain_newer(place, newer, error.message) from error
+            raise written_by.explain_newer(place, newer, error.message) from error
         raise
 
 
@@ -152,7 +145,7 @@ def read_part(table: Table[Any], place: Place, column: str, wanted: Collection[s
             raise _explain_unread(place, error) from error
         except InvalidInput as error:
             if newer := _find_newer(metadata):
-                raise explain_newer(place, newer, error.message) from error
+                raise written_by.explain_newer(place, newer, error.message) from error
             raise
     return rows.filter(pa.array([text in wanted for text in to_values(rows[column])], pa.bool_()))
 
@@ -188,7 +181,7 @@ def find_newer_writer(content: bytes) -> str | None:
 
 def _find_newer(metadata: pq.FileMetaData) -> str | None:
     found = metadata.metadata or {}
-    return find_newer({name.decode(): value.decode() for name, value in found.items()})
+    return written_by.find_newer({name.decode(): value.decode() for name, value in found.items()})
 
 
 def _parse(table: Table[Any], content: bytes, place: str) -> pa.Table:
@@ -207,7 +200,7 @@ def notes(arrow: pa.Table) -> dict[str, str]:
     """Return the notes that `to_bytes` wrote to the metadata, without its version."""
     metadata = arrow.schema.metadata or {}
     found = {name.decode(): value.decode() for name, value in metadata.items()}
-    found.pop(WRITTEN_BY, None)
+    found.pop(written_by.WRITTEN_BY, None)
     return found
 
 
@@ -251,9 +244,9 @@ def check_columns(table: Table[Any], found: Mapping[str, str], place: str = "") 
     ]
     wrong += [f"{name} is not one of its columns" for name in found if name not in table.names]
     if wrong:
-        raise OtherForm(
+        raise written_by.OtherForm(
             f"{place or 'the table'} is not a {table.name} table: {'; '.join(wrong)}",
-            OTHER_FORM if place else None,
+            written_by.OTHER_FORM if place else None,
         )
 
 

@@ -9,16 +9,7 @@ from quota_ops.model.commit import Changes
 from quota_ops.model.history.past import Past
 from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.tables import (
-    ACTUAL,
-    CLUSTERS,
-    DECLARED,
-    DESIRED,
-    DIFFERENCES,
-    HOLDS,
-    LEDGER,
-    OVERRIDES,
-)
+from quota_ops.model.quotas import tables
 from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.runs.run import (
     About,
@@ -122,20 +113,22 @@ CHECKED = _declare("checked.json", "check", Checked, "the findings of the files,
 CHANGES = _declare(
     "commits.json", "check", Changes, "the commits since the last applied one, for an approval"
 )
-_declare(DESIRED.file, "check", bytes, "the quotas that Git declares, for each broker")
-_declare(DECLARED.file, "check", bytes, "them before limits of the whole cluster were divided")
+_declare(tables.DESIRED.file, "check", bytes, "the quotas that Git declares, for each broker")
+_declare(
+    tables.DECLARED.file, "check", bytes, "them before limits of the whole cluster were divided"
+)
 _declare(INVENTORY.file, "check", bytes, "the clients of an inventory in Git")
 _declare("stage-check.json", "check", StageEnd, "how stage check ended", _RECORD)
 DESCRIBED = _declare(
     "described.json", "describe", Described, "the ledger that was read, and the holds in force"
 )
-_declare(ACTUAL.file, "describe", bytes, "the quotas that the cluster stored")
-_declare(LEDGER.file, "describe", bytes, "the rows of the ledger")
+_declare(tables.ACTUAL.file, "describe", bytes, "the quotas that the cluster stored")
+_declare(tables.LEDGER.file, "describe", bytes, "the rows of the ledger")
 BROKERS = _declare(
     "brokers.json", "describe", dict, "the brokers that shared them, and what each leads"
 )
-_declare(HOLDS.file, "describe", bytes, "the entities on hold")
-_declare(CLUSTERS.file, "describe", bytes, "the settings that the comparison needs")
+_declare(tables.HOLDS.file, "describe", bytes, "the entities on hold")
+_declare(tables.CLUSTERS.file, "describe", bytes, "the settings that the comparison needs")
 FACTS = _declare(
     "facts.json", "describe", ClusterFacts, "the brokers, and their settings for quotas"
 )
@@ -143,13 +136,15 @@ METADATA = _declare(
     "metadata.json", "describe", Metadata, "how far the brokers' replies could be trusted"
 )
 _declare(
-    DIFFERENCES.file,
+    tables.DIFFERENCES.file,
     "diff",
     bytes,
     "the rows that differ, and which request writes each",
     _OPEN_RECORD,
 )
-_declare(OVERRIDES.file, "diff", bytes, "the unmanaged rows that take clients from declared ones")
+_declare(
+    tables.OVERRIDES.file, "diff", bytes, "the unmanaged rows that take clients from declared ones"
+)
 COMPARED = _declare("diff-<NNNN>.json", _AFTER, dict, "the attempt of Spark that became the result")
 _declare("spark-<ID>/<PATH>", "diff", bytes, "what a killed attempt of Spark left")
 PLAN = _declare("plan.json", "plan", StoredPlan, "the digests of it and its rows, and the guards")

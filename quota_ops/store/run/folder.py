@@ -29,36 +29,18 @@ from quota_ops.model.runs.run import About, Alter, LedgerEdit, Outcomes, StageEn
 from quota_ops.model.runs.stages import StageResult, StageStatus, explain_failure
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.stored import from_json, to_json
-from quota_ops.store.places import parquet
+from quota_ops.store.places import parquet, written_by
 from quota_ops.store.places.json_text import head, json_text
 from quota_ops.store.places.place import Place, explain_lost
 from quota_ops.store.places.run_store import RunStore, name_run, safe_name, store_of
-from quota_ops.store.places.written_by import (
-    explain_form,
-    explain_newer,
-    find_newer,
-    stamp,
-    without_version,
-)
+from quota_ops.store.run import files
 from quota_ops.store.run import order as run_numbers
-from quota_ops.store.run.files import (
-    ABOUT,
-    ALTER,
-    APPROVAL,
-    FINDINGS,
-    PLAN,
-    POLICY,
-    RECORDS,
-    SETTLING,
-    STAGE,
-    RunFile,
-)
 
 Parsed = TypeVar("Parsed")
 Content = TypeVar("Content")
 _log = logging.getLogger(__name__)
 _KINDS, _ACTIONS = ({word.value: word for word in words} for words in (Kind, Action))
-_DERIVED = {PLAN: "plan", DIFFERENCES.file: "batches"}
+_DERIVED = {files.PLAN: "plan", DIFFERENCES.file: "batches"}
 """The values that are made of several artifacts, by the one whose change makes them invalid."""
 
 
@@ -161,9 +143,9 @@ class RunFolder:
         """
         why = describe_damage(error)
         with suppress(InvalidInput):
-            if newer := find_newer(self.read_json(ABOUT)):
-                return explain_newer(self.place / name, newer, why)
-        return explain_form(self.place / name, why)
+            if newer := written_by.find_newer(self.read_json(files.ABOUT)):
+                return written_by.explain_newer(self.place / name, newer, why)
+        return written_by.explain_form(self.place / name, why)
 
     def write_text(self, name: str, text: str) -> None:
         """Write text as UTF-8; half a surrogate pair becomes its escape, as in JSON."""
@@ -223,35 +205,35 @@ class RunFolder:
         it. Takes the next number of the run store; InvalidInput if the place is in none.
         """
         folder = cls(place, only_read=only_read)
-        if redo or not folder.has(ABOUT):
+        if redo or not folder.has(files.ABOUT):
             run = name_run() if only_read else place.name
             folder._number(About(run, cluster, iso_utc(), Provenance.given(commit), dag_id=dag_id))
         return folder
 
-    def read(self, file: RunFile[Content]) -> Content:
+    def read(self, file: files.RunFile[Content]) -> Content:
         """Return the content of a file. Raises InvalidInput if it is missing or damaged."""
         return self.read_cached(
             file,
             lambda: self.read_as(
-                file, lambda values: from_json(file.kind, without_version(values))
+                file, lambda values: from_json(file.kind, written_by.without_version(values))
             ),
         )
 
-    def find(self, file: RunFile[Content]) -> Content | None:
+    def find(self, file: files.RunFile[Content]) -> Content | None:
         """Return the content of a file; None if it is missing.
 
         Raises InvalidInput if it is damaged.
         """
         return self.read(file) if self.has(file) else None
 
-    def _find_now(self, file: RunFile[Content]) -> Content | None:
+    def _find_now(self, file: files.RunFile[Content]) -> Content | None:
         """Return as `find` what the file has now: another process may have written it."""
         return replace(self, kept=None).find(file)
 
-    def write(self, file: RunFile[Content], content: Content) -> None:
+    def write(self, file: files.RunFile[Content], content: Content) -> None:
         """Write a file."""
         values = to_json(file.kind, content)
-        self.write_json(file, stamp(values) if file == ABOUT else values)
+        self.write_json(file, written_by.stamp(values) if file == files.ABOUT else values)
         self.read_cached(file, lambda: content)
 
     def take_next_number(self, above: int = 0) -> None:
@@ -261,10 +243,12 @@ class RunFolder:
     def _number(self, about: About, above: int = 0) -> None:
         if not self.only_read:
             run = f"{self.place.parent.name}/{self.place.name}"
-            content = json_text(stamp({"run": run, "at": iso_utc(), "nonce": uuid4().hex})).encode()
+            content = json_text(
+                written_by.stamp({"run": run, "at": iso_utc(), "nonce": uuid4().hex})
+            ).encode()
             number = run_numbers.take_number(self.store.sequence, content, above)
             about = replace(about, sequence=number)
-        self.write(ABOUT, about)
+        self.write(files.ABOUT, about)
 
     def find_original(self) -> str | None:
         """Return the run, as CLUSTER/RUN, whose folder this one in a run store is a copy of."""
@@ -286,15 +270,15 @@ class RunFolder:
 
     def about(self) -> About:
         """Return run.json."""
-        return self.read(ABOUT)
+        return self.read(files.ABOUT)
 
     def change_about(self, **changes: Any) -> None:
         """Change fields of run.json."""
-        self.write(ABOUT, replace(self.about(), **changes))
+        self.write(files.ABOUT, replace(self.about(), **changes))
 
     def policy(self) -> Policy:
         """Return the policy that check recorded."""
-        return self.read(POLICY)
+        return self.read(files.POLICY)
 
     def leave_policy(self, policy: Policy) -> None:
         """Write policy.json, and its cluster id to run.json and the store: a name may have several.
@@ -309,8 +293,8 @@ class RunFolder:
                 "If two clusters have this name in one run store, rename the folder of one, or use "
                 "two run stores. If the cluster was rebuilt, start a new run.",
             )
-        self.write(ABOUT, replace(about, cluster_id=cluster_id))
-        self.write(POLICY, policy)
+        self.write(files.ABOUT, replace(about, cluster_id=cluster_id))
+        self.write(files.POLICY, policy)
         if not self.only_read:
             newest = self.store.newest_run(about.cluster, cluster_id, about.dag_id)
             if not newest.exists():
@@ -318,16 +302,18 @@ class RunFolder:
 
     def record(self) -> Alter | LedgerEdit | None:
         """Return what a command without a plan recorded; None for any other run."""
-        for file in filter(self.has, RECORDS):
+        for file in filter(self.has, files.RECORDS):
             found: Alter | LedgerEdit = self.read(file)
             return found
         return None
 
     def findings(self) -> tuple[Finding, ...]:
         """Return every finding, silenced or not, that plan recorded."""
-        found = self.read(FINDINGS).findings
+        found = self.read(files.FINDINGS).findings
         if unknown := [finding.code for finding in found if finding.code not in CODES]:
-            raise self.explain_damage(FINDINGS, ValueError(f"{unknown[0]!r} is not a finding code"))
+            raise self.explain_damage(
+                files.FINDINGS, ValueError(f"{unknown[0]!r} is not a finding code")
+            )
         return found
 
     def plan(self) -> tuple[Plan, str]:
@@ -335,35 +321,35 @@ class RunFolder:
         return self.read_cached("plan", self._read_plan)
 
     def _read_plan(self) -> tuple[Plan, str]:
-        stored, rows = self.read(PLAN), self.differences()
+        stored, rows = self.read(files.PLAN), self.differences()
         return stored.to_plan(rows, self.count_overridden(rows)), stored.digest
 
     def leave_plan(self, plan: Plan) -> None:
         """Write plan.json; the rows of the plan are DIFFERENCES."""
-        self.write(PLAN, StoredPlan.of(plan, self.digest_rows()))
+        self.write(files.PLAN, StoredPlan.of(plan, self.digest_rows()))
         self.read_cached("plan", lambda: (plan, plan.digest))
 
     def digest_rows(self) -> str:
         """Return the SHA-256 of the bytes of DIFFERENCES. Raises InvalidInput if it is missing."""
         return sha256(self._read(DIFFERENCES.file)).hexdigest()
 
-    def outcomes(self, file: RunFile[Outcomes]) -> tuple[Outcome, ...]:
+    def outcomes(self, file: files.RunFile[Outcomes]) -> tuple[Outcome, ...]:
         """Return the outcomes of an earlier stage; empty if it did not run."""
         found = self.find(file)
         return found.outcomes if found else ()
 
-    def leave_outcomes(self, file: RunFile[Outcomes], outcomes: tuple[Outcome, ...]) -> None:
+    def leave_outcomes(self, file: files.RunFile[Outcomes], outcomes: tuple[Outcome, ...]) -> None:
         """Write outcomes; no two attempts write the same bytes."""
         self.write(file, Outcomes.of(outcomes))
 
     def settlement(self) -> Settlement | None:
         """Return what a later run found of the writes without a response; None if none looked."""
-        last = max(takewhile(self.has, map(SETTLING.of, count(1))), default=None)
+        last = max(takewhile(self.has, map(files.SETTLING.of, count(1))), default=None)
         return self._find_now(last) if last else None
 
     def decisions(self) -> tuple[Decision, ...]:
         """Return the decisions about this run's plan, in order."""
-        found = self._find_now(APPROVAL)
+        found = self._find_now(files.APPROVAL)
         return found.decisions if found else ()
 
     def differences(self) -> tuple[Difference, ...]:
@@ -402,8 +388,8 @@ class RunFolder:
         return self.read_cached("batches", self._batches)
 
     def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
-        if self.has(ALTER):
-            return group_by_batch(self.read(ALTER).changes)
+        if self.has(files.ALTER):
+            return group_by_batch(self.read(files.ALTER).changes)
         return group_by_batch(filter(None, (row.change for row in self.differences())))
 
     @contextmanager
@@ -432,9 +418,9 @@ class RunFolder:
 
     def keep_end(self, result: StageResult) -> None:
         """Record how a stage ended."""
-        self.write(STAGE.of(result.stage), StageEnd(*result, iso_utc()))
+        self.write(files.STAGE.of(result.stage), StageEnd(*result, iso_utc()))
 
     def stage_result(self, stage: str) -> StageResult:
         """Return how a stage of this run ended; NOT_RUN if it did not begin."""
-        found = self._find_now(STAGE.of(stage))
+        found = self._find_now(files.STAGE.of(stage))
         return found.result if found else StageResult(stage, StageStatus.NOT_RUN)

@@ -20,6 +20,7 @@ from quota_ops.model.runs.run import Alter, Outcomes, Verification
 from quota_ops.model.runs.stages import Life, StageResult, StageStatus
 from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
+from quota_ops.store.run import marks
 from quota_ops.store.run.files import (
     ALTER,
     APPLIED,
@@ -31,13 +32,6 @@ from quota_ops.store.run.files import (
     RunFile,
 )
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import (
-    find_liveness,
-    find_marked_runs,
-    has_process_ended,
-    is_overdue,
-    is_unsettled,
-)
 
 Content = TypeVar("Content")
 
@@ -92,7 +86,7 @@ class RunState:
     @cached_property
     def life(self) -> Life | None:
         """Whether its process is alive; None if it does not write, or has recorded the end."""
-        return find_liveness(self.folder.place) if self.is_writing else None
+        return marks.find_liveness(self.folder.place) if self.is_writing else None
 
     @property
     def has_sent(self) -> bool:
@@ -170,13 +164,13 @@ class RunState:
         ended with unknown rows has recorded that.
         """
         run = self.folder.place
-        life = find_liveness(run)
-        if life is Life.RUNNING or is_unsettled(run):
+        life = marks.find_liveness(run)
+        if life is Life.RUNNING or marks.is_unsettled(run):
             return False
         with suppress(InvalidInput):
-            if is_overdue(run) or (life is Life.GONE and self.is_writing):
+            if marks.is_overdue(run) or (life is Life.GONE and self.is_writing):
                 return True
-            return has_process_ended(run) and self.folder.about().dag_id is None
+            return marks.has_process_ended(run) and self.folder.about().dag_id is None
         return False
 
     @property
@@ -206,4 +200,4 @@ def digest_applied(folder: RunFolder) -> str | None:
 
 def list_cut_off(root: Place) -> Iterator[RunFolder]:
     """Yield the runs in a store that died while writing. Raises like `Place.walk`."""
-    return (run for run in map(RunFolder, find_marked_runs(root)) if RunState(run).is_cut_off)
+    return (run for run in map(RunFolder, marks.find_marked_runs(root)) if RunState(run).is_cut_off)
