@@ -24,22 +24,8 @@ from quota_ops.store.ledger.ledger_end import KIND
 from quota_ops.store.places.numbered_files import is_file_name
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run import files
 from quota_ops.store.run.claim import claim_run
-from quota_ops.store.run.files import (
-    ABOUT,
-    ALTER,
-    APPROVAL,
-    END,
-    PLAN,
-    PRUNED,
-    RECORDS,
-    REPORT,
-    ROLLBACK,
-    Prune,
-    find_pruned,
-    is_claim,
-    is_run_folder,
-)
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.listing import summarize_run
 from quota_ops.store.run.names import latest_first, read_id
@@ -70,7 +56,7 @@ class Expired:
 LEDGER_FILES = 100
 """How many of the newest files of a ledger, and of its claims, are kept."""
 
-_RUN_RECORDS = frozenset({APPROVAL, ROLLBACK, *RECORDS})
+_RUN_RECORDS = frozenset({files.APPROVAL, files.ROLLBACK, *files.RECORDS})
 _READ_ENDS = frozenset({StageStatus.DONE, StageStatus.NOT_RUN, StageStatus.REFUSED})
 """How the stages of a plan end; guards refuse one."""
 
@@ -97,8 +83,8 @@ def _list_starts(store: RunStore) -> Iterator[datetime]:
     """Yield when runs began, the newest first."""
     for run in latest_first(store, store.runs()):
         with suppress(InvalidInput, KeyError, OSError, TypeError, ValueError):
-            started = datetime.fromisoformat(str(RunFolder(run).read_json(ABOUT)["started"]))
-            yield min(started, (run / ABOUT).modified())
+            started = datetime.fromisoformat(str(RunFolder(run).read_json(files.ABOUT)["started"]))
+            yield min(started, (run / files.ABOUT).modified())
 
 
 def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
@@ -140,22 +126,22 @@ def _remove_run(found: Expired, now: datetime) -> None:
     folder = RunFolder(found.place)
     with claim_run(folder):
         recorded, _ = _split_files(found.place)
-        if {path for path in recorded if not is_claim(path)} != found.recorded:
+        if {path for path in recorded if not files.is_claim(path)} != found.recorded:
             raise InvalidInput("it was resumed after it was listed, so it stays")
         if found.stays:
-            folder.write(PRUNED, Pruned(iso_utc(now)))
+            folder.write(files.PRUNED, Pruned(iso_utc(now)))
         for file in found.files:
-            if not is_claim(file.name) and file.name != ABOUT:
+            if not files.is_claim(file.name) and file.name != files.ABOUT:
                 file.delete()
-    claims = tuple(found.place / name for name in found.place.list() if is_claim(name))
-    about = tuple(file for file in found.files if file.name == ABOUT)
+    claims = tuple(found.place / name for name in found.place.list() if files.is_claim(name))
+    about = tuple(file for file in found.files if file.name == files.ABOUT)
     _remove(replace(found, files=(*claims, *about)))
 
 
 def refuse_pruned(folder: RunFolder) -> None:
     """Raise InvalidInput if `prune` has left only the records of how a run ended."""
-    if folder.has(PRUNED):
-        at = folder.read(PRUNED).at
+    if folder.has(files.PRUNED):
+        at = folder.read(files.PRUNED).at
         end = summarize_run(folder.place)
         raise InvalidInput(
             f"run {end.run} was pruned at {at}: its plan, tables and report are gone",
@@ -188,21 +174,23 @@ def _only_read(folder: RunFolder) -> bool:
         ends = {state.stage(stage).status for stage in STAGES}
     except InvalidInput:
         return False
-    return ends <= _READ_ENDS and not names.isdisjoint({REPORT, PLAN, DIFFERENCES.file})
+    return ends <= _READ_ENDS and not names.isdisjoint({files.REPORT, files.PLAN, DIFFERENCES.file})
 
 
 def _expired_folder(what: str, cluster: str, place: Place, *, stays: bool) -> Iterator[Expired]:
     """Yield the folder, unless nothing in it is removed; it stays if it has unknown files."""
     recorded, unknown = _split_files(place)
     stays = stays or bool(unknown)
-    is_open = ALTER in recorded or END.of(1) not in recorded
-    keeps = {Prune.RECORD, *((Prune.OPEN_RECORD,) if is_open else ())} if stays else ()
-    removed = {path: size for path, size in recorded.items() if find_pruned(path) not in keeps}
+    is_open = files.ALTER in recorded or files.END.of(1) not in recorded
+    keeps = {files.Prune.RECORD, *((files.Prune.OPEN_RECORD,) if is_open else ())} if stays else ()
+    removed = {
+        path: size for path, size in recorded.items() if files.find_pruned(path) not in keeps
+    }
     if size := sum(removed.values()):
-        files = map(place.below, sorted(removed, key=ABOUT.__eq__))
+        removable = map(place.below, sorted(removed, key=files.ABOUT.__eq__))
         others = tuple(map(place.below, unknown))
-        own = frozenset(path for path in recorded if not is_claim(path))
-        yield Expired(what, cluster, place, size, tuple(files), stays, others, own)
+        own = frozenset(path for path in recorded if not files.is_claim(path))
+        yield Expired(what, cluster, place, size, tuple(removable), stays, others, own)
 
 
 def _split_files(folder: Place) -> tuple[dict[str, int], list[str]]:
@@ -212,9 +200,9 @@ def _split_files(folder: Place) -> tuple[dict[str, int], list[str]]:
     """
     recorded, unknown = dict[str, int](), list[str]()
     for leaf in folder.walk():
-        if leaf.is_own and not leaf.is_folder and find_pruned(leaf.path):
+        if leaf.is_own and not leaf.is_folder and files.find_pruned(leaf.path):
             recorded[leaf.path] = leaf.size
-        elif not (leaf.is_folder and is_run_folder(leaf.path)):
+        elif not (leaf.is_folder and files.is_run_folder(leaf.path)):
             unknown.append(leaf.path)
     return recorded, unknown
 
@@ -239,9 +227,9 @@ def _expired_claims(store: RunStore) -> Iterator[Expired]:
 def _expired_holds(store: RunStore, before: datetime) -> Iterator[Expired]:
     for folder in (store.root / "holds").folders():
         sizes = {leaf.path: leaf.size for leaf in folder.walk()}
-        for files in holds.list_ended(folder, before):
-            size = sum(sizes.get(file.name, 0) for file in files)
-            yield Expired("hold", folder.name, files[-1], size, files)
+        for ended in holds.list_ended(folder, before):
+            size = sum(sizes.get(file.name, 0) for file in ended)
+            yield Expired("hold", folder.name, ended[-1], size, ended)
 
 
 def _expired_digests(store: RunStore, before: datetime) -> Iterator[Expired]:
@@ -282,7 +270,7 @@ def _order(folder: RunFolder) -> tuple[int, str]:
 def _began_before(folder: RunFolder, moment: datetime) -> bool:
     """Return whether a run began before a moment; False if its start is unknown."""
     try:
-        started = str(folder.read_json(ABOUT)["started"])
+        started = str(folder.read_json(files.ABOUT)["started"])
         return datetime.fromisoformat(started) < moment
     except (InvalidInput, KeyError, TypeError, ValueError):
         return False
@@ -293,7 +281,7 @@ def _remove(expired: Expired) -> None:
         file.delete()
     if expired.what in {"run", "overview"}:
         for folder in expired.place.folders():
-            if is_run_folder(folder.name):
+            if files.is_run_folder(folder.name):
                 _remove_empty_folders(folder)
         if not expired.stays:
             expired.place.delete_folder()

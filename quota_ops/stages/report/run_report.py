@@ -22,32 +22,7 @@ from quota_ops.stages.plan.effects import read_effects
 from quota_ops.stages.plan.origins import read_origins
 from quota_ops.stages.report.command_report import read_record
 from quota_ops.store.places.place import Place
-from quota_ops.store.run.files import (
-    APPLIED,
-    APPROVAL,
-    AUDITED,
-    CHANGES,
-    CHECKED,
-    CLIENT_COUNTS,
-    DESCRIBED,
-    EFFECTS,
-    FACTS,
-    FINDINGS,
-    METADATA,
-    ORIGINS,
-    PAST,
-    PLAN,
-    POLICY,
-    ROLLBACK,
-    STAGE,
-    THROTTLED,
-    THROTTLING,
-    USE,
-    VALIDATED,
-    VERIFICATION,
-    RunFile,
-    find_run_file,
-)
+from quota_ops.store.run import files
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import find_liveness, format_deadline
 from quota_ops.store.run.state import RunState
@@ -67,10 +42,10 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     """
     about = folder.about()
     parts = _Parts(folder)
-    policy = parts.find(POLICY)
-    described = parts.find(DESCRIBED)
-    plan = parts.read(PLAN, lambda: folder.plan()[0])
-    if plan is None and not (folder.has(PLAN) or folder.has(VERIFICATION)):
+    policy = parts.find(files.POLICY)
+    described = parts.find(files.DESCRIBED)
+    plan = parts.read(files.PLAN, lambda: folder.plan()[0])
+    if plan is None and not (folder.has(files.PLAN) or folder.has(files.VERIFICATION)):
         plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
     results = map(parts.stage, (*STAGES[:-1], *_RECORDED))
     stages = tuple(
@@ -91,7 +66,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         finished=iso_utc(),
         stages=tuple(map(parts.mark_damaged, stages)) if ended else _drop_after_apply(stages),
         plan=plan,
-        validated=parts.read_outcomes(VALIDATED),
+        validated=parts.read_outcomes(files.VALIDATED),
         applied=applied,
         brokers=brokers,
         verdicts=verdicts,
@@ -99,49 +74,49 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         addresses=verification.addresses if verification else 0,
         undeclared=verification.undeclared if verification else 0,
         versions=versions,
-        writes=bool(applied) or folder.has(APPLIED),
+        writes=bool(applied) or folder.has(files.APPLIED),
         dag_id=about.dag_id,
-        facts=parts.find(FACTS),
-        audit=audited.failure if (audited := parts.find(AUDITED)) else None,
-        metadata=parts.find(METADATA),
-        rollback=parts.read(ROLLBACK, partial(folder.read, ROLLBACK), stage="diff"),
-        decisions=parts.read(APPROVAL, folder.decisions, stage="apply") or (),
-        findings=parts.read(FINDINGS, folder.findings) or (),
+        facts=parts.find(files.FACTS),
+        audit=audited.failure if (audited := parts.find(files.AUDITED)) else None,
+        metadata=parts.find(files.METADATA),
+        rollback=parts.read(files.ROLLBACK, partial(folder.read, files.ROLLBACK), stage="diff"),
+        decisions=parts.read(files.APPROVAL, folder.decisions, stage="apply") or (),
+        findings=parts.read(files.FINDINGS, folder.findings) or (),
         declared=parts.read(DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
-        origins=parts.read(ORIGINS, lambda: read_origins(folder)) or {},
+        origins=parts.read(files.ORIGINS, lambda: read_origins(folder)) or {},
         overrides=parts.read(OVERRIDES.file, folder.overrides),
         protected=parts.read(OVERRIDES.file, lambda: folder.overrides(accepted=True)) or (),
-        effects=parts.read(EFFECTS, lambda: read_effects(folder)) or {},
-        clients=parts.find(CLIENT_COUNTS),
-        throttling=parts.find(THROTTLING),
+        effects=parts.read(files.EFFECTS, lambda: read_effects(folder)) or {},
+        clients=parts.find(files.CLIENT_COUNTS),
+        throttling=parts.find(files.THROTTLING),
         held=() if plan else parts.read(HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
         clock_lead=described.clock_lead if described else 0.0,
         old_ledger=described.old_ledger if described else None,
-        past=parts.find(PAST),
+        past=parts.find(files.PAST),
         life=parts.life,
         owner_changes=parts.read(LEDGER.file, partial(read_owner_changes, folder), stage="plan")
         or (),
         record=parts.read_record(),
         repository=_find_repository(policy),
-        changes=parts.find(CHANGES),
+        changes=parts.find(files.CHANGES),
         path=about.path,
         invalid=(
-            *(checked.invalid if (checked := parts.find(CHECKED)) else ()),
+            *(checked.invalid if (checked := parts.find(files.CHECKED)) else ()),
             *(described.undivided if described else ()),
         ),
-        looked=_find_last(folder, [STAGE.of("verify") if brokers else DESCRIBED]),
-        use=parts.find(USE),
-        throttled=parts.find(THROTTLED),
+        looked=_find_last(folder, [files.STAGE.of("verify") if brokers else files.DESCRIBED]),
+        use=parts.find(files.USE),
+        throttled=parts.find(files.THROTTLED),
         promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy)) or (),
     )
 
 
 def _read_promises(folder: RunFolder, policy: Policy | None) -> tuple[Promises, ...]:
     """Return what Git promises on each broker; empty if there is no capacity, or for other runs."""
-    if policy is None or policy.capacity is None or not folder.has(CHECKED):
+    if policy is None or policy.capacity is None or not folder.has(files.CHECKED):
         return ()
     limits = map(DeclaredLimit.of, folder.read_rows(DESIRED))
-    return sum_promises(policy.capacity, limits, folder.find(FACTS))
+    return sum_promises(policy.capacity, limits, folder.find(files.FACTS))
 
 
 def _find_repository(policy: Policy | None) -> Repository | None:
@@ -156,18 +131,21 @@ def read_end_time(folder: RunFolder) -> str:
 
     Returns the start of the run when no stage recorded an end.
     """
-    return max(_find_last(folder, [STAGE.of("report")]) or "", read_work_end(folder))
+    return max(_find_last(folder, [files.STAGE.of("report")]) or "", read_work_end(folder))
 
 
 def read_work_end(folder: RunFolder) -> str:
     """Return the same without the report, which can be written again later."""
-    return _find_last(folder, map(STAGE.of, (*STAGES[:-1], *_RECORDED))) or folder.about().started
+    return (
+        _find_last(folder, map(files.STAGE.of, (*STAGES[:-1], *_RECORDED)))
+        or folder.about().started
+    )
 
 
-def _find_last(folder: RunFolder, files: Iterable[RunFile[Any]]) -> str | None:
+def _find_last(folder: RunFolder, artifacts: Iterable[files.RunFile[Any]]) -> str | None:
     """Return the last time in some files; those that are damaged do not count."""
     times: list[str] = []
-    for file in files:
+    for file in artifacts:
         with suppress(InvalidInput, ValueError):  # read_report reports damage
             if found := folder.find(file):
                 times.append(iso_utc(datetime.fromisoformat(found.at).astimezone(UTC)))
@@ -201,7 +179,7 @@ class _Parts(RunState):
         try:
             return super().read(name, read)
         except InvalidInput as error:
-            file = find_run_file(name)
+            file = files.find_run_file(name)
             self._damaged[stage or (file.stage if file else "")] = error.message
             return None
 
@@ -215,7 +193,7 @@ class _Parts(RunState):
     def stage(self, name: str) -> StageResult:
         """Return the result of a stage, marked as failed if an artifact of it was damaged."""
         result = self.read(
-            STAGE.of(name), partial(self.folder.stage_result, name), stage=name
+            files.STAGE.of(name), partial(self.folder.stage_result, name), stage=name
         ) or StageResult(name, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
             result = result._replace(message=_explain_open_end(self.folder.place))

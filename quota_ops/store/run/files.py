@@ -10,24 +10,8 @@ from quota_ops.model.history.past import Past
 from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas import tables
+from quota_ops.model.runs import run
 from quota_ops.model.runs.rollback import Rollback
-from quota_ops.model.runs.run import (
-    About,
-    Alter,
-    Audited,
-    Beginning,
-    Checked,
-    Decisions,
-    Described,
-    Findings,
-    LedgerEdit,
-    Origins,
-    Outcomes,
-    Pruned,
-    StageEnd,
-    StoredPlan,
-    Verification,
-)
 from quota_ops.model.runs.stages import STAGES
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.usage.recorded import RecordedUse
@@ -101,15 +85,19 @@ def _declare(
 
 
 _RECORD, _OPEN_RECORD = Prune.RECORD, Prune.OPEN_RECORD
-ABOUT = _declare("run.json", _BEFORE, About, "its name, cluster, start, number and commit", _RECORD)
+ABOUT = _declare(
+    "run.json", _BEFORE, run.About, "its name, cluster, start, number and commit", _RECORD
+)
 BEGAN = _declare(
-    "began.json", _BEFORE, Beginning, "the commit it began with, and the one applied before it"
+    "began.json", _BEFORE, run.Beginning, "the commit it began with, and the one applied before it"
 )
 ROLLBACK = _declare(
     "rollback.json", _BEFORE, Rollback, "the run that it rolls back, by whom and why", _RECORD
 )
 POLICY = _declare("policy.json", "check", Policy, "the settings of cluster.yaml", _OPEN_RECORD)
-CHECKED = _declare("checked.json", "check", Checked, "the findings of the files, and the silences")
+CHECKED = _declare(
+    "checked.json", "check", run.Checked, "the findings of the files, and the silences"
+)
 CHANGES = _declare(
     "commits.json", "check", Changes, "the commits since the last applied one, for an approval"
 )
@@ -118,9 +106,9 @@ _declare(
     tables.DECLARED.file, "check", bytes, "them before limits of the whole cluster were divided"
 )
 _declare(INVENTORY.file, "check", bytes, "the clients of an inventory in Git")
-_declare("stage-check.json", "check", StageEnd, "how stage check ended", _RECORD)
+_declare("stage-check.json", "check", run.StageEnd, "how stage check ended", _RECORD)
 DESCRIBED = _declare(
-    "described.json", "describe", Described, "the ledger that was read, and the holds in force"
+    "described.json", "describe", run.Described, "the ledger that was read, and the holds in force"
 )
 _declare(tables.ACTUAL.file, "describe", bytes, "the quotas that the cluster stored")
 _declare(tables.LEDGER.file, "describe", bytes, "the rows of the ledger")
@@ -147,10 +135,12 @@ _declare(
 )
 COMPARED = _declare("diff-<NNNN>.json", _AFTER, dict, "the attempt of Spark that became the result")
 _declare("spark-<ID>/<PATH>", "diff", bytes, "what a killed attempt of Spark left")
-PLAN = _declare("plan.json", "plan", StoredPlan, "the digests of it and its rows, and the guards")
-FINDINGS = _declare("findings.json", "plan", Findings, "every finding")
+PLAN = _declare(
+    "plan.json", "plan", run.StoredPlan, "the digests of it and its rows, and the guards"
+)
+FINDINGS = _declare("findings.json", "plan", run.Findings, "every finding")
 ORIGINS = _declare(
-    "origins.json", "plan", Origins, "which run set the values that are not in the ledger"
+    "origins.json", "plan", run.Origins, "which run set the values that are not in the ledger"
 )
 EFFECTS = _declare("effects.json", "plan", dict, "what changes for clients")
 CLIENT_COUNTS = _declare(
@@ -169,22 +159,24 @@ THROTTLING = _declare(
     "throttling.json", "plan", Throttling, "whom its cuts would have throttled in the last days"
 )
 VALIDATED = _declare(
-    "validated.json", "validate", Outcomes, "the replies to the validate-only requests"
+    "validated.json", "validate", run.Outcomes, "the replies to the validate-only requests"
 )
-APPROVAL = _declare("approval.json", "plan", Decisions, "the decisions about its plan", _RECORD)
+APPROVAL = _declare("approval.json", "plan", run.Decisions, "the decisions about its plan", _RECORD)
 CLAIM = _declare("claim-<NNNN>.json", _AFTER, dict, "which process has applied it, one at a time")
-BATCH = _declare("batch-<NNNN>.json", "apply", Outcomes, "the outcomes of a request", _OPEN_RECORD)
-APPLIED = _declare("applied.json", "apply", Outcomes, "the outcome of each row", _OPEN_RECORD)
-ALTER = _declare("alter.json", "apply", Alter, "who altered what, and why", _RECORD)
-ADOPTED = _declare("adopted.json", "apply", LedgerEdit, "who adopted what, and why", _RECORD)
-RELEASED = _declare("released.json", "apply", LedgerEdit, "who released what, and why", _RECORD)
+BATCH = _declare(
+    "batch-<NNNN>.json", "apply", run.Outcomes, "the outcomes of a request", _OPEN_RECORD
+)
+APPLIED = _declare("applied.json", "apply", run.Outcomes, "the outcome of each row", _OPEN_RECORD)
+ALTER = _declare("alter.json", "apply", run.Alter, "who altered what, and why", _RECORD)
+ADOPTED = _declare("adopted.json", "apply", run.LedgerEdit, "who adopted what, and why", _RECORD)
+RELEASED = _declare("released.json", "apply", run.LedgerEdit, "who released what, and why", _RECORD)
 SETTLING = _declare(
     "settling-<NNNN>.json", "apply", Settlement, "what a later run found of its unknown rows"
 )
 VERIFICATION = _declare(
-    "verification.json", "verify", Verification, "the values that each broker stores after it"
+    "verification.json", "verify", run.Verification, "the values that each broker stores after it"
 )
-STAGE = _declare("stage-<STAGE>.json", "describe", StageEnd, "how a stage ended", _RECORD)
+STAGE = _declare("stage-<STAGE>.json", "describe", run.StageEnd, "how a stage ended", _RECORD)
 PAST = _declare("past.json", "report", Past, "the history that its page shows")
 USE = _declare(
     "use.json", "report", RecordedUse, "what clients used on recorded days, for its page"
@@ -192,11 +184,11 @@ USE = _declare(
 REPORT = _declare("report.json", "report", dict, "the report, for programs")
 PAGE = _declare("report.html", "report", str, "the page")
 TEXT = _declare("report.txt", "report", str, "the report, as printed")
-AUDITED = _declare("audit.json", "report", Audited, "what was sent to the audit topic")
+AUDITED = _declare("audit.json", "report", run.Audited, "what was sent to the audit topic")
 END = _declare(
     "end-<NNNN>.json", _AFTER, dict, "how it ended, as recorded for the audit log", _RECORD
 )
-PRUNED = _declare("pruned.json", _AFTER, Pruned, "when `prune` removed the rest", _RECORD)
+PRUNED = _declare("pruned.json", _AFTER, run.Pruned, "when `prune` removed the rest", _RECORD)
 
 RECORDS: tuple[RunFile[Any], ...] = (ALTER, ADOPTED, RELEASED)
 """The records of commands without a plan: their runs have one, and others none."""
