@@ -9,6 +9,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from quota_ops.ci.platform import GITHUB, GITLAB, Platform
+from quota_ops.connections.deadlines import call_within
 from quota_ops.model.errors import InvalidInput
 
 _PATIENCE = 20.0
@@ -129,9 +130,13 @@ def _send(
     if not address.startswith(("https://", "http://")):
         raise InvalidInput(f"the address of the API is not an HTTP address: {address}")
     request = Request(address, body, headers, method=method)  # noqa: S310 - checked above
-    try:
+
+    def load() -> Any:
         with build_opener(_NoRedirect).open(request, timeout=_PATIENCE) as response:
             return json.load(response)
+
+    try:
+        return call_within(_PATIENCE, load)  # each byte renews the timeout of urllib
     except HTTPError as error:
         raise InvalidInput(
             f"the comment was not written: {method} {address} failed with {error.code} "
@@ -149,4 +154,6 @@ def _explain(error: Exception) -> str:
     reason = error.reason if isinstance(error, URLError) else error
     if isinstance(reason, ValueError) and not isinstance(reason, OSError):
         return "the response is not JSON"
+    if isinstance(reason, TimeoutError):
+        return f"there was no complete response within {_PATIENCE:g} s"
     return getattr(reason, "strerror", None) or str(reason)

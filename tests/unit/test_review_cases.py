@@ -3,12 +3,18 @@
 import json
 import re
 import shlex
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 import yaml
 
+from quota_ops.ci import comment
 from quota_ops.desired.git.repository import Repository
 from quota_ops.report.review.comment import MARKER
 from tests.calling import call_cli
@@ -183,8 +189,13 @@ def test_a_failed_review_replaces_the_comment_on_an_earlier_commit(tmp_path: Pat
     )
 
 
-def test_a_comment_that_was_not_written_is_no_success(tmp_path: Path) -> None:
-    """While the code host is down, the verdict on an earlier commit stays: the job is red."""
+def test_a_comment_that_was_not_written_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the code host is down or drips, the verdict on an earlier commit stays: the job is red.
+
+    No response is waited for longer than its time limit, however often a byte of it arrives.
+    """
     root, out, event = tmp_path / "repository", tmp_path / "out", tmp_path / "event.json"
     usual = CASES[0].values[0]
     make_branch(root, usual["base"], usual["head"])  # type: ignore[index]
@@ -212,6 +223,32 @@ def test_a_comment_that_was_not_written_is_no_success(tmp_path: Path) -> None:
     assert "**quota-ops · ✅ 1 change on `demo`**" in ended.stdout
     assert json.loads((out / "review.json").read_text())["exit_code"] == 2
     assert "exit-code=2\n" in (tmp_path / "outputs").read_text()
+
+    monkeypatch.setattr(comment, "_PATIENCE", 0.5)
+    with serve_drops() as slow:
+        late = call_cli(review[:-2], variables | {"GITHUB_API_URL": slow}, root)
+    why = f"GET {slow}/user failed: there was no complete response within 0.5 s"
+    assert late.returncode == 2
+    assert late.stderr.startswith(f"the comment was not written: {why}\n")
+
+
+@contextmanager
+def serve_drops() -> Iterator[str]:
+    """Serve two responses, a byte every tenth of a second for three seconds; yield the address."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            for _ in range(2):
+                client, _address = server.accept()
+                with client, suppress(OSError):
+                    for _ in range(30):
+                        client.sendall(b"H")
+                        time.sleep(0.1)
+
+        dripping = Thread(target=drip)
+        dripping.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        dripping.join()
 
 
 @pytest.mark.parametrize(
