@@ -50,3 +50,28 @@ def test_what_is_not_counted_is_named_and_ends_with_2(tmp_path: Path) -> None:
     assert (tried.returncode, tried.stderr) == (2, "")
     assert (rows.returncode, sorted(rows.stderr)) == (2, sorted(shown.stderr))
     assert len(json.loads(tried.stdout)["not_counted"]) == len(named)
+
+
+def test_changes_are_in_the_order_of_the_store(tmp_path: Path) -> None:
+    """A run whose clock was ahead is before the next run; one that waited is after a later one."""
+    store = RunStore(open_place(tmp_path / "store"))
+    store.newest_run("demo", "MkU3OEVBNTcwNTJENDM2Qg", None).replace(b"\n")
+    for sequence, began, ended in (
+        (1, "09:00", "09:01"),
+        (2, "13:00", "13:01"),  # its clock is three hours ahead
+        (3, "10:01", "10:02"),
+        (4, "10:05", "11:30"),  # it waits for its approval
+        (5, "10:10", "10:11"),
+    ):
+        at = {"started": f"2026-11-01T{began}:00Z", "ended": f"2026-11-01T{ended}:00Z"}
+        run = {"cluster": "demo", "run": f"run-{sequence}", "sequence": sequence, "revision": 1}
+        end = NOTHING | run | at | {"mode": "apply", "status": "In sync"}
+        write = {"entity": "user=a", "key": "producer_byte_rate", "outcome": "accepted"}
+        history.append(store, [HistoryRow(**end), HistoryRow(**end | write)])
+    settings = {"QUOTA_OPS_RUN_STORE": str(tmp_path / "store"), "HOME": str(tmp_path)}
+    command = ("history", "demo", "--changes", "--since", "2026-11-01", "--format", "json")
+
+    ran = call_cli(command, settings, tmp_path)
+
+    found = [change["run"] for change in json.loads(ran.stdout)["changes"]]
+    assert found == ["run-1", "run-2", "run-3", "run-5", "run-4"]

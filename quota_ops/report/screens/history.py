@@ -1,6 +1,7 @@
 """The screens of the history: the days of a cluster, the quotas that drift most, one entity."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from typing import NamedTuple, Self
 
 from quota_ops.model.history.history import DayHistory, Drift, HistoryRow, Mode, QuotaHistory
@@ -276,6 +277,8 @@ def _list_drift_ends(drifts: Iterable[Drift]) -> Iterator[Event]:
             )
 
 
+_NEVER = "9999"
+"""After every time."""
 _REPAIRED = "repaired"
 _APPROVED = "policy approved"
 _WORDS = {Mode.APPLY: "set", Mode.ROLLBACK: "rolled back", Mode.ALTER: "altered"}
@@ -372,11 +375,31 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
 def list_changes(rows: Iterable[HistoryRow], holds: Iterable[Hold] = ()) -> tuple[Event, ...]:
     """Return what runs and people changed, in order.
 
-    Writes, adoptions, releases, policies that were approved, and holds.
+    Writes, adoptions, releases, policies that were approved, and holds. A run whose clock was ahead
+    is before the runs that began later.
     """
     rows = tuple(rows)
     events = [*_list_policies(rows), *_list_writes(rows), *_list_holds(holds)]
-    return tuple(sorted(events, key=lambda event: event.at))
+    runs = _place_runs(rows)
+
+    def place(event: Event) -> tuple[str, float]:
+        earlier, sequence = runs.get(event.run or "", (None, inf))
+        return earlier or event.at, sequence
+
+    return tuple(sorted(events, key=place))
+
+
+def _place_runs(rows: Iterable[HistoryRow]) -> dict[str, tuple[str | None, int]]:
+    """Return of each run its number, and an earlier time than it recorded if its clock was ahead.
+
+    It was if a run with a larger number ended before it began; so it is in history_drifts.sql.
+    """
+    ends = {row.sequence: row for row in sorted(rows, key=_rank_row, reverse=True) if row.sequence}
+    runs, latest = dict[str, tuple[str | None, int]](), _NEVER
+    for sequence, row in sorted(ends.items(), reverse=True):
+        runs.setdefault(row.run, (latest if row.started > latest else None, sequence))
+        latest = min(latest, row.ended)
+    return runs
 
 
 def _list_holds(holds: Iterable[Hold]) -> Iterator[Event]:
