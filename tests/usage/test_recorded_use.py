@@ -89,9 +89,17 @@ def test_recorded_days_are_read_without_a_server() -> None:
 @pytest.mark.usefixtures("store")
 def test_who_is_throttled_now_is_listed() -> None:
     """The clients that brokers throttle at this moment are listed with their limit and owner."""
-    with serve(BusyHour(BUSY.timestamp()).respond) as url:
+    respond = BusyHour(BUSY.timestamp()).respond
+
+    def lose_names(asked: Question, headers: Mapping[str, str]) -> Answer:
+        return Answer(200, respond(asked, headers).body.replace('"user": "etl", ', ""))
+
+    with serve(respond) as url:
         Path("monitoring.properties").write_text(f"url={url}\n")
         text, values = call("usage", "--now"), call("usage", "--now", "--format", "json")
+    with serve(lose_names) as url:
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        lost = call("usage", "--now", "--format", "csv")
     away = call("usage", "--now")
 
     assert (text[0], re.sub(r" {2,}", "  ", text[1])) == (
@@ -104,6 +112,7 @@ def test_who_is_throttled_now_is_listed() -> None:
         ),
     )
     assert json.loads(values[1])["clients"][0]["wait"] == 689.6
+    assert lost[1].splitlines()[1:] == [f"unknown,{KEY},kafka-1:9404,689.6,,,"]
     assert (away[0], "cannot be reached" in away[1]) == (6, True)
 
 

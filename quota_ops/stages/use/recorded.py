@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.errors import InvalidInput
@@ -26,6 +27,7 @@ _DAYS = 30
 _GROUP_DAYS = 28
 
 
+@cache  # each series of each day has it
 def time_of(day: str) -> Time:
     """Return the time of a day in UTC."""
     start = datetime.fromisoformat(day).replace(tzinfo=UTC)
