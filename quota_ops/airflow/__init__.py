@@ -64,10 +64,9 @@ def build_dags(
     If cluster.yaml of a cluster has `usage`, the DAG record_use keeps what clients use each day.
 
     A cluster is a folder of `desired_state` that has YAML files. Only its cluster.yaml and files
-    that mention `until` are parsed here: 10,000 quotas without one take 15 ms. A cluster whose
-    cluster.yaml is missing or invalid still gets its DAG, without a schedule; its task check
-    fails and shows the problem. Where two folders would give the same DAG id, the check of both
-    fails and names both.
+    that mention `until` are parsed here: 10,000 quotas without one take 15 ms. If cluster.yaml is
+    missing or invalid, the DAG has no schedule, and its task check fails and shows the problem.
+    If two folders would give the same DAG id, the check of both fails and names both.
 
     `run_store` is the folder of runs and ledgers; None takes QUOTA_OPS_RUN_STORE from the
     environment. `drift_schedule` is a cron expression in UTC. A plan waits `approval_timeout` for
@@ -83,12 +82,11 @@ def build_dags(
     `engine` runs the diff of a reconcile DAG: "spark", or "embedded", which compares one small
     cluster in the task itself, without Java. The drift DAG compares all clusters on Spark.
 
-    Every DAG id begins with `dag_id_prefix`. With `schedule_jitter`, the scheduled runs of each
-    cluster begin later by some minutes, at most that many, so that not all begin at the same time.
-    The name of a cluster decides how many; a run still begins in the hour that its schedule names.
+    Every DAG id begins with `dag_id_prefix`. `schedule_jitter` is the longest delay of scheduled
+    runs, so that not all begin at the same time. The delay of a cluster depends on its name, and a
+    run still begins in the hour of its schedule.
 
-    When Airflow starts a task it parses the file again. Then the result has only that task's DAG,
-    so a task starts as fast with a hundred clusters as with one.
+    When Airflow starts a task, it parses the file again, and the result has only that task's DAG.
 
     Raises InvalidInput, which Airflow shows as an import error of the DAG file, where the folder
     does not exist, for an unknown event, task, option or engine, or for invalid `approvers`.

@@ -25,7 +25,7 @@ class DecidedBy(StrEnum):
 
     FILES = "the files"
     TIME = "the files and the time"
-    BROKERS = "a plan, from what the brokers report about themselves"
+    BROKERS = "a plan, from what brokers report"
 
 
 class Code(NamedTuple):
