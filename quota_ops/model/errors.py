@@ -182,8 +182,8 @@ class Unexpected(QuotaOpsError):
 class InvalidDesiredState(InvalidInput):
     """The desired state of a cluster has problems.
 
-    `problems` lists them, `unlisted` is the number of further ones, and `files_with_problems`
-    counts the files that have either. `findings` are those of the readable files.
+    `problems` lists them, `unlisted` counts those that are not listed, and `files_with_problems`
+    counts the files that have either. `findings` come from the readable files.
     """
 
     def __init__(

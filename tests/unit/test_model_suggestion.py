@@ -92,7 +92,7 @@ CASES = {
     ),
     "too little seen": Case((None, "only 89 % of the time was seen"), seen=0.899),
     "one hour of use": Case(
-        (None, "its busiest client has samples of 1.0 of 336 hours only"), hours=1
+        (None, "its busiest client has samples for only 1.0 of 336 hours"), hours=1
     ),
     "brokers of another cluster": Case(
         (

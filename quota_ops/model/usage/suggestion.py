@@ -73,7 +73,7 @@ def _explain_little(quota: QuotaUse, overview: UseOverview) -> str | None:
     if counted >= ENOUGH * window:
         return None
     hours = f"{counted / 3600:.1f} of {window / 3600:.0f} hours"
-    return f"its busiest client has samples of {hours} only"
+    return f"its busiest client has samples for only {hours}"
 
 
 def _explain_reached(quota: QuotaUse, reached: int) -> str:

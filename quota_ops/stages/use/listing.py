@@ -19,7 +19,7 @@ _NEVER = (0.0, 0.0)
 
 @dataclass(frozen=True)
 class Listing:
-    """What the quotas of a key are listed from; `seen` are seconds by broker."""
+    """The inputs of the listing for one quota key; `seen` has seconds by broker."""
 
     past: PastQuotas
     time: Time
