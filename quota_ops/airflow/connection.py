@@ -46,7 +46,7 @@ def read_connection(found: Connection, *, name: str, source: str) -> kafka.Conne
     """
     if found.conn_type == PROMETHEUS:
         raise InvalidInput(
-            f"{source} is one to a Prometheus, not to a cluster",
+            f"{source} leads to a Prometheus, not to a cluster",
             "Define the connection to the cluster under another name.",
         )
     settings = dict(_list_settings(_list_properties(found), found))

@@ -92,12 +92,13 @@ class Undo(NamedTuple):
     def read(cls, earlier: RunFolder) -> Self:
         """Return the changes to undo.
 
-        Raises Refused if it is no alter, is running or wrote nothing.
+        Raises Refused if it is not an alter, is running or wrote nothing.
         """
         state, run = RunState(earlier), earlier.about().run
         if state.alter is None:
             raise Refused(
-                f"run {run} is no alter", f"Undo a plan: quota-ops rollback {quote(str(run))}"
+                f"run {run} is not an alter",
+                f"To roll back a plan: quota-ops rollback {quote(str(run))}",
             )
         if state.life is not None:
             raise Refused(
@@ -123,7 +124,7 @@ class Undo(NamedTuple):
         still = [row for row in self.changes if same(stored.get(row.id), row.after)]
         if not still:
             raise Refused(
-                f"the cluster has other values than those that run {self.run} set",
+                f"the cluster no longer has the values that run {self.run} set",
                 "Nothing was written. Set the values that you want: quota-ops alter --names ...",
             )
         return _group(still)

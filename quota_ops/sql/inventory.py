@@ -119,7 +119,7 @@ def _read_columns(file: Place) -> tuple[str, ...]:
             raise InvalidInput(f"{file}:1: {cause}")
         raise InvalidInput(
             f"{file}:1: the inventory has no column {' and no '.join(missing)}",
-            f"Its columns are {', '.join(REQUIRED)} and, if you like, owner and a rate for each "
+            f"Its columns are {', '.join(REQUIRED)} and, optionally, owner and a rate for each "
             f"key: {', '.join(CLIENT_KEYS)}.",
         )
     for name in columns:

@@ -248,12 +248,12 @@ def test_an_alter_is_undone(cluster: Cluster) -> None:
     again = alter("--undo", run)
     assert (again.exit_code, again.stdout) == (1, "")
     assert again.stderr == (
-        f"the cluster has other values than those that run {run} set\n"
+        f"the cluster no longer has the values that run {run} set\n"
         "  Nothing was written. Set the values that you want: quota-ops alter --names ...\n"
     )
     last = last_run()
     assert alter("--undo", "last").stderr == (
-        f"run {last} is no alter\n  Undo a plan: quota-ops rollback {last}\n"
+        f"run {last} is not an alter\n  To roll back a plan: quota-ops rollback {last}\n"
     )
     beside = alter("--undo", run, "--add", f"{P}=1")
     assert beside.stderr.startswith("--undo already contains the entities and their changes\n")

@@ -176,7 +176,7 @@ def test_the_approval_is_of_another_plan(lab: Lab) -> None:
     error = error_of(run, RESUMED)
 
     assert str(error) == (
-        f"the approval is for {str(run.approve)[:8]}, this plan is {rewritten[:8]}\n"
+        f"the approval is for {str(run.approve)[:8]}, but this plan is {rewritten[:8]}\n"
         "  Nothing was written. Review the plan again, then approve its digest."
     )
     assert error_of(lab.resume(run.folder, approve=rewritten[:31]), RESUMED).exit_code == 1

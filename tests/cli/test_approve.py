@@ -51,7 +51,7 @@ def test_in_a_pipe(lab: Lab) -> None:
     unexplained = command[: command.index("--reason")]
     for approved, why in (
         (digest, "cluster.yaml sets approval: always, so --approve needs --reason too\n"),
-        ("deadbeef", f"the approval is for deadbeef, this plan is {digest[:8]}\n"),
+        ("deadbeef", f"the approval is for deadbeef, but this plan is {digest[:8]}\n"),
         (digest[:31], f"{digest[:31]} is too short to approve a plan: pass at least 32"),
     ):
         refused = lab.call(*unexplained[:-1], approved)
@@ -129,7 +129,7 @@ def test_an_approval_of_another_plan(lab: Lab) -> None:
     """A digest of another plan approves nothing."""
     refused = lab.call("reconcile", "demo", "--approve", "0" * 8, "--reason", "because")
     assert refused.returncode == 1
-    assert refused.stderr.startswith("the approval is for 00000000, this plan is ")
+    assert refused.stderr.startswith("the approval is for 00000000, but this plan is ")
     assert (lab.stored(), last_decisions(lab)) == ({}, ())
 
 

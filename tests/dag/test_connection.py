@@ -153,7 +153,7 @@ def test_a_prometheus_gets_no_credentials_of_a_cluster(monkeypatch: pytest.Monke
     with pytest.raises(InvalidInput, match="quota_ops_demo has the type kafka, not") as error:
         find_prometheus("demo")
     assert "k3y" not in str(error.value)
-    with pytest.raises(InvalidInput, match="quota_ops_monitoring is one to a Prometheus"):
+    with pytest.raises(InvalidInput, match="quota_ops_monitoring leads to a Prometheus"):
         find_connection("monitoring")
     monkeypatch.setenv(
         "AIRFLOW_CONN_QUOTA_OPS_MONITORING", json.dumps(monitoring | {"schema": "http"})

@@ -188,7 +188,7 @@ def _raise_unless_done(done: "Altered") -> None:
     if left := [outcome for outcome in done.outcomes if outcome.status is not Status.ACCEPTED]:
         raise Refused(
             f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not succeed",
-            "Run the command again for these: a request contains the value, so twice does no harm.",
+            "Run the command again for these: sending a value twice does no harm.",
         )
     if done.unverified is not None:
         raise done.unverified

@@ -66,7 +66,8 @@ def inventory(
 
     if destination is not None and destination.suffix not in _WRITERS:
         raise InvalidInput(
-            f"--out {destination} is neither a .csv nor a .jsonl file", "End it with one of them."
+            f"--out {destination} is neither a .csv nor a .jsonl file",
+            "Pass a name with one of these endings.",
         )
     if destination is not None and destination.exists():
         raise InvalidInput(f"{destination} exists already", "Pass a new file to --out.")

@@ -56,7 +56,7 @@ def metrics(
     if out is not None and out.suffix != ".prom":
         raise InvalidInput(
             f"--out {out} does not end in .prom",
-            "The textfile collector ignores other files: name it, for example, quota_ops.prom.",
+            "The textfile collector ignores other files: write, for example, quota_ops.prom.",
         )
     store = find_run_store(run_store)
     named = clusters or list_clusters(store)

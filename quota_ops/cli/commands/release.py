@@ -83,7 +83,7 @@ def release(
         return
     who = session.find_group(group, is_release=True) if is_group else wanted
     if who is None:
-        raise InvalidInput("--all needs --from-ledger", "Pass the options with which it was made.")
+        raise InvalidInput("--all needs --from-ledger", "To end a hold, pass its options.")
     made = holds.release(session.records.holds, who, by=by, reason=reason or "")
     show_result(
         output,

@@ -58,7 +58,7 @@ def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
         changes.append((key, _value(key, value)))
     changes += [(key.strip(), None) for given in delete for key in given.split(",")]
     if not changes:
-        raise InvalidInput("no change is given", "Add --add KEY=VALUE or --delete KEY.")
+        raise InvalidInput("no change is specified", "Add --add KEY=VALUE or --delete KEY.")
     keys = [key for key, _ in changes]
     for key in keys:
         if keys.count(key) > 1:

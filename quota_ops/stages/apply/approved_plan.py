@@ -91,7 +91,7 @@ def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None
             )
         most = None if typed.lower().startswith(plan.digest[:SHORT]) else SHORT
         raise Refused(
-            f"the approval is for {typed[:most]}, this plan is {plan.digest[:most]}",
+            f"the approval is for {typed[:most]}, but this plan is {plan.digest[:most]}",
             f"{state_unwritten(folder)} Review the plan again, then approve its digest.",
         )
 

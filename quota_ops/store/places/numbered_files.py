@@ -136,6 +136,6 @@ def refused_create(place: Place) -> InvalidInput:
     """Return the error of a store that reports every new file as an existing one."""
     return InvalidInput(
         f"{place.parent} accepted no new file in {MOST_ATTEMPTS:,} attempts, from {place.name} on",
-        "This file system or object store does not create a file exactly once: move the run store "
+        "This store cannot make sure that only one writer creates a file: move the run store "
         "to another.",
     )

@@ -62,7 +62,7 @@ def _find_run(store: RunStore, wanted: str, *, last_write: bool, own: str | None
             names = sorted(f"{place.parent.name}/{place.name}" for place in meant)
             more = f" and {len(names) - 5:,} more" if names[5:] else ""
             raise InvalidInput(
-                f"{wanted!r} may be any of {len(names):,} runs: {', '.join(names[:5])}{more}",
+                f"{wanted!r} matches {len(names):,} runs: {', '.join(names[:5])}{more}",
                 "Use the full name of one.",
             )
     if name == LAST and paths and last_write:
