@@ -76,10 +76,10 @@ def accept(
 
     Takes the values that a run found or that `alter` wrote, sends nothing to the cluster, and
     changes only the characters of these limits; a quota that was deleted on the cluster is removed,
-    an unmanaged or overriding one that you name is added. Lists what it cannot change safely, for
-    example an entry that shares its line with others, or a limit that changed in Git since that
-    run. --all leaves out limits that changed both in Git and on the cluster, and unmanaged ones.
-    Nothing is committed.
+    and an unmanaged or overriding one is added if you select it. Lists what it cannot change
+    safely, for example an entry that shares its line with others, or a limit that changed in Git
+    since that run. --all leaves out limits that changed both in Git and on the cluster, and
+    unmanaged ones. Nothing is committed.
     """
     from quota_ops.cli.ownership import parse_wanted
     from quota_ops.cli.session import Session

@@ -46,10 +46,10 @@ def adopt(
 ) -> None:
     """Take over quotas that already exist on the cluster.
 
-    Adds them to the ledger with the values that the cluster stores, as if a run had written
-    them. Nothing is sent to the cluster, and guard takeover no longer blocks their change. The
-    next reconcile clears a quota that Git does not declare, so you have to name it; --all takes
-    only what Git declares.
+    Adds them to the ledger with the values that the cluster stores, as if a run had written them.
+    Nothing is sent to the cluster, and guard takeover no longer blocks their change. The next
+    reconcile clears a quota that Git does not declare, so --all takes only what Git declares; pass
+    the name of any other quota.
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
     from quota_ops.cli.run_end import record_command_if_stopped

@@ -20,7 +20,7 @@ Examples:
 def demo(keep: Path | None) -> None:
     """Play a tour on a real Kafka and Airflow, and clean up.
 
-    Starts a Kafka and an Airflow of its own on this machine (loopback, free ports), changes Git
+    Starts its own Kafka and Airflow on this machine (loopback, free ports), changes Git
     and the cluster, plans, reconciles with Spark in a DAG, reports drift and repairs it. It
     uses none of your clusters, run stores or sandboxes, and leaves nothing behind. Needs Java
     17.

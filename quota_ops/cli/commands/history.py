@@ -51,8 +51,8 @@ def history(
 
     CLUSTER is its name or its cluster id. Reads only the run store. Days are in UTC. A quota has
     drifted from the first run that finds it changed outside Git until a run finds it in sync; a
-    drift that ends before any run sees it is unknown. stderr names each run that has not recorded
-    its end. If a file of the history cannot be read, the result does not count it, stderr names it,
+    drift that ends before any run sees it is unknown. Runs that have not recorded their end are
+    listed on stderr. If a file of the history cannot be read, it is not counted, stderr lists it,
     and the exit code is 2.
     """
     from quota_ops.cli.console import refuse_incomplete, show_result

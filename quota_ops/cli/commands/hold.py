@@ -55,9 +55,9 @@ def hold(
 ) -> None:
     """Pause changes to some entities until a given time.
 
-    Changes neither Git nor the cluster: the hold is kept in the run store. Plans and reports
-    show what is held, and until when. Names select exactly one entity with all its keys. --owner,
-    --file and --run select the entities that belong to it now. To change the time, hold the same
+    Changes neither Git nor the cluster: the hold is kept in the run store. Plans and reports show
+    what is held, and until when. Names select exactly one entity with all its keys. --owner, --file
+    and --run select the entities that belong to it now. To change the time, hold the same entities
     again.
     """
     from quota_ops.cli.session import Session

@@ -52,7 +52,8 @@ def inventory(
 
     They are its SCRAM users, the principals of its ACLs, and the members of its consumer groups.
     The cluster shows users without client ids, and members without users: what it does not show is
-    <unknown>. A source that you may not read is skipped, and named on stderr. Read-only.
+    <unknown>. A source that you are not authorized to read is skipped, and listed on stderr.
+    Read-only.
 
     With --rates, also lists each client that used anything on a recorded day, with its rates on its
     busiest broker. Only clients that brokers measure by user and client id together are added.

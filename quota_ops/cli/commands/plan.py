@@ -30,7 +30,7 @@ from quota_ops.cli.stage_options import (
 def plan(**typed: Any) -> None:
     """Show what would change, checked by guards and by the broker.
 
-    The broker validates every change (validate-only); nothing is written. The digest names the
+    The broker validates every change (validate-only); nothing is written. The digest identifies the
     plan: pass it to `reconcile --approve`.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command

@@ -28,9 +28,10 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     be ahead, and TIME counts back from that earlier run. Holds that ended before that time, and the
     recorded use of earlier days, are removed too. Always keeps approvals, other holds, the last
     verified run of each cluster, runs whose writes are not yet verified, the newest 100 files and
-    claims of each ledger, and files that no run recorded. A pruned run that failed, did not end,
-    was decided on or wrote stays in `runs` with how it ended; its report and its tables are gone,
-    and it cannot be rolled back. A run that only compared or planned is removed entirely.
+    claims of each ledger, and files that no run recorded. If a run wrote, failed, did not end, or
+    had its plan approved or rejected, `runs` still lists it and how it ended, but its report and
+    tables are gone, and it cannot be rolled back. A run that only compared or planned is removed
+    entirely.
     """
     from datetime import UTC, datetime, timedelta
 

@@ -20,9 +20,9 @@ from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_comma
 def reconcile(**typed: Any) -> None:
     """Make the cluster match Git: plan, apply, verify, report.
 
-    With --approve, writes only the plan with that digest; otherwise, writes the plan that it
-    just made. With --run, writes the plan of an earlier command, or resumes it. A new plan is
-    blocked by every guard that --allow does not name.
+    With --approve, writes only the plan with that digest; otherwise, writes the plan that it just
+    made. With --run, writes the plan of an earlier command, or resumes it. A new plan is blocked by
+    every guard that --allow does not override.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command
 

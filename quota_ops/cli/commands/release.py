@@ -55,10 +55,10 @@ def release(
 ) -> None:
     """End a hold early, or give up managed quotas.
 
-    Name a hold as it was made; `holds` lists them. Sends nothing to the cluster: runs follow
-    Git again, unless another hold or `protect` covers the entity. With --from-ledger the quotas
-    become unmanaged: they are reported and left alone. The next reconcile manages what Git
-    still declares.
+    To end a hold, pass the options that it was made with; `holds` lists them. Sends nothing to the
+    cluster: runs follow Git again, unless another hold or `protect` covers the entity. With
+    --from-ledger the quotas become unmanaged: they are reported and left alone. The next reconcile
+    manages what Git still declares.
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
     from quota_ops.cli.session import Session

@@ -92,9 +92,9 @@ def review(
 ) -> None:
     """Review what a branch changes, for its pull request.
 
-    Compares the checkout with its merge base, and the clusters whose files differ with what they
-    store. Writes nothing to a cluster or the run store. In GitHub Actions and GitLab CI it finds
-    the target of the pull request by itself.
+    Compares the checkout with its merge base and, for each cluster whose files differ, with what
+    the cluster stores. Writes nothing to a cluster or the run store. In GitHub Actions and GitLab
+    CI it finds the target of the pull request by itself.
     """
     from quota_ops.ci.comment import find_token
     from quota_ops.ci.platform import find_platform

@@ -38,7 +38,7 @@ def rollback(
 ) -> None:
     """Plan the rollback of an earlier run.
 
-    Name RUN as for `show`; `last` is the last run that wrote. Writes nothing: shows the plan,
+    RUN is as for `show`; `last` is the last run that wrote. Writes nothing: shows the plan,
     and the command that writes it. Guards and the broker check it like any other plan. Rows that
     the run did not verify, or that have changed since, are left unchanged and listed. Needs no
     checkout: the policy is the one that was last applied.

@@ -48,7 +48,7 @@ def suggest(
     Reads as `usage` does, and writes nothing: apply the patch with git apply, and open a pull
     request. A suggested limit is the p95 of the busiest client plus the margin, and at least the
     highest use that was seen. Nothing is suggested for clients that reached their limit, because
-    such use does not show what they need, nor from less than 90 % of the time.
+    such use does not show what they need, nor if less than 90 % of the time was seen.
     """
     from datetime import UTC, datetime, timedelta
 
