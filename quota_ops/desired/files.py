@@ -98,7 +98,7 @@ def is_cluster(desired_state: Path, name: str, top: Path | None = None) -> bool:
 def list_sibling_clusters(folder: Path) -> tuple[Path, ...]:
     """List the folders with a cluster.yaml in the same parent folder, this one included, by name.
 
-    They are not searched: the parent of a folder that a person names may contain anything.
+    They are not searched, because the parent folder may contain anything.
     """
     desired_state = (folder if folder.name else Path.cwd()).parent
     try:

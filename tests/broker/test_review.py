@@ -91,8 +91,8 @@ def test_without_a_ledger_what_main_declares_is_managed(lab: Lab) -> None:
     assert comment.endswith(
         "\nThe run store has no ledger of this cluster, so whatever the merge base declares counts "
         "as managed.\n\n"
-        "<details><summary>1 other difference on <code>demo</code> is not of this branch</summary>"
-        "\n\n| who | quota | current → Git | kind |\n|-|-|-|-|\n"
+        "<details><summary>1 other difference on <code>demo</code> is not from this branch"
+        "</summary>\n\n| who | quota | current → Git | kind |\n|-|-|-|-|\n"
         f"| user `bob` | `{RATE}` | 7 MiB/s → 20 MiB/s | `pending` |\n\n</details>\n"
     )
     assert lab.stored() == limits(alice=10, bob=7, carol=5, dave=3)
@@ -152,7 +152,7 @@ def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
         "user=carol (team.yaml:7)`\n"
     ) in comment
     assert f"\nAlready absent from the cluster: `user=bob {RATE}`.\n" in comment
-    others = comment.partition("not of this branch")[2]
+    others = comment.partition("not from this branch")[2]
     assert f"| `{RATE}` | 1 kB/s → 10 MiB/s | `overriding` |" in others
     assert "carol" not in others
 

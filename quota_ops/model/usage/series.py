@@ -27,7 +27,7 @@ class SeriesUse(NamedTuple):
 
 
 class Time(NamedTuple):
-    """A time: what is after `start`, until `end`."""
+    """A period: the time after `start`, up to and including `end`."""
 
     start: datetime
     end: datetime

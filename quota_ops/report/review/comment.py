@@ -166,7 +166,7 @@ def _others(review: ClusterReview, rows: Sequence[ReportRow], room: int) -> list
         return []
     number = counted(len(rows), "other difference")
     are = plural(len(rows), "is", "are")
-    title = f"{number} on {as_html_code(review.cluster)} {are} not of this branch"
+    title = f"{number} on {as_html_code(review.cluster)} {are} not from this branch"
     lines = other_table(rows[:_MOST_OTHERS])
     return [
         f"\n<details><summary>{title}</summary>",
@@ -308,7 +308,7 @@ def as_html_code(text: str) -> str:
 
 
 def other_table(rows: Sequence[ReportRow]) -> list[str]:
-    """Return a table of differences that are not of the branch."""
+    """Return a table of differences that do not come from the branch."""
     head = ["", "| who | quota | current → Git | kind |", "|-|-|-|-|"]
     return [
         *head,

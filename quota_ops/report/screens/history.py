@@ -302,7 +302,7 @@ def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
         owners |= {(entity, key): owner} if owner else {}
         wrote = [row for row in found if row.outcome in ATTEMPTED or row.mode in _OWNERSHIP]
         if wrote:
-            # Who approved the rest later did not decide about a row that was written before.
+            # A later approval of the rest was not about a row that was written before it.
             done = next(row for row in wrote if row.outcome == wrote[-1].outcome)
             event = _describe_write(wrote[0], done, found[-1])
             author = event.commit_author or authors.get((entity, key, event.commit))

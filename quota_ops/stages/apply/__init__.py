@@ -47,7 +47,7 @@ from quota_ops.store.run.folder import RunFolder
 
 
 def compute_max_age(took: float) -> float:
-    """Return for how many seconds a description of the cluster that took `took` seconds is valid.
+    """Return how many seconds a description of the cluster stays valid; it took `took` seconds.
 
     At least one second, and ten times `took`, so that describing takes at most a tenth of the time.
     """

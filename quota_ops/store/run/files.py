@@ -153,7 +153,7 @@ _declare(
     "client_effects/<ID>/<PATH>", "plan", bytes, "the clients of the inventory that it concerns"
 )
 THROTTLED = _declare(
-    "throttled.json", "plan", ThrottledNow, "which clients were throttled then, for its page"
+    "throttled.json", "plan", ThrottledNow, "which clients were throttled at the time of the plan"
 )
 THROTTLING = _declare(
     "throttling.json", "plan", Throttling, "whom its cuts would have throttled in the last days"
