@@ -63,7 +63,8 @@ def describe(
 ) -> None:
     """Show the quotas that a cluster stores.
 
-    Only reads from the cluster. Also shows types and keys that Kafka does not document.
+    Only reads from the cluster: the response of one broker, which may be of old metadata. Also
+    shows types and keys that Kafka does not document.
 
     Without --names, --defaults and --any it lists every quota; with them, the entities that
     match all of them; --strict leaves out entities that have further types. It reads only

@@ -74,7 +74,8 @@ def resolve(
 
     Shows the level of the limit, what it overrides and who shares it. Each key is looked up on
     its own, through the eight levels of users and client ids; the first level with a limit
-    applies, even if a later one is lower. Read-only.
+    applies, even if a later one is lower. Read-only: the limits are those that one broker responds
+    with, which may be of old metadata.
     """
     from quota_ops.cli.session import open_source
     from quota_ops.precedence.resolution import Limits
