@@ -62,7 +62,7 @@ class PrometheusHook(BaseHook):
         return read_prometheus(found, name="of this connection", source="this connection")
 
     def test_connection(self) -> tuple[bool, str]:
-        """Query how many targets were scraped; return whether it responds, and what it said."""
+        """Query how many targets were scraped; return whether it responds, and a message."""
         from quota_ops.usage.prometheus import open_prometheus
 
         try:

@@ -203,7 +203,7 @@ GROUP = Shape(
             *values.BY_USE,
         ),
         "overrides": Field(
-            "Budgets that apply for some time, as overrides of a quota.",
+            "Budgets that apply for some time, like overrides of a quota.",
             "[{until: 2026-12-01 18:00 Europe/Berlin, limits: {consumer_byte_rate: 120 MiB}}]",
         ),
         "reason": Field("Why; plans and reports show it.", "nightly reports", *values.NOTE),

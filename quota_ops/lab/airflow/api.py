@@ -55,7 +55,8 @@ class AirflowApi:
         try:
             self.call("POST", f"/dags/{dag_id}/dagRuns", body)
         except InvalidInput:
-            self.read_state(dag_id, run_id)  # raises too, unless an earlier request was late
+            # Raises too, unless an earlier request arrived late.
+            self.read_state(dag_id, run_id)
         return run_id
 
     def read_state(self, dag_id: str, run_id: str) -> str:

@@ -68,5 +68,5 @@ def rank_owners(quotas: Iterable[QuotaDrift]) -> list[OwnerTotal]:
 
 
 def compute_share(in_sync: int, declared: int) -> float | None:
-    """Return how many percent are in sync; None if nothing is declared."""
+    """Return the percentage that is in sync; None if nothing is declared."""
     return 100 * in_sync / declared if declared else None

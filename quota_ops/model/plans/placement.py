@@ -88,5 +88,5 @@ def matches_topic(name: str, topic: str) -> bool:
 
 
 def list_topics(names: Iterable[str | None]) -> list[str]:
-    """Return the topics, names and prefixes, of several limits, each once."""
+    """Return the topics of several limits (names and prefixes) without duplicates."""
     return sorted({topic for text in names if text is not None for topic in text.split(",")})

@@ -55,7 +55,7 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
 
 
 def is_shown(review: ClusterReview) -> bool:
-    """Return whether a comment has more about a cluster than that its quotas do not change."""
+    """Return whether a comment shows anything about a cluster besides "no quota changes"."""
     changes = (review.own, review.is_removed, review.earlier_name, list_policy_changes(review))
     unseen = (review.unjudged, review.owner_changes, review.later_changes)
     return review.error is not None or any((*changes, *unseen))
