@@ -128,13 +128,13 @@ def run_command(name: str, typed: StageOptions) -> None:
 
 
 def _exit_if_differs(report: Report, *, is_detailed: bool) -> None:
-    """Exit with the code of an invalid file, an overriding quota or, if `is_detailed`, a change."""
+    """Exit with the code of an invalid file, a change if `is_detailed`, or an overriding quota."""
     if report.invalid:
         raise click.exceptions.Exit(CannotJudge.exit_code)
-    if any(row.status is RowStatus.OVERRIDING for row in report_rows(report)):
-        raise click.exceptions.Exit(OVERRIDDEN)
     if is_detailed and report.plan is not None and report.plan.differs:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
+    if any(row.status is RowStatus.OVERRIDING for row in report_rows(report)):
+        raise click.exceptions.Exit(OVERRIDDEN)
 
 
 def _run_until_error(

@@ -29,7 +29,7 @@ from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import EntityFilter, FilterIndex, FilterPart, Match
+from quota_ops.model.quotas.filter import EntityFilter, EntityGroup, FilterIndex, FilterPart, Match
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import Batches, BatchRow, Key, LedgerRow, Stored, group_by_batch
 from quota_ops.model.quotas.tables import DIFFERENCES
@@ -433,8 +433,11 @@ def refuse_unless_returns(
 def hold_entities(
     folder: Place, entities: Sequence[Entity], until: datetime, attribution: Attribution
 ) -> None:
-    """Hold exactly these entities until a time."""
+    """Hold exactly these entities until a time; a hold that lasts longer stays."""
     now = datetime.now(UTC).replace(microsecond=0)
+    longer: frozenset[EntityFilter | EntityGroup] = frozenset()
+    with suppress(InvalidInput):  # of a damaged hold, which the next run refuses
+        longer = frozenset(hold.who for hold in holds.holds_now(folder) if hold.until > until)
     for entity in entities:
         parts = (
             FilterPart(kind, Match.DEFAULT if name is None else Match.EXACT, name)
@@ -442,4 +445,5 @@ def hold_entities(
         )
         who = EntityFilter(tuple(parts))
         by, reason, login = attribution
-        holds.add(folder, Hold(who, until, by, reason, now, login))
+        if who not in longer:
+            holds.add(folder, Hold(who, until, by, reason, now, login))

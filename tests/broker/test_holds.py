@@ -69,6 +69,22 @@ def test_a_night_on_call(lab: Lab) -> None:
     assert lab.stored() == {**ALICE, **BOB}
 
 
+def test_a_hold_of_somebody_else(lab: Lab) -> None:
+    """A new hold says which one it replaces; `alter --until` never shortens one."""
+    lab.desire({**ALICE, **BOB})
+    lab.run("reconcile")
+    why = ("--reason", "INC-70", "--by")
+    lab.call("hold", *WHO, "--until", "8h", *why, "anna")
+    (night,) = holds.holds_now(lab.records.holds)
+
+    brief = ("alter", *WHO, "--add", f"{KEY}=8", "--until", "1m", *why, "ben")
+    assert night.text in lab.call(*brief).stdout
+    assert holds.holds_now(lab.records.holds) == (night,)
+
+    shown = lab.call("hold", *WHO, "--until", "9h", *why, "ben").stdout.splitlines()
+    assert shown[1] == f"It was {night.text}."
+
+
 def test_alter_says_who_keeps_it(lab: Lab) -> None:
     """The output names the hold that keeps the change, and until when."""
     lab.desire(ALICE)

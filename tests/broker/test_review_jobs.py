@@ -124,7 +124,7 @@ def read_jobs(lab: Lab, ci: str) -> Any:
 
 
 def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> None:
-    """A plan that a guard blocks waits for its environment; the approved plan alone is written."""
+    """A plan that needs approval waits for its environment; the approved plan alone is written."""
     lab.put({"user=alice": {RATE: 10 * MIB}})
     begin(lab, alice=10)
     change(lab, alice=2)
@@ -162,6 +162,18 @@ def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> No
         1,
         1,
     ]
+
+    change(lab, alice=4)
+    policy = lab.folder / "cluster.yaml"
+    policy.write_text(policy.read_text("utf-8") + "\napproval: always\n", "utf-8")
+    git(lab.folder.parent, "commit", "--quiet", "--all", "--message", "Approve all")
+    waiting = [
+        run_script(plan["run"], lab, *bash, GITHUB_OUTPUT=str(output)),
+        run_script("\n".join(jobs["plan"]["script"]), lab, *shell),
+    ]
+    assert [text[-13:] for text in waiting] == ["[exit code 0]"] * 2, waiting
+    assert read_variables(output)["environment"] == "quotas-approval"
+    assert read_variables(lab.root / "plan.env")["approval"] == "needed"
 
     (lab.folder / "cluster.yaml").write_text("connection: demo\n")
     git(lab.folder.parent, "commit", "--quiet", "--all", "--message", "Lose the id")

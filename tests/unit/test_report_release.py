@@ -64,7 +64,9 @@ def test_a_hold_promises_only_what_follows() -> None:
     made, longer = hold(ALICE), hold(ANY_USER, 3)
 
     def after(*lasting: Hold, **fields: Any) -> list[str]:
-        screen = hold_screen(Policy("demo", "id", "demo", **fields), made, lasting, is_known=True)
+        screen = hold_screen(
+            Policy("demo", "id", "demo", **fields), made, lasting, None, is_known=True
+        )
         return [
             "".join(span.text for span in part) for part in screen[1:] if isinstance(part, tuple)
         ]

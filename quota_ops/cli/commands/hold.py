@@ -63,11 +63,11 @@ def hold(
     from quota_ops.cli.session import Session
     from quota_ops.model.moment import parse_until
     from quota_ops.model.plans.approval import find_login
-    from quota_ops.model.plans.hold import Hold
+    from quota_ops.model.plans.hold import Hold, select_current_holds
     from quota_ops.model.quotas.specification import parse_exactly
     from quota_ops.report.outline.sentences import clock_words
     from quota_ops.report.screens.holds import hold_screen
-    from quota_ops.store.ledger.holds import add, holds_now
+    from quota_ops.store.ledger.holds import add, read
     from quota_ops.store.places.place import measure_lead
 
     session = Session.start(cluster, desired_state, run_store)
@@ -87,13 +87,16 @@ def hold(
     def list_holds() -> "Screen":
         is_known = session.is_declared(who) or session.is_managed(who) or session.was_stored(who)
         try:
-            lasting = holds_now(session.records.holds)
+            recorded = read(session.records.holds)
         except InvalidInput as error:
             raise Refused(
                 f"the hold was recorded, but the current holds cannot be listed: {error.message}",
                 error.remedy,
             ) from None
-        return hold_screen(session.policy, made, lasting, is_known=is_known)
+        others = select_current_holds([hold for hold in recorded if hold != made], now)
+        replaced = next((hold for hold in others if hold.who == who), None)
+        lasting = select_current_holds(recorded, now)
+        return hold_screen(session.policy, made, lasting, replaced, is_known=is_known)
 
     show_result(output, text=list_holds, json=made.as_json)
     if lead:

@@ -22,7 +22,7 @@ SHORT = 8
 NAMED = 32
 """The minimum number of digest characters that name a plan in an approval: 128 bits."""
 
-_DIFFER = frozenset({Kind.PENDING, Kind.TAKEOVER, Kind.OVERRIDING}) | EARLIER_KINDS
+_DIFFER = frozenset({Kind.PENDING, Kind.TAKEOVER}) | EARLIER_KINDS
 _REPAIRED = frozenset({Kind.DRIFTED, Kind.LATE_WRITE})
 _DISTRUST = frozenset(
     {
@@ -77,7 +77,7 @@ class Plan:
 
     @property
     def differs(self) -> bool:
-        """Whether the cluster differs from Git in its managed rows or in the limits in force."""
+        """Whether the cluster differs from Git in its managed rows, whatever overrides them."""
         return any(
             row.action in WRITES or row.is_drift or row.kind in _DIFFER for row in self.differences
         )

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from quota_ops.model.plans.approval import needs_approval
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.quota import json_number
@@ -62,9 +63,9 @@ def as_json(report: Report) -> str:
     verified        how many rows have the desired value on every broker that responded
     stages          stage, status, seconds, message
     plan            digest, desired, actual, in_sync, batches, ledger, holds (who, until, by,
-                    reason, at), standstill (why nothing may be written), guards, repairs (what a
-                    run writes although guards block: entity, key), waiting (what they hold back),
-                    policy; null without a plan
+                    reason, at), standstill (why nothing may be written), guards, needs_approval,
+                    repairs (what a run writes although guards block: entity, key), waiting (what
+                    they hold back), policy; null without a plan
     invalid         the quotas files with problems, which the run left out: file, owner, line,
                     message, problems; their rows are `not_judged`
     warnings        sentences: why stored quotas may not apply, or may be outdated
@@ -177,6 +178,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "holds": [hold.as_json() for hold in plan.holds],
         "standstill": plan.standstill,
         "guards": [asdict(guard) for guard in plan.guards],
+        "needs_approval": needs_approval(plan),
         "repairs": [row.id._asdict() for row in plan.repairs],
         "waiting": [row.id._asdict() for row in plan.waiting],
         "policy": plan.policy.as_json(),

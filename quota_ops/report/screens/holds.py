@@ -26,10 +26,13 @@ def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
     return (Table(HEADINGS, tuple(_row(hold, now) for hold in words)),)
 
 
-def hold_screen(policy: Policy, hold: Hold, lasting: Sequence[Hold], *, is_known: bool) -> Screen:
+def hold_screen(
+    policy: Policy, hold: Hold, lasting: Sequence[Hold], replaced: Hold | None, *, is_known: bool
+) -> Screen:
     """Return the effects of a new hold.
 
-    `lasting` are all holds in force; `is_known` is whether an entity of the hold exists.
+    `lasting` are all holds in force, `replaced` is the one of the same entities that it ends;
+    `is_known` is whether an entity of the hold exists.
     """
     longer = find_covering_hold(
         hold.who, [other_hold for other_hold in lasting if other_hold.until > hold.until]
@@ -43,7 +46,9 @@ def hold_screen(policy: Policy, hold: Hold, lasting: Sequence[Hold], *, is_known
             "Until then, runs leave it unchanged and report it.",
             _next(policy, "After that, runs"),
         ]
-    return _kept(policy, hold, f"is {hold.text}", [*more, *([] if is_known else [_UNKNOWN])])
+    before = [f"It was {replaced.text}."] if replaced else []
+    unknown = [] if is_known else [_UNKNOWN]
+    return _kept(policy, hold, f"is {hold.text}", [*before, *more, *unknown])
 
 
 def release_screen(
