@@ -38,14 +38,11 @@ def _find_remaining(failed: str, folder: RunFolder) -> set[str]:
     """Return the stages that still run after a stage failed; the report always does."""
     if failed == "plan":
         blocked = {"validate", "report"}  # the broker checks the plan as well
-        return blocked | ({"apply", "verify"} if _has_repairs(folder) else set())
+        has_repairs = folder.has(PLAN) and folder.plan()[0].repairs
+        return blocked | ({"apply", "verify"} if has_repairs else set())
     if failed == "apply" and folder.has(APPLIED):
         return {"verify", "report"}  # written values are read back
     return {"report"}
-
-
-def _has_repairs(folder: RunFolder) -> bool:
-    return folder.has(PLAN) and bool(folder.plan()[0].repairs)
 
 
 def run_stages(run: Run, stages: Sequence[str]) -> None:

@@ -25,7 +25,8 @@ def inventory_words(effects: InventoryEffects | None) -> str:
     if effects.trouble:
         return f"The clients of the inventory are not counted: {effects.trouble}"
     total = effects.total
-    numbers = [f"{number:,} {verdict}" for verdict, number in _by_verdict(total) if number]
+    by_verdict = zip(_VERDICTS, _count_by_verdict(total), strict=True)
+    numbers = [f"{number:,} {verdict}" for verdict, number in by_verdict if number]
     clients = counted(total.clients, "client")
     if not numbers:
         return f"No limit of the {clients} in the inventory changes."
@@ -36,15 +37,14 @@ def inventory_words(effects: InventoryEffects | None) -> str:
     return words
 
 
-def _by_verdict(owner: OwnerEffects) -> Iterable[tuple[str, int]]:
-    numbers = (
+def _count_by_verdict(owner: OwnerEffects) -> tuple[int, ...]:
+    return (
         owner.newly_limited,
         owner.cut,
         owner.shared_differently,
         owner.raised,
         owner.no_longer_limited,
     )
-    return zip(_VERDICTS, numbers, strict=True)
 
 
 def inventory_tone(effects: InventoryEffects | None) -> Tone:
@@ -124,19 +124,10 @@ def _format_use(row: ClientEffectRow) -> str:
 
 
 def _owner_table(effects: InventoryEffects) -> Table:
-    rows = [
-        (
-            owner.owner or "no owner",
-            *map(
-                _format_number, (owner.clients, *dict(_by_verdict(owner)).values(), owner.throttled)
-            ),
-        )
-        for owner in effects.owners
-        if owner.keys
-    ]
     headings = ("owner", "clients", *_VERDICTS, "would be throttled")
-    return Table(headings, tuple(Row(tuple(map(Span, row))) for row in rows))
+    return Table(headings, tuple(_owner_row(owner) for owner in effects.owners if owner.keys))
 
 
-def _format_number(number: int) -> str:
-    return f"{number:,}"
+def _owner_row(owner: OwnerEffects) -> Row:
+    numbers = (owner.clients, *_count_by_verdict(owner), owner.throttled)
+    return Row((Span(owner.owner or "no owner"), *(Span(f"{number:,}") for number in numbers)))

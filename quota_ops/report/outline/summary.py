@@ -83,7 +83,7 @@ def _summarize(report: Report, named: str | None) -> Summary:
     unseen = list_unread_rows(report)
     details = tuple(_list_details(report, rows, count, unseen))
     more = (stop, *details) if stop else details
-    if troubles := Counter(trouble_word(row) for row in rows if _is_unconfirmed(row)):
+    if troubles := Counter(trouble_word(row) for row in rows if row.status is RowStatus.UNSETTLED):
         status = SyncStatus.UNKNOWN if troubles.keys() <= _UNKNOWN else SyncStatus.ATTENTION
         reason, *parts = _trouble_words(cluster, troubles)
         return Summary(status, reason, (*parts, *more))
@@ -281,10 +281,6 @@ def _trouble_words(cluster: str, troubles: Counter[str]) -> Iterator[str]:
     )
     if len(troubles) > 1:
         yield ", ".join(f"{count:,} {trouble}" for trouble, count in sorted(troubles.items()))
-
-
-def _is_unconfirmed(row: ReportRow) -> bool:
-    return row.status is RowStatus.UNSETTLED
 
 
 _NOT_APPLIED = frozenset({"refused", "stale"})

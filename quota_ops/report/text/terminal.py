@@ -53,7 +53,8 @@ def _text(line: Line) -> Text:
 def _show_table(table: Table, out: Console) -> None:
     """Print one line for each row, or two if rows are too wide, so that cells stay whole."""
     wide = widths(table.texts())
-    cut = len(wide) if _taken(wide) <= out.width else FIRST_LINE
+    taken = sum(wide) + len(GAP) * len(wide)
+    cut = len(wide) if taken <= out.width else FIRST_LINE
     headings = Row(tuple(Span(heading, Tone.CONTEXT) for heading in table.headings))
     for row in (headings, *table.rows):
         _show_cells(row.cells[:cut], wide[:cut], 0, out)
@@ -69,10 +70,6 @@ def _show_cells(cells: Line, wide: tuple[int, ...], indent: int, out: Console) -
         grid.add_column(width=width, overflow="fold")
     grid.add_row(*(_text((cell,)) for cell in cells))
     out.print(Padding(grid, (0, 0, 0, indent)))
-
-
-def _taken(wide: tuple[int, ...]) -> int:
-    return sum(wide) + len(GAP) * len(wide)
 
 
 def fitted(wide: tuple[int, ...], room: int) -> tuple[int, ...]:
