@@ -77,30 +77,17 @@ def find_write_effects(
     }
     near = list_neighbors(stored, changes)
     if not (agreed or later):
-        return _add_up_pairs(_find_all(near, changes, ownership))
+        return _add_up_pairs(find_effects(near, changes, ownership))
     others = {row: change for row, change in changes.items() if row not in agreed}
     settled = {row: Change(value, value) for row, value in agreed.items()}
     risks: dict[Key, Risk] = {}
     for end in (others, others | later) if later else (others,):
-        for row, effect in _add_up_pairs(_find_all(near, end, ownership, settled)).items():
+        for row, effect in _add_up_pairs(find_effects(near, end, ownership, settled)).items():
             risks[row] = risks.get(row, NO_RISK).combine(effect.risk)
     return {
         row: effect._replace(risk=risks.get(row, NO_RISK))
-        for row, effect in _find_all(near, changes).items()
+        for row, effect in find_effects(near, changes).items()
     }
-
-
-def find_effects(
-    stored: Iterable[tuple[str, str, float]],
-    changes: Mapping[Key, Change],
-    ownership: Ownership | None = None,
-) -> dict[Key, Effect]:
-    """Return the effect of each change, given all stored quotas as (entity, key, value).
-
-    A change has none if its key or an entity type is not one of Apache Kafka's: how a broker looks
-    it up is not known. Without `ownership` no client is another owner's.
-    """
-    return _find_all(list_neighbors(stored, changes), changes, ownership)
 
 
 def _add_up_pairs(effects: Mapping[Key, Effect]) -> dict[Key, Effect]:
@@ -125,13 +112,17 @@ def _add_up_pairs(effects: Mapping[Key, Effect]) -> dict[Key, Effect]:
     return {**effects, **added}
 
 
-def _find_all(
+def find_effects(
     near: Neighbors,
     changes: Mapping[Key, Change],
     ownership: Ownership | None = None,
     settled: Mapping[Key, Change] | None = None,
 ) -> dict[Key, Effect]:
-    """Return the effects of changes, with other values in place of the stored ones of `settled`."""
+    """Return the effect of each change, with other values in place of the stored ones of `settled`.
+
+    A change has none if its key or an entity type is not one of Apache Kafka's: how a broker looks
+    it up is not known. Without `ownership` no client is another owner's.
+    """
     by_key = {key: dict(quotas) for key, quotas in near.quotas.items()}
     for (entity, key), change in {**(settled or {}), **changes}.items():
         if key in by_key:

@@ -16,13 +16,13 @@ from quota_ops.model.plans.effect import ClassEffect, Effect, Limit, Risk
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.precedence.changed_limits import Change
-from quota_ops.precedence.effects import find_effects
 from quota_ops.precedence.resolution import Limits
 from quota_ops.report.outline.effects import format_effect
 from quota_ops.stages.plan.effects import effect_json, parse_effects, read_effects
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import EFFECTS
 from quota_ops.store.run.folder import RunFolder
+from tests.effects import find_effects
 
 KEY = "producer_byte_rate"
 ABSENT, OTHER, NAMELESS = "absent", "other", ""

@@ -19,8 +19,9 @@ from quota_ops.model.quotas.owners import Owner, OwnerIndex
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.precedence.changed_limits import Change
-from quota_ops.precedence.effects import Ownership, find_effects, find_write_effects
+from quota_ops.precedence.effects import Ownership, find_write_effects
 from quota_ops.precedence.resolution import Limits
+from tests.effects import find_effects
 
 KEY = "producer_byte_rate"
 UNLIMITED = QUOTA_KEYS[KEY].unlimited
