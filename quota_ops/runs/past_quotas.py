@@ -8,6 +8,9 @@ different ones, nobody knows since when.
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import pyarrow as pa
 
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.errors import InvalidInput
@@ -22,6 +25,7 @@ from quota_ops.store.run.files import DESCRIBED, FACTS, POLICY
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.names import NamedCluster, latest_first
 
+_COLUMNS = ["entity", "key", "value"]
 _OVERLAP = timedelta(days=1)
 """How far before the time the history is read: a run may end on the day after it began."""
 
@@ -36,6 +40,7 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
     owners: dict[tuple[Entity, str], str | None] = {}
     facts: ClusterFacts | None = None
     policy: Policy | None = None
+    later: _Found | None = None
     try:
         runs = list(latest_first(store, store.runs(cluster)))
     except InvalidInput:  # the cluster has no run yet
@@ -43,16 +48,17 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
     for place in runs:
         run = RunFolder(place)
         try:
-            look = _look_at(run, cluster_id)
+            found = _look_at(run, cluster_id, later)
         except InvalidInput as error:
             troubles.append(error.message)
             continue
-        if look is None:
+        if found is None:
             continue
         if not looks:
             owners, facts, policy = _read_owners(run), run.find(FACTS), run.find(POLICY)
-        looks.append(look)
-        if look.at <= start:
+        later = found
+        looks.append(found.look)
+        if found.look.at <= start:
             break
     looks.reverse()
     since = f"{start - _OVERLAP:%Y-%m-%d}"
@@ -69,17 +75,29 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
     )
 
 
-def _look_at(run: RunFolder, cluster_id: str) -> Look | None:
-    """Return what a run read of a cluster; None if it read none, or another one."""
+class _Found(NamedTuple):
+    """What a run read, and the rows that it is made of."""
+
+    look: Look
+    rows: pa.Table
+
+
+def _look_at(run: RunFolder, cluster_id: str, later: _Found | None) -> _Found | None:
+    """Return what a run read of a cluster; None if it read none, or another one.
+
+    The same quotas as in the run that was read before are the same object: hourly runs of a week
+    would take a gigabyte and minutes.
+    """
     described = run.find(DESCRIBED) if run.has(ACTUAL.file) else None
     if described is None or described.snapshot or described.cluster_id != cluster_id:
         return None
-    rows = run.read_table(ACTUAL)
+    at, rows = datetime.fromisoformat(described.at), run.read_table(ACTUAL).select(_COLUMNS)
+    if later is not None and rows.equals(later.rows):
+        return _Found(Look(at, later.look.stored), rows)
     stored: dict[str, dict[Entity, float]] = {}
-    columns = (to_values(rows[name]) for name in ("entity", "key", "value"))
-    for entity, key, value in zip(*columns, strict=True):
+    for entity, key, value in zip(*(to_values(rows[name]) for name in _COLUMNS), strict=True):
         stored.setdefault(key, {})[Entity.parse(entity)] = value
-    return Look(datetime.fromisoformat(described.at), stored)
+    return _Found(Look(at, stored), rows)
 
 
 def _read_owners(run: RunFolder) -> dict[tuple[Entity, str], str | None]:

@@ -2,6 +2,7 @@
 
 import random
 import struct
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,16 +12,20 @@ from urllib.request import Request, urlopen
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quota_ops.model.quotas.tables import ACTUAL
 from quota_ops.model.usage.digest import DIGEST
 from quota_ops.store.history.digests import find_digests, list_past_days, write_digest
 from quota_ops.store.places import parquet
 from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.names import latest_first
 from tests.benchmarks import inputs
 from tests.benchmarks.against_bare import ALLOW, SMALL
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.measure import Sample, Spread, pair
 from tests.usage.lab import start_prometheus
+from tests.usage.past import leave_look
 
 USERS = SMALL // 2
 STEP = 60
@@ -56,6 +61,7 @@ def usage(bench: Bench) -> Iterator[Row]:
             policy.read_text() + "usage: {prometheus: prometheus, match: {cluster: bench}}\n"
         )
         bench.quota_ops("reconcile", "bench", *_ALLOW)
+        _leave_look(bench, today - timedelta(days=40))
         look = partial(bench.quota_ops, "usage", "bench", **environment)
         yield from _list_rows("usage of 10,000 series, one day", look, ("--days", "1"), bench, 20)
         yield _measure_review(bench, environment)
@@ -65,6 +71,17 @@ def usage(bench: Bench) -> Iterator[Row]:
     yield Row("digests of 60,000 series, 30 days", f"{whole:.0f} MB", "under 100 MB", whole < 100)
     days = ("--recorded", "--days", "30")
     yield from _list_rows("usage of 10,000 series, 30 recorded days", look, days, bench, 3)
+
+
+def _leave_look(bench: Bench, at: datetime) -> None:
+    """Leave a run that read the same quotas long ago, so that the limits of all days are known."""
+    store = RunStore(open_place(bench.home / "store"))
+    newest = RunFolder(next(latest_first(store, store.runs("bench"))))
+    state: dict[str, dict[str, float | None]] = defaultdict(dict)
+    for row in newest.read_rows(ACTUAL):
+        state[row.entity][row.key] = row.value
+    cluster_id = bench.broker.config.cluster_id
+    leave_look(store, at, state, brokers=1, cluster="bench", cluster_id=cluster_id)
 
 
 def _list_rows(

@@ -27,12 +27,13 @@ def leave_look(
     brokers: int = 2,
     callback_class: str | None = None,
     cluster: str = "orders",
+    cluster_id: str = CLUSTER_ID,
 ) -> None:
     """Leave a run that read the quotas of a cluster at a time."""
     name = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
     run = RunFolder(store.runs_of(cluster) / name)
-    run.write(ABOUT, About(name, cluster, iso_utc(at), cluster_id=CLUSTER_ID))
-    run.write(DESCRIBED, Described(iso_utc(at), CLUSTER_ID))
+    run.write(ABOUT, About(name, cluster, iso_utc(at), cluster_id=cluster_id))
+    run.write(DESCRIBED, Described(iso_utc(at), cluster_id))
     rows = [
         (entity, key, float(value))
         for entity, limits in state.items()
@@ -40,7 +41,7 @@ def leave_look(
         if value is not None
     ]
     run.write_table(
-        ACTUAL, [ActualRow(CLUSTER_ID, *row, in_scope=True, hands_off=None) for row in rows]
+        ACTUAL, [ActualRow(cluster_id, *row, in_scope=True, hands_off=None) for row in rows]
     )
     facts = [
         BrokerFacts(number, "kafka:9092", callback_class=callback_class)
@@ -51,7 +52,7 @@ def leave_look(
     run.write_table(
         DESIRED,
         [
-            DesiredRow(CLUSTER_ID, entity, key, value, owners[entity], None, "file.yaml", 1)
+            DesiredRow(cluster_id, entity, key, value, owners[entity], None, "file.yaml", 1)
             for entity, key, value in declared
         ],
     )

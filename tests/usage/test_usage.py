@@ -245,6 +245,14 @@ def test_writes_of_runs_are_looks(store: RunStore) -> None:
     ]
 
 
+def test_runs_that_read_the_same_quotas_share_them(store: RunStore) -> None:
+    """A week of hourly runs takes the memory of the quotas once for each change of them."""
+    past = read_past_quotas(store, "orders", CLUSTER_ID, TIMES["started"] - timedelta(hours=30))
+    first, second, third = past.looks
+    assert first.stored is second.stored
+    assert third.stored != first.stored
+
+
 @pytest.mark.usefixtures("store", "now")
 def test_the_probe_shows_what_is_there(folder: Path) -> None:
     """The probe shows the preset that fits, the scrapes, and why a key has no series."""

@@ -49,7 +49,8 @@ class PastQuotas(NamedTuple):
             return [Period(start, end, ())]
         found = [Period(start, looks[0][0], ())]
         for (at, limits), (until, later) in pairwise(looks):
-            found.append(Period(at, until, (limits,) if limits == later else (limits, later)))
+            is_same = limits is later or limits == later
+            found.append(Period(at, until, (limits,) if is_same else (limits, later)))
         found.append(Period(looks[-1][0], end, (looks[-1][1],)))
         merged: list[Period] = []
         for period in found:
