@@ -69,7 +69,7 @@ OWNERS_NOT_APPLIED = (
 )
 NOT_MERGED = (
     "The target branch has changed quotas since this branch began, and no run has applied that: "
-    "{}. Clients and guards are judged with these changes."
+    "{}. The limits of clients are judged as if a run had."
 )
 _MOST_NAMES = 3
 FILES_ONLY = "The cluster was not queried: this compares the files with those of the merge base."
@@ -211,8 +211,9 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
         merged = tuple(_list_merged(folder, found, changed_since))
         left = (row for row in _limit_writes(folder, own) if row.id not in changed_since)
         others = (*left, *merged)
-    if merged:
-        note = NOT_MERGED.format(_list_first([f"{row.entity} {row.key}" for row in merged]))
+    unwritten = [row for row in merged if not same(row.before, row.target)]
+    if unwritten:
+        note = NOT_MERGED.format(_list_first([f"{row.entity} {row.key}" for row in unwritten]))
         found = replace(found, notes=(*found.notes, note))
     found = replace(found, own=own, declared=own & rows.keys())
     known = read_earlier_runs(folder)
@@ -396,15 +397,14 @@ def _find_merged(found: ClusterReview) -> set[Key]:
 def _list_merged(
     folder: RunFolder, found: ClusterReview, merged: Iterable[Key]
 ) -> Iterator[Difference]:
-    """Yield how merged rows of the target branch differ from those that are stored."""
+    """Yield the writes that bring merged rows of the target branch to the cluster."""
     stored = {row.id: row.value for row in folder.read_rows(ACTUAL)}
     cluster_id = folder.policy().cluster_id
     for key in sorted(merged):
         before, wanted = stored.get(key), found.target and found.target.rows.get(key)
         after = wanted and wanted.value
-        if not same(before, after):
-            action = Action.CLEAR if after is None else Action.SET
-            row = Difference.of_values(
-                (cluster_id, *key), Kind.PENDING, action, before=before, after=after
-            )
-            yield row._replace(owner=wanted and wanted.owner)
+        action = Action.CLEAR if after is None else Action.SET
+        row = Difference.of_values(
+            (cluster_id, *key), Kind.PENDING, action, before=before, after=after
+        )
+        yield row._replace(owner=wanted and wanted.owner)

@@ -77,6 +77,7 @@ def apply_targets(stored: Mapping[Key, float], targets: Targets) -> dict[Key, fl
 
 
 _ROWS = "client_effects"
+_NOTHING: Targets = {}
 LARGE_BYTES = 64_000_000
 """Bytes of an inventory, about two million clients, from which on Spark is worth its start."""
 ALLOWED = "QUOTA_OPS_INVENTORIES"
@@ -84,11 +85,14 @@ ALLOWED = "QUOTA_OPS_INVENTORIES"
 _log = logging.getLogger(__name__)
 
 
-def write_client_effects(engine: EffectsEngine, folder: RunFolder) -> InventoryEffects | None:
+def write_client_effects(
+    engine: EffectsEngine, folder: RunFolder, earlier_writes: Targets = _NOTHING
+) -> InventoryEffects | None:
     """Write which clients the writes of a run affect; None if cluster.yaml has no inventory.
 
-    Writes nothing if the run has them already, for the same differences and inventory. Raises
-    InvalidInput, with file and line, for a line of the inventory that is not a client.
+    They are compared with the limits that the clients have after `earlier_writes`. Writes nothing
+    if the run has them already, for the same differences and inventory. Raises InvalidInput, with
+    file and line, for a line of the inventory that is not a client.
     """
     if folder.policy().inventory is None:
         return None
@@ -97,11 +101,12 @@ def write_client_effects(engine: EffectsEngine, folder: RunFolder) -> InventoryE
     if not (has_writes or earlier):
         return None
     inventory = find_inventory(_find_place(folder))
-    computed_from = _fingerprint(folder, inventory)
+    computed_from = _fingerprint(folder, inventory, earlier_writes)
     if earlier and earlier.computed_from == computed_from:
         return earlier
     attempt = uuid4().hex
-    found = find_client_effects(engine, folder, folder.place / _ROWS / attempt, inventory)
+    to = folder.place / _ROWS / attempt
+    found = find_client_effects(engine, folder, to, inventory, earlier_writes)
     effects = replace(
         found,
         inventory=str(folder.policy().inventory),
@@ -154,7 +159,11 @@ def compare_large_inventories(engine: EffectsEngine, places: Iterable[Place]) ->
 
 
 def find_client_effects(
-    engine: EffectsEngine, folder: RunFolder, to: Place, inventory: Inventory | None = None
+    engine: EffectsEngine,
+    folder: RunFolder,
+    to: Place,
+    inventory: Inventory | None = None,
+    earlier_writes: Targets = _NOTHING,
 ) -> InventoryEffects:
     """Write the rows of CLIENT_EFFECTS below `to`, and return the numbers by owner.
 
@@ -162,7 +171,7 @@ def find_client_effects(
     any.
     """
     clients = inventory or find_inventory(_find_place(folder))
-    before = dict(_read_stored(folder))
+    before = read_quotas(folder, earlier_writes)
     writes = (row for row in folder.differences() if row.action in WRITES)
     after = apply_targets(before, {row.id: row.target for row in writes})
     owners = engine.compare_limits(clients, limits_table(before), limits_table(after), to)
@@ -200,12 +209,12 @@ def check_is_allowed(address: str) -> None:
         )
 
 
-def _fingerprint(folder: RunFolder, inventory: Inventory) -> str:
+def _fingerprint(folder: RunFolder, inventory: Inventory, earlier_writes: Targets) -> str:
     """Return a text that differs if the effects may differ: the tables, and the files' sizes.
 
     In a run, a file in a bucket that another one of the same size replaced is not noticed.
     """
-    found = sha256(repr((inventory.files, inventory.bytes)).encode())
+    found = sha256(repr((inventory.files, inventory.bytes, earlier_writes)).encode())
     tables = [ACTUAL.file, DIFFERENCES.file]
     if folder.policy().inventory_in_git:
         tables.append(INVENTORY.file)
@@ -214,11 +223,11 @@ def _fingerprint(folder: RunFolder, inventory: Inventory) -> str:
     return found.hexdigest()
 
 
-def _read_stored(folder: RunFolder) -> Iterator[tuple[Key, float]]:
+def read_quotas(folder: RunFolder, earlier_writes: Targets = _NOTHING) -> dict[Key, float]:
+    """Return the quotas that the cluster stores, as if `earlier_writes` had been written."""
     table = folder.read_table(ACTUAL)
     entities, keys, values = (parquet.to_values(table[name]) for name in ("entity", "key", "value"))
-    for entity, key, value in zip(entities, keys, values, strict=True):
-        yield Key(entity, key), value
+    return apply_targets(dict(zip(map(Key, entities, keys), values, strict=True)), earlier_writes)
 
 
 def read_effect_rows(folder: RunFolder, effects: InventoryEffects) -> Iterator[ClientEffectRow]:

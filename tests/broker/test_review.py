@@ -153,7 +153,7 @@ def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
     ) in comment
     assert f"\nAlready absent from the cluster: `user=bob {RATE}`.\n" in comment
     others = comment.partition("not from this branch")[2]
-    assert f"| `{RATE}` | 1 kB/s → 10 MiB/s | `overriding` |" in others
+    assert f"| `{RATE}` | 1 kB/s → none | `overriding` |" in others
     assert "carol" not in others
 
 
@@ -261,30 +261,47 @@ def test_a_digest_is_promised_only_if_nothing_else_is_merged(lab: Lab) -> None:
 
 
 def test_what_is_merged_and_not_applied_is_judged_too(lab: Lab) -> None:
-    """A raise concerns clients whose own quota main has removed, also before a run removes it."""
-    pair, others = "client-id=app,user=bob", limits(carol=1, dave=1, erin=1)
-    guards = {"cut_share": 50, "raise_factor": 10}
+    """Rows, guards, clients and totals of owners agree on what main has merged and no run wrote."""
+    policy = {
+        "guards": {"cut_share": 50, "blast_radius": 1},
+        "inventory": "clients.csv",
+        "ceilings": {"team": {"total": {RATE: int(110 * MIB)}}},
+    }
+    user, client, read = "user=<default>", "client-id=<default>", "consumer_byte_rate"
+    state = {user: {RATE: 10 * MIB}, **limits(zed=3, xia=5, bob=90), client: {read: 20 * MIB}}
     begin(lab)
-    state = {**limits(bob=4), **others, pair: {RATE: 2.0}}
-    lab.desire(state, guards=guards)
+    (lab.folder / "clients.csv").write_text("user,client-id\nxia,app\nyan,app\nzoe,app\nbob,\n")
+    lab.desire(state, **policy)
     root = lab.folder.parent
     commit_all(root)
     git(root, "branch", "--force", "main")
     lab.run("reconcile")
-    lab.desire({**state, **limits(bob=39)}, guards=guards)
+    change = {**state, **limits(bob=91), client: {read: 14 * MIB}}
+    lab.desire({entity: change[entity] for entity in change if entity != "user=xia"}, **policy)
     commit_all(root)
     alone = review(lab)
     git(root, "checkout", "--quiet", "main")
-    lab.desire({**limits(bob=4), **others}, guards=guards)
+    new = {"user=yan": {read: 9 * MIB}, **limits(erin=20)}
+    lab.desire({**new, **state, user: {RATE: 2 * MIB}}, **policy)
     commit_all(root)
     git(root, "checkout", "--quiet", "branch")
 
     code, comment = review(lab)
 
-    note = f"no run has applied that: `{pair} {RATE}`. Clients and guards are judged with"
-    assert (alone[0], "not affected by this row" in alone[1], note in alone[1]) == (0, True, False)
-    assert (code, "not affected by this row" in comment, note in comment) == (1, False, True)
-    assert "**raise**" in comment or "`raise`" in comment
+    xia = "`{}: user xia, from 5 MiB/s to {} MiB/s (user=<default>)`"
+    clients, guard = "\n⚠ Of 4 clients in the inventory: {}.\n", "`{} clients would or may get less"
+    total = "`team would have 116 MiB/s of producer_byte_rate together, above its 110 MiB/s`"
+    note = f"no run has applied that: `{user} {RATE}`, `user=erin {RATE}`, `user=yan {read}`."
+    expected = [
+        (xia.format("raised", 10), clients.format("3 cut, 2 raised"), guard.format(3)),
+        (xia.format("cut", 2), clients.format("2 cut, 1 raised"), guard.format(2), total, note),
+    ]
+    shown = (alone[1], comment)
+    assert (alone[0], code) == (1, 1)
+    for number, texts in enumerate(expected):
+        assert [[text in one for one in shown] for text in texts] == [
+            [number == 0, number == 1] for _ in texts
+        ]
 
 
 def test_what_was_merged_since_is_not_reverted(lab: Lab) -> None:

@@ -51,12 +51,12 @@ def plan_changes(
     `allow` maps the name of each guard that `author` overrides to the reason. The override is
     recorded in `approvals`, and only that record overrides a guard. The guards compare with
     `earlier` or, without it, with the earlier runs that the ledger records. `others` are changes
-    that are written before these or with them, but are not of this plan. Raises GuardsRefused,
+    that are written before these, but are not of this plan. Raises GuardsRefused,
     after it has written the plan, when a guard blocks and is not overridden.
     """
     _check_names(allow or {})
     plan, earlier = assemble_plan(folder), earlier or read_earlier_runs(folder)
-    _count_clients(folder)
+    _count_clients(folder, others)
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=earlier.strict_policy)
     effects = find_plan_effects(folder, plan, others)
@@ -64,7 +64,7 @@ def plan_changes(
     write_throttling(folder, plan, effects, earlier, store, find_use=find_use)
     if earlier.others is None:  # a review has no page, and its branch may name any connection
         write_throttled(folder, plan, find_use=find_use)
-    plan = plan.with_guards(judge_plan(folder, plan, earlier, effects))
+    plan = plan.with_guards(judge_plan(folder, plan, earlier, effects, others))
     if plan.guards:
         plan = _apply_overrides(folder, approvals, plan)
         if allow:
@@ -79,7 +79,7 @@ def plan_changes(
     return plan
 
 
-def _count_clients(folder: RunFolder) -> None:
+def _count_clients(folder: RunFolder, others: Sequence[Difference]) -> None:
     """Write the effects on the clients of the inventory, unless Spark did; none without one.
 
     A rollback has the inventory of the run that it undoes, which may have had none. If the
@@ -91,7 +91,8 @@ def _count_clients(folder: RunFolder) -> None:
         from quota_ops.sql.embedded_effects import EmbeddedEffects  # noqa: PLC0415 - DuckDB
 
         try:
-            write_client_effects(EmbeddedEffects(), folder)
+            targets = {row.id: row.target for row in others}
+            write_client_effects(EmbeddedEffects(), folder, targets)
         except (QuotaOpsError, OSError) as error:
             write_unknown_effects(folder, error)
 
@@ -134,9 +135,15 @@ def _record_overrides(
 
 
 def judge_plan(
-    folder: RunFolder, plan: Plan, earlier: EarlierRuns, effects: Mapping[Key, Effect]
+    folder: RunFolder,
+    plan: Plan,
+    earlier: EarlierRuns,
+    effects: Mapping[Key, Effect],
+    others: Sequence[Difference] = (),
 ) -> tuple[GuardFinding, ...]:
     """Return the findings of the guards that block a plan with these effects on clients.
+
+    The totals of owners include `others`, as `plan_changes` has them.
 
     No inventory and no use that cannot be read blocks a rollback.
     """
@@ -159,17 +166,19 @@ def judge_plan(
     ceilings = combine_strictly(earlier.strict_policy, plan.policy).ceilings
     if not ceilings:
         return found
-    totals = _sum_by_owner(folder.read_rows(DESIRED))
+    totals = _sum_by_owner(folder.read_rows(DESIRED), others)
     return (*found, *judge_ceilings(plan.writes, totals, ceilings))
 
 
-def _sum_by_owner(rows: Iterable[DesiredRow]) -> Totals:
+def _sum_by_owner(rows: Iterable[DesiredRow], others: Iterable[Difference]) -> Totals:
     """Return what each owner declares now or, if that is more, when temporary values have ended."""
+    declared = {row.id: (row.owner, row.value, row.returns_to) for row in rows}
+    declared |= {row.id: (row.owner, row.target or 0.0, row.returns_to) for row in others}
     now: dict[tuple[str | None, str], float] = defaultdict(float)
     later: dict[tuple[str | None, str], float] = defaultdict(float)
-    for row in rows:
-        now[row.owner, row.key] += row.value
-        later[row.owner, row.key] += row.value if row.returns_to is None else row.returns_to
+    for (_, key), (owner, value, returns_to) in declared.items():
+        now[owner, key] += value
+        later[owner, key] += value if returns_to is None else returns_to
     return {of_key: max(total, later[of_key]) for of_key, total in now.items()}
 
 

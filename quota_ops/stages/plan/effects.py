@@ -14,9 +14,10 @@ from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.rows import Key
-from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
+from quota_ops.model.quotas.tables import DESIRED, LEDGER
 from quota_ops.model.stored import complete_type
 from quota_ops.precedence.effects import Ownership, find_write_effects
+from quota_ops.sql.client_effects import read_quotas
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import EFFECTS
 from quota_ops.store.run.folder import RunFolder
@@ -29,7 +30,7 @@ complete_type(list[_Row])
 def find_plan_effects(
     folder: RunFolder, plan: Plan, others: Sequence[Difference] = ()
 ) -> dict[Key, Effect]:
-    """Return the effects of a plan's writes on classes of clients, together with `others`.
+    """Return the effects of a plan's writes on classes of clients, once `others` are written.
 
     A process that plans and applies finds them once, unless the plan was changed between the two.
     """
@@ -37,15 +38,15 @@ def find_plan_effects(
 
 
 def _find(folder: RunFolder, plan: Plan, others: Sequence[Difference]) -> dict[Key, Effect]:
-    writes = (*plan.writes, *others)
-    effects = find_write_effects(
-        _read_stored(folder), writes, _read_ownership(folder, plan, writes)
+    stored = read_quotas(folder, {row.id: row.target for row in others})
+    return find_write_effects(
+        ((*key, value) for key, value in stored.items()),
+        plan.writes,
+        _read_ownership(folder, plan, others),
     )
-    own = {row.id for row in plan.writes}
-    return {row: effect for row, effect in effects.items() if row in own} if others else effects
 
 
-def _read_ownership(folder: RunFolder, plan: Plan, writes: Sequence[Difference]) -> Ownership:
+def _read_ownership(folder: RunFolder, plan: Plan, others: Sequence[Difference]) -> Ownership:
     """Return who owns the stored quotas and the writes.
 
     The owner of a stored quota comes from the ledger or, before a run has recorded it, from the
@@ -59,8 +60,9 @@ def _read_ownership(folder: RunFolder, plan: Plan, writes: Sequence[Difference])
         for (row, owner), state in zip(_list_owned(ledger), states, strict=True)
         if state == VERIFIED
     }
+    before |= {row.id: row.owner for row in others}
     owners = OwnerIndex(plan.policy.owners)
-    return Ownership(before, {row.id: row.owner for row in writes}, owners)
+    return Ownership(before, {row.id: row.owner for row in plan.writes}, owners)
 
 
 def _list_owned(table: pa.Table) -> Iterator[tuple[Key, str | None]]:
@@ -77,12 +79,6 @@ def write_effects(folder: RunFolder, effects: Mapping[Key, Effect]) -> None:
     ]
     if rows or folder.has(EFFECTS):
         folder.write_json(EFFECTS, {"effects": rows})
-
-
-def _read_stored(folder: RunFolder) -> Iterator[tuple[str, str, float]]:
-    table = folder.read_table(ACTUAL)
-    columns = (to_values(table[name]) for name in ("entity", "key", "value"))
-    yield from zip(*columns, strict=True)
 
 
 def read_effects(folder: RunFolder) -> dict[Key, Effect]:
