@@ -68,11 +68,11 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
     }
     report = done.read_json("report.json")
     assert report["answer"] == {
-        "status": "In sync",
-        "sentence": f"run {run.place.name} has been rolled back on demo; "
-        "3 changes made by this run; 2 of 2 quotas in sync; 2 changes left unchanged; "
-        "1 of 1 broker agrees.",
+        "status": "Rolled back",
+        "sentence": f"Rolled back: run {run.place.name} on demo; 3 changes made by this run; "
+        "2 changes left unchanged; 1 of 1 broker agrees.",
     }
+    assert report["counts"]["in_sync"] is None
     page = (done.place / "report.html").read().decode()
     assert "left unchanged: user=moved producer_byte_rate, now 30 B/s" in page
     assert "user=later" in (done.place / "report.txt").read().decode()

@@ -35,7 +35,8 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
 
     CLUSTER is its name or its cluster id. Reads only the run store. The status describes the
     cluster when the run ended, as in `show`: In sync, Pending, Needs attention or Unknown. For
-    a run that was cut off while it wrote, it is Interrupted, Running or Running or interrupted.
+    a run that was cut off while it wrote, it is Interrupted, Running or Running or interrupted; for
+    one that does not compare with Git, what it did: Rolled back, Altered, Adopted, Released.
     """
     from quota_ops.cli.console import show_result, warn_empty
     from quota_ops.report.screens.runs import runs_screen

@@ -40,7 +40,7 @@ class SyncStatus(StrEnum):
 class Summary(NamedTuple):
     """The status, the main fact that explains it, and further facts.
 
-    For a run that compares nothing, the status names its action: `Altered`.
+    For a run that does not compare with Git, the status names its action: `Altered`.
     """
 
     status: SyncStatus | str
@@ -100,7 +100,7 @@ def _summarize(report: Report, named: str | None) -> Summary:
     ):
         reason = f"{missing}, so it is unknown whether {cluster} matches Git"
         return Summary(SyncStatus.UNKNOWN, reason, details)
-    return Summary(SyncStatus.IN_SYNC, _agreement_words(report, cluster), details)
+    return _describe_agreement(report, cluster)._replace(details=details)
 
 
 def _record_words(report: Report, cluster: str) -> Summary:
@@ -112,16 +112,19 @@ def _record_words(report: Report, cluster: str) -> Summary:
     return Summary(SyncStatus.UNKNOWN, f"{why}, so the state of {cluster} is unknown")
 
 
-def _agreement_words(report: Report, cluster: str) -> str:
-    part = ", as far as it was compared" if report.plan is None and _count_skipped(report) else ""
-    if report.rollback is None and report.commit is None:
+def _describe_agreement(report: Report, cluster: str) -> Summary:
+    """Return that a cluster matches Git or, for a rollback, which compares no Git, what it did."""
+    if report.rollback is not None:
+        did = "Rolled back" if report.applied else "Nothing to roll back"
+        return Summary(did, f"run {escape_text(report.rollback.run)} on {cluster}")
+    what, part = "Git", ""
+    if report.commit is None:
         uncommitted = report.provenance.uncommitted
         why = "which are not all committed" if uncommitted else "whose commit is unknown"
-        return f"{cluster} matches the files, {why}{part}"
-    if report.rollback is None:
-        return f"{cluster} matches Git{part}"
-    left = "has been rolled back" if report.applied else "left nothing to roll back"
-    return f"run {escape_text(report.rollback.run)} {left} on {cluster}"
+        what = f"the files, {why}"
+    if report.plan is None and _count_skipped(report):
+        part = ", as far as it was compared"
+    return Summary(SyncStatus.IN_SYNC, f"{cluster} matches {what}{part}")
 
 
 def _count_skipped(report: Report) -> int:
@@ -221,13 +224,14 @@ def _list_details(
         yield from _change_words(rows)
     if unread := count[RowStatus.UNREAD]:
         yield f"{unread:,} not read back"
-    compared = report.verified + len(report.verdicts)
-    desired = report.plan.desired if report.plan else compared + _count_skipped(report)
-    yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
+    if report.rollback is None:
+        compared = report.verified + len(report.verdicts)
+        desired = report.plan.desired if report.plan else compared + _count_skipped(report)
+        yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
+    elif left := len(report.rollback.left):
+        yield f"{counted(left, 'change')} left unchanged"
     if protected := protected_words(report):
         yield protected
-    if report.rollback and (left := len(report.rollback.left)):
-        yield f"{counted(left, 'change')} left unchanged"
     yield from _broker_details(report)
     if unmanaged := count[RowStatus.UNMANAGED]:
         yield f"{unmanaged:,} unmanaged"

@@ -53,13 +53,14 @@ def as_json(report: Report) -> str:
                     compared); null where no commit is known
     uncommitted     the first files that differ from the commit that is checked out
     answer          status (In sync, Pending, Needs attention, Unknown; for a run that was cut off
-                    while it wrote: Running, Interrupted, Running or interrupted; for a run without
-                    a plan: Altered, Not altered, Adopted, Released) and sentence
+                    while it wrote: Running, Interrupted, Running or interrupted; for a run that
+                    does not compare with Git: Rolled back, Nothing to roll back, Altered,
+                    Not altered, Adopted, Released) and sentence
     counts          how many quotas have which status at the end of the run. `changed` were set or
                     cleared by this run, `found` were stored before it sent anything; those that
                     are set are in `in_sync` too. `unread` were not changed, and no broker
                     responded afterwards. null is what the run did not compare: verify of a cluster
-                    compares only the quotas that Git declares
+                    compares only the quotas that Git declares, and a rollback none of them
     verified        how many rows have the desired value on every broker that responded
     stages          stage, status, seconds, message
     plan            digest, desired, actual, in_sync, batches, ledger, holds (who, until, by,
@@ -155,7 +156,7 @@ def count_rows(report: Report) -> dict[str, int | None]:
     counts: dict[str, int | None] = {status.name.lower(): None for status in RowStatus}
     if report.plan is not None:
         counts |= {status.name.lower(): number for status, number in count_statuses(report).items()}
-        counts["in_sync"] = count_in_sync(report)
+        counts["in_sync"] = None if report.rollback else count_in_sync(report)
     elif report.brokers:
         count = count_statuses(report)
         counts |= {
