@@ -17,8 +17,19 @@ NOTHING_TO_COMPARE = "nothing to compare: the target branch has this commit alre
 
 def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     """Return the verdict on all clusters; `quoted` formats the name of one."""
-    if review.problems and not review.clusters:
-        return f"❌ {counted(len(review.problems), 'problem')} in the YAML files"
+    verdict = _summarize_clusters(review, quoted)
+    if not review.problems:
+        return verdict
+    problems = f"❌ {counted(len(review.problems), 'problem')} in"
+    if not review.clusters:
+        return f"{problems} the files"
+    return f"{problems} other files; {verdict.lstrip(_SIGNS)}"
+
+
+_SIGNS = f"✅⚠️❌{UNJUDGED} "
+
+
+def _summarize_clusters(review: Review, quoted: Callable[[str], str]) -> str:
     changed = [cluster for cluster in review.clusters if is_shown(cluster)]
     if review.is_merged and not review.clusters:
         return NOTHING_TO_COMPARE
@@ -37,7 +48,7 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     later = any(cluster.has_new_later for cluster in judged)
     sign = "⚠️" if blocked or warned or removed or overridden or later else "✅"
     sign = UNJUDGED if unjudged else sign
-    sign = "❌" if wrong or review.problems else sign
+    sign = "❌" if wrong else sign
     words = f"{sign} {counted(changes, 'change')} on {counted(len(changed), 'cluster')}"
     parts = [
         *([f"{counted(removed, 'cluster')} removed from Git"] if removed else []),
