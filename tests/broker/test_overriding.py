@@ -12,7 +12,7 @@ from tests.lab import Lab
 
 KEY = "producer_byte_rate"
 OVERRIDE = "client-id=<default>,user=ANONYMOUS"
-ROW = f"overriding  {OVERRIDE}  {KEY}  1 kB/s   1 MiB/s"
+ROW = f"overriding  {OVERRIDE}  {KEY}  1 kB/s   stays"
 WORDS = (
     "user ANONYMOUS, any other client: 1 kB/s in force, lower than 1 MiB/s declared by "
     "user=ANONYMOUS (team.yaml:4)"
@@ -97,7 +97,7 @@ def test_in_sync_is_a_promise_about_limits(lab: Lab) -> None:
     assert [line.split(" UTC ")[1].split(" 20")[0] for line in lines[3:]] == [
         f"{KEY} no longer overriding",
         f"{KEY} altered: cleared 1 kB/s -> none {getpass.getuser()}: INC-7",
-        f"{KEY} overriding, seen by 3 runs 1 MiB/s -> 1 kB/s",
+        f"{KEY} overriding, seen by 3 runs 1 kB/s (Git: 1 MiB/s)",
     ]
     assert f"{OVERRIDE} {KEY} 1 3 " in " ".join(lab.call("history", "demo").stdout.split())
 

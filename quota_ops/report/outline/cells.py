@@ -78,8 +78,6 @@ def desired(row: ReportRow) -> str:
         return format_limit(difference.key, difference.target)
     if difference.after is not None:
         return format_limit(difference.key, difference.after)
-    if row.overrides:
-        return format_limit(difference.key, row.overrides[0].declared)
     return "none" if difference.action is Action.FORGET else "stays"
 
 

@@ -314,13 +314,7 @@ def other_table(rows: Sequence[ReportRow]) -> list[str]:
         *head,
         *(
             f"| {_who(row)} | {cell(row.difference.key)} | {cells.current(row)} → "
-            f"{_in_git(row)} | {cell(cells.kind(row))} |"
+            f"{format_limit(row.difference.key, row.difference.after)} | {cell(cells.kind(row))} |"
             for row in rows
         ),
     ]
-
-
-def _in_git(row: ReportRow) -> str:
-    difference = row.difference
-    value = row.overrides[0].declared if row.overrides else difference.after
-    return format_limit(difference.key, value)
