@@ -214,6 +214,20 @@ def test_a_run_records_what_it_does_to_clients(lab: Lab) -> None:
     tried = lab.call("backtest", "demo", "--policy", str(lab.folder / "cluster.yaml")).stdout
 
     rows = recorded(lab)
+    (lab.folder / "clients.csv").unlink()
+    lab.desire({"user=<default>": {KEY: 10.0}})
+    lab.put({"user=eve": {KEY: 10.0}})
+    adopt = ("adopt", "demo", "--names", "user=eve", "--reason", "INC-31", "--by", "carol")
+    for command in (adopt, ("reconcile", "demo", "--commit", "c1", "--by", "robot-7")):
+        ended = lab.call(*command)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    of_eve = lab.call("history", "demo", "--entity", "user=eve", "--format", "json").stdout
+
+    names = ("what", "by", "commit")  # no commit declared the quota of eve
+    assert [tuple(event[name] for name in names) for event in json.loads(of_eve)["events"]] == [
+        ("adopted", "carol", None),
+        ("cleared", "robot-7", None),
+    ]
     assert [(row.clients, row.losing) for row in rows if row.entity is None] == [
         (None, None),
         (2, 1),

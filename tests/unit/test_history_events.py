@@ -3,7 +3,8 @@
 from typing import Any
 
 from quota_ops.model.history.history import Drift, HistoryRow
-from quota_ops.report.screens.history import list_events
+from quota_ops.report.outline.layout import plain
+from quota_ops.report.screens.history import entity_screen, list_events
 
 AT = "2026-11-01T10:00:00Z"
 NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
@@ -40,3 +41,19 @@ def test_events_of_one_second_are_in_the_order_in_which_they_happened() -> None:
         assert (
             ", ".join(event.what.removesuffix(", seen by 2 runs") for event in events) == expected
         )
+
+
+def test_a_value_of_git_that_the_cluster_never_stored_is_none_that_changed() -> None:
+    """Only drift alone replaced the value of Git; an alter that changed nothing is no change."""
+    kinds = ("drifted", "conflict", "overriding", "changed_since")
+    drifts = [drift(4, "run 4")._replace(kind=kind) for kind in kinds]
+    drifts[-1] = drifts[-1]._replace(desired=None)
+    screen = plain(entity_screen("user=a", AT, (), list_events(drifts, [write(2, "alter", 9, 9)])))
+
+    shown = [" ".join(line.split()[4:]) for line in screen.splitlines()[2:]]
+    assert shown == [
+        "drifted (changed since), seen by 2 runs 20 B/s (Git: none) run 4",
+        "overriding, seen by 2 runs 20 B/s (Git: 10 B/s) run 4",
+        "drifted (conflict), seen by 2 runs 20 B/s (Git: 10 B/s) run 4",
+        "drifted, seen by 2 runs 10 B/s -> 20 B/s run 4",
+    ]

@@ -8,7 +8,7 @@ from quota_ops.model.history.history import DayHistory, Drift, HistoryRow, Mode,
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.quotas.difference import Kind
-from quota_ops.model.quotas.quota import format_limit, json_number
+from quota_ops.model.quotas.quota import format_limit, json_number, same
 from quota_ops.model.runs.outcome import ATTEMPTED, Status
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import duration, moment, short_commit
@@ -42,7 +42,7 @@ class Event(NamedTuple):
     """None for a hold or its release, and for a policy."""
     what: str
     before: float | None = None
-    """Of a drift, the value that Git declares."""
+    """Of a drift, the value that Git declares; its kind tells whether the cluster stored that."""
     was_sent: bool = False
     """Whether the run sent it to a broker, at least to be validated."""
     requested: float | None = None
@@ -61,6 +61,8 @@ class Event(NamedTuple):
     commit_author: str | None = None
     approver: str | None = None
     run: str | None = None
+    kind: str | None = None
+    """Of a drift, why it differs from Git."""
     policy: str | None = None
     """The fields of cluster.yaml that a policy changes."""
     follows_git: bool = False
@@ -205,7 +207,8 @@ def change_cells(change: Event) -> Line:
 def _change(event: Event) -> str:
     """Return the values before and after, and the value found if it differs from the one sent.
 
-    The value before a repair is one that somebody set outside Git.
+    The value before a repair is one that somebody set outside Git. A value that differs from Git
+    for another reason than drift alone did not replace the one of Git, which is shown beside it.
     """
     if event.policy:
         return event.policy
@@ -213,6 +216,8 @@ def _change(event: Event) -> str:
         return ""
     before, found = format_limit(event.key, event.before), format_limit(event.key, event.found)
     before += " (outside Git)" if event.what.startswith(_REPAIRED) else ""
+    if event.kind not in {None, Kind.DRIFTED}:
+        return f"{found} (Git: {before})"
     if not event.was_sent:
         return f"{before} -> {found}" if event.found_by and found != before else before
     requested = format_limit(event.key, event.requested)
@@ -263,6 +268,7 @@ def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
             found_by=drift.run,
             owner=drift.owner,
             run=drift.run,
+            kind=drift.kind,
             tone=Tone.REFUSAL,
         )
 
@@ -301,7 +307,7 @@ def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
         owner = next((row.owner for row in reversed(found) if row.owner), None)
         owners |= {(entity, key): owner} if owner else {}
         wrote = [row for row in found if row.outcome in ATTEMPTED or row.mode in _OWNERSHIP]
-        if wrote:
+        if wrote and not _altered_nothing(wrote[-1]):
             # A later approval of the rest was not about a row that was written before it.
             done = next(row for row in wrote if row.outcome == wrote[-1].outcome)
             event = _describe_write(wrote[0], done, found[-1])
@@ -309,6 +315,12 @@ def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
             authors |= {(entity, key, event.commit): author} if author else {}
             # The commit of a repair belongs to an earlier run; an alter does not record the owner.
             yield event._replace(owner=owners.get((entity, key))).credit(author)
+
+
+def _altered_nothing(row: HistoryRow) -> bool:
+    """Return whether an alter sent the value that the cluster stored already."""
+    is_accepted = row.mode == Mode.ALTER and row.outcome == Status.ACCEPTED
+    return is_accepted and same(row.actual, row.requested)
 
 
 def _list_policies(rows: Iterable[HistoryRow]) -> Iterator[Event]:

@@ -190,7 +190,8 @@ def _name_guards(guards: tuple[GuardFinding, ...]) -> dict[str, str | None]:
 def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]:
     difference, outcome = row.difference, _find_outcome(row)
     found, found_by = _find_stored(row, report, end.settlement)
-    commit = difference.find_commit(report.commit)
+    is_of_git = difference.after is not None or difference.file is not None
+    commit = difference.find_commit(report.commit) if is_of_git else None
     return {
         "entity": difference.entity,
         "key": difference.key,
