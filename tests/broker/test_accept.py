@@ -23,6 +23,7 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
     lab.desire({ALICE: {KEY: 10.0, OTHER: 31.0}, BOB: {KEY: 5.0}})
     lab.put({ALICE: {KEY: 20.0, OTHER: 30.0}})
     lab.call("alter", "demo", "--names", BOB, "--delete", KEY, *WHY)
+    altered = lab.call("accept", "demo", "--names", "user=carl").stderr
     lab.run("report")
     (file,) = [path for path in lab.folder.iterdir() if path.name != "cluster.yaml"]
     before = file.read_text()
@@ -40,6 +41,10 @@ def test_what_was_accepted_is_in_sync(lab: Lab) -> None:
 
     assert "or --all for every drift." in lab.call("accept", "demo").stderr
     assert "found no drift among these quotas" in missing
+    assert altered.endswith(
+        " is an alter, which changed none of these quotas\n  Pass the run that found the drift "
+        "with --run, or compare again: quota-ops report demo\n"
+    )
     found = json.loads(tried.stdout)
     assert found["accepted"] == [{"entity": ALICE, "key": KEY}, {"entity": BOB, "key": KEY}]
     name = f"{lab.folder.name}/{file.name}"

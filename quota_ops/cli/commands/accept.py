@@ -117,6 +117,12 @@ def accept(
             for row in rows
             if row.is_drift or (who is not None and row.kind in {Kind.UNMANAGED, Kind.OVERRIDING})
         ]
+    if not drifted and is_alter:
+        raise InvalidInput(
+            f"run {folder.place.name} is an alter, which changed none of these quotas",
+            "Pass the run that found the drift with --run, or compare again: quota-ops report "
+            f"{quote(session.policy.cluster)}",
+        )
     if not drifted:
         others = f"; {counted(len(rows), 'difference')} of another kind" if rows else ""
         raise InvalidInput(

@@ -403,7 +403,7 @@ OWNER = Shape(
         "client_id_prefixes": Field("The prefixes of further client ids.", "[billing-]"),
         "ips": Field("Addresses and networks.", "[10.20.0.7, 10.30.0.0/16]"),
         "defaults": Field(
-            "Whether the quotas of {default: true} belong to this owner; others need none.", "true"
+            "Whether quotas of which every part is {default: true} belong to this owner.", "true"
         ),
         "files": Field(
             "The files of quotas that this owner may write, below the cluster's folder; folders end"

@@ -187,7 +187,8 @@ def _require_describable(types: Iterable[str], others: Collection[str]) -> None:
             raise InvalidInput("Invalid empty entity type. (INVALID_REQUEST)")
         if kind in seen:
             raise InvalidInput(
-                f"Entity type {kind} cannot appear more than once in the filter. (INVALID_REQUEST)"
+                f"Entity type {kind} cannot appear more than once in the filter. (INVALID_REQUEST)",
+                f"Select one {kind}, and run the command again for another one.",
             )
         if kind not in ENTITY_TYPES and kind not in others:
             raise InvalidInput(
