@@ -96,7 +96,7 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
     if not digest.num_rows:
         return DigestedDay(day, 0, len(brokers), why="no client has a series on that day")
     write_digest(store, cluster_id, day, digest)
-    found = _summarize(day, digest)
+    found = summarize_day(day, digest)
     times = [scrapes.filter(pc.equal(scrapes["broker"], broker))["time"] for broker in brokers]
     interval = find_interval([time.timestamp() for time in some.to_pylist()] for some in times)
     if interval and find_stretch(interval, source.step) > 1:
@@ -128,7 +128,9 @@ def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa
     return parquet.from_rows(DELAYED, rows)
 
 
-def _summarize(day: str, digest: pa.Table) -> DigestedDay:
+def summarize_day(day: str, digest: pa.Table) -> DigestedDay:
+    """Return how many series a digest has, and how much of the day its brokers were seen."""
+    digest = digest.unify_dictionaries()  # large ones come in parts, with a dictionary each
     is_client = pc.or_(pc.is_valid(digest["user_name"]), pc.is_valid(digest["client_id"]))
     series = digest.filter(is_client).group_by(["broker", "key", "user_name", "client_id"])
     is_seen = pc.and_(pc.invert(is_client), pc.is_null(digest["bucket"]))
