@@ -69,6 +69,23 @@ def test_a_night_on_call(lab: Lab) -> None:
     assert lab.stored() == {**ALICE, **BOB}
 
 
+def test_a_quota_that_is_given_up(lab: Lab) -> None:
+    """A quota that is held, leaves Git and is then released stays on the cluster, unmanaged."""
+    lab.desire({**ALICE, **BOB})
+    lab.run("reconcile")
+    why = ("--reason", "moving out")
+    lab.call("hold", *WHO, "--until", "1d", *why)
+    lab.run("reconcile")
+    lab.desire(BOB)
+    lab.run("reconcile")
+
+    assert lab.call("release", *WHO, "--from-ledger", *why).returncode == 0
+    lab.call("release", *WHO)
+    lab.run("reconcile")
+
+    assert (lab.stored(), lab.known()) == ({**ALICE, **BOB}, BOB)
+
+
 def test_a_hold_of_somebody_else(lab: Lab) -> None:
     """A new hold says which one it replaces; `alter --until` never shortens one."""
     lab.desire({**ALICE, **BOB})

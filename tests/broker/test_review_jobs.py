@@ -124,10 +124,12 @@ def read_jobs(lab: Lab, ci: str) -> Any:
 
 
 def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> None:
-    """A plan that needs approval waits for its environment; the approved plan alone is written."""
+    """A plan that needs approval waits for its environment, and repairs do not; both are written."""
     lab.put({"user=alice": {RATE: 10 * MIB}})
-    begin(lab, alice=10)
-    change(lab, alice=2)
+    begin(lab, alice=10, bob=9)
+    lab.call("reconcile", "demo", "--allow", "takeover", "--reason", "begin")
+    lab.put({"user=bob": {RATE: 8 * MIB}})
+    change(lab, alice=2, bob=9)
     jobs, bash = (
         read_jobs(lab, "github"),
         ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"),
@@ -136,6 +138,7 @@ def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> No
     plan, write = (jobs[name]["steps"][-1] for name in ("plan", "reconcile"))
 
     planned = run_script(plan["run"], lab, *bash, GITHUB_OUTPUT=str(output))
+    assert output.exists(), planned
     outputs = read_variables(output)
     approved = {"RUN": outputs["run"], "DIGEST": outputs["digest"], "JOB": "https://host/run/7"}
     other = run_script(write["run"], lab, *bash, **approved | {"DIGEST": "0" * 64})
@@ -145,25 +148,26 @@ def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> No
     assert outputs["environment"] == "quotas-approval"
     assert "cut: user=alice producer_byte_rate would fall by more than 50 %" in planned
     assert planned.endswith("[exit code 0]")
-    assert (other.endswith("[exit code 1]"), before) == (True, {"user=alice": {RATE: 10.0 * MIB}})
-    assert written.endswith("[exit code 0]")
-    assert lab.stored() == {"user=alice": {RATE: 2.0 * MIB}}
+    repaired = {"user=bob": {RATE: 9.0 * MIB}}
+    assert (other[-13:], before) == ("[exit code 1]", {"user=alice": {RATE: 10.0 * MIB}} | repaired)
+    assert written.endswith("[exit code 0]"), written
+    assert lab.stored() == {"user=alice": {RATE: 2.0 * MIB}} | repaired
 
     jobs, shell = read_jobs(lab, "gitlab"), ("sh", "-ec")
-    change(lab, alice=3)
+    change(lab, alice=3, bob=9)
     again = run_script("\n".join(jobs["plan"]["script"]), lab, *shell)
     variables = read_variables(lab.root / "plan.env") | {"CI_PIPELINE_URL": "https://host/8"}
     ended = run_script("\n".join(jobs["reconcile"]["script"]), lab, *shell, **variables)
 
     assert (variables["approval"], again[-13:], ended[-13:]) == ("none", *["[exit code 0]"] * 2)
-    assert lab.stored() == {"user=alice": {RATE: 3.0 * MIB}}
+    assert lab.stored() == {"user=alice": {RATE: 3.0 * MIB}} | repaired
     recorded = [file.read_text("utf-8") for file in (lab.root / "store/approvals").rglob("*.json")]
     assert sorted(len([text for text in recorded if job in text]) for job in ("/run/7", "/8")) == [
         1,
         1,
     ]
 
-    change(lab, alice=4)
+    change(lab, alice=4, bob=9)
     policy = lab.folder / "cluster.yaml"
     policy.write_text(policy.read_text("utf-8") + "\napproval: always\n", "utf-8")
     git(lab.folder.parent, "commit", "--quiet", "--all", "--message", "Approve all")
