@@ -124,7 +124,7 @@ def read_jobs(lab: Lab, ci: str) -> Any:
 
 
 def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> None:
-    """A plan that needs approval waits for its environment, and repairs do not; both are written."""
+    """A plan that needs approval waits for its environment; a repair of drift does not."""
     lab.put({"user=alice": {RATE: 10 * MIB}})
     begin(lab, alice=10, bob=9)
     lab.call("reconcile", "demo", "--allow", "takeover", "--reason", "begin")
