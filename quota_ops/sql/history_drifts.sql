@@ -8,7 +8,7 @@
 -- one of them ended before it began, its clock was ahead. One that died had looked before it wrote.
 WITH compared AS (
   SELECT
-    cluster, run, ended, sequence, mode, started, stopped,
+    cluster, run, ended, sequence, mode, started, stopped, changed,
     MIN(CASE WHEN sequence IS NOT NULL THEN ended END) OVER (
       PARTITION BY cluster, cluster_id ORDER BY sequence, ended
       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
@@ -20,7 +20,8 @@ WITH compared AS (
 timed AS (
   SELECT
     cluster, run, ended, sequence,
-    CASE WHEN sequence IS NOT NULL AND (mode = 'look' OR started > latest OR stopped = 'not ended')
+    CASE WHEN sequence IS NOT NULL
+      AND (mode = 'look' OR changed = 0 OR started > latest OR stopped = 'not ended')
       THEN latest
       ELSE ended
     END AS looked

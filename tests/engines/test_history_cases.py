@@ -36,6 +36,8 @@ def rows_of(number: int, when: str, mode: str, kind: str = "", state: str = "") 
     run |= BY if mode == "alter" else {}
     if mode == "died":
         run |= {"mode": "apply", "stopped": "not ended", "started": moment("1 09")}
+    if mode == "late":
+        run |= {"mode": "apply", "changed": 0, "started": moment("1 09")}
     compared = {} if mode in {"failed", "alter"} else {"declared": 1}
     quota = {"kind": kind, "state": state or kind, "outcome": OUTCOMES.get(state or kind)}
     return [HistoryRow(**run | compared), *([HistoryRow(**run | QUOTA | quota)] if kind else [])]

@@ -57,8 +57,13 @@ def test_what_decides_comes_before_the_changes() -> None:
         invalid=(InvalidFile("search.yaml", "search", 3, "It is empty.", 1),),
         metadata=Metadata(absent=(Absent(3, "b:3", "is fenced"),)),
     )
-    head = format_body(report, plan, UNTIL, PAGE).partition("\n| ")[0]
+    form = format_body(report, plan, UNTIL, PAGE)
+    head = form.partition("\n| ")[0]
 
+    assert form.endswith(
+        "\nBroker 3 cannot be queried: after **Approve** the changes are written, and the run "
+        "fails at verify unless that has changed by then.\n"
+    )
     accepted = head.index("The broker")
     guard = head.index("- ⚠ **cut**: `user=alice would fall`\n")
     invalid = head.index("⚠ `search.yaml (owner search) is invalid: line 3: It is empty.`")

@@ -17,7 +17,7 @@ from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.outline import Topic, list_blocks, list_settings
 from quota_ops.report.outline.past import find_since, past_words
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
-from quota_ops.report.outline.sentences import NO_LEDGER, repairs_words
+from quota_ops.report.outline.sentences import NO_LEDGER, names_of, repairs_words
 from quota_ops.report.outline.summary import overriding_words
 from quota_ops.report.outline.ways import format_accept_options, format_names, list_ways
 
@@ -180,3 +180,9 @@ def _format_choices(
         "skipped and reported. "
         f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes {nothing}."
     )
+    absent = report.metadata.absent if report.metadata else ()
+    if silent := [broker for broker in absent if broker.retired is None]:
+        yield (
+            f"\n{names_of(silent)} cannot be queried: after **Approve** the changes are written, "
+            "and the run fails at verify unless that has changed by then."
+        )
