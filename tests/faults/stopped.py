@@ -12,13 +12,14 @@ from quota_ops.model.quotas.difference import Kind
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.runs.chain import CHAINS
 from quota_ops.store.run import claim
-from quota_ops.store.run.files import APPLIED, PLAN
+from quota_ops.store.run.files import APPLIED, CLAIM, PLAN
 from tests.broker.freezing import wait_until_stopped
 from tests.broker.killing import stop_in_request
 from tests.faults.runs_at_once import at
 from tests.faults.scene import AFTER, BEFORE, Scene
 from tests.faults.table import Seen, fault
 from tests.faults.workers import PROCESSES
+from tests.places import on_disk
 from tests.writing import settle
 
 OTHER_HOST = ("unshare", "--pid", "--uts", "--fork", "--mount-proc")
@@ -40,7 +41,9 @@ def stopped_and_taken_over(scene: Scene) -> Seen:
     command = [*OTHER_HOST, sys.executable, "-m", "quota_ops", *resume]
     early = subprocess.run(command, env=scene.lab.environment, capture_output=True, check=False)
     assert early.returncode == 1
-    time.sleep(claim.LEASE + 1)
+    time.sleep(claim.LEASE / 2 + 1)  # until the first looks at its claim again
+    then = time.time() - claim.LEASE  # when the store last received its claim, if it waits longer
+    os.utime(on_disk(run.folder.place / CLAIM.of(1)), (then, then))
     second = subprocess.run(command, env=scene.lab.environment, capture_output=True, check=False)
     assert scene.lab.stored() == scene.lab.known() == AFTER
     assert {outcome.status for outcome in run.folder.outcomes(APPLIED)} <= DONE
