@@ -42,7 +42,7 @@ def stopped_and_taken_over(scene: Scene) -> Seen:
     early = subprocess.run(command, env=scene.lab.environment, capture_output=True, check=False)
     assert early.returncode == 1
     time.sleep(claim.LEASE / 2 + 1)  # until the first looks at its claim again
-    received = time.time() - claim.LEASE  # when the store last received its claim, if it waits longer
+    received = time.time() - claim.LEASE  # as if it had waited longer
     os.utime(on_disk(run.folder.place / CLAIM.of(1)), (received, received))
     second = subprocess.run(command, env=scene.lab.environment, capture_output=True, check=False)
     assert scene.lab.stored() == scene.lab.known() == AFTER
