@@ -31,7 +31,8 @@ _SAMPLES_AT_ONCE = 150_000
 """About how many samples one part may have: 12 MB of JSON, if they are one response."""
 _SHORTEST = timedelta(minutes=5)
 """The shortest time of a query; a server that refuses it is given up."""
-_LONGEST = timedelta(days=1)
+_LONGEST = timedelta(days=7)
+"""The longest time of a query: what a review reads of some clients."""
 _NAMES_AT_ONCE = 40
 """The names in one selector, which is a regular expression."""
 _TIME = SAMPLES.field("time").type
