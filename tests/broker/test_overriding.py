@@ -205,6 +205,25 @@ def test_protected_and_removed_quotas(lab: Lab) -> None:
     removed = lab.call("plan", "demo").stdout
     assert "to 500 B/s (user=<default>), which Git does not declare" in removed
 
+    lab.desire({"user=carol": {KEY: 1048576.0}}, scope=[{"user": "any"}])
+    lab.put({"client-id=app,user=carol": {KEY: 1000.0}})
+    outside = lab.call("report", "demo").stdout
+    assert ("To remove it:" in outside, "To keep it:" in outside) == (True, False)
+    kept = lab.call("accept", "demo", "--names", "user=carol", "--names", "client-id=app")
+    why = "it is outside the scope of demo: extend that first"
+    assert (kept.returncode, why in kept.stdout) == (2, True), kept.stdout + kept.stderr
+
+    held = ("hold", "demo", "--names", "user=carol", "--any", "client-id", "--until", "1h")
+    lab.call(*held, "--reason", "known")
+    assert " overriding " not in lab.call("report", "demo").stdout
+    lab.put({"client-id=new,user=carol": {KEY: 10.0}})  # nobody decided about this one
+    newer = lab.call("report", "demo")
+    (first,) = [row for row in newer.stdout.splitlines() if row.split()[:1] == ["overriding"]]
+    assert "client-id=new,user=carol" in first, newer.stdout
+    run = lab.runs[-2].place.name
+    assert f"not there in run {run}\n" in newer.stdout
+    assert re.search(r"held until .* by .*: known; not there in run ", newer.stdout)
+
 
 def test_a_declared_address_in_another_spelling(lab: Lab) -> None:
     """It is overriding until the printed commands have cleared both, and set the declared one.

@@ -157,6 +157,26 @@ def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
     assert "carol" not in others
 
 
+def test_a_wider_protect_names_the_quotas_that_it_accepts(lab: Lab) -> None:
+    """They are changes of the branch, with the clients that stay at the lower limit."""
+    begin(lab, alice=10)
+    lab.run("reconcile")
+    lab.put({"client-id=<default>,user=alice": {RATE: 1000.0}})
+    guards = {"cut_share": 50, "raise_factor": 10}
+    protect = [{"user": "alice", "client-id": "any"}]
+    lab.desire(limits(alice=10), guards=guards, protect=protect)
+    commit_all(lab.folder.parent)
+
+    comment = review(lab)[1]
+
+    assert (
+        "\n⚠️ This branch protects quotas that come before quotas of Git: once it is applied, they "
+        "are accepted, and no longer called overriding.\n\n- `user alice, any other client: 1 kB/s "
+        "in force, lower than 10 MiB/s declared by user=alice (team.yaml:4)`\n"
+    ) in comment
+    assert "not of this branch" not in comment
+
+
 def test_another_owner_is_a_change(lab: Lab) -> None:
     """A review and a plan show it until a run has recorded it; another mapping needs approval."""
     begin(lab, alice=10, bob=20)

@@ -28,6 +28,15 @@ CASES = [
         ),
     ),
     (
+        "client-id=app,user=bob",
+        "user=bob",
+        (10.0, 10.0),
+        (
+            "user bob, client app: 10 B/s for this client id alone in force, and 10 B/s for all "
+            "client ids of a user together declared by user=bob (team.yaml:4)"
+        ),
+    ),
+    (
         "user=<default>",
         "client-id=indexer",
         (4.0, 5.0),

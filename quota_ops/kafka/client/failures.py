@@ -108,7 +108,9 @@ _CAUSES = (
         re.compile(r"Disconnected.* in APIVERSION_QUERY"),
         LoginFailed,
         "the listener at {address} closed the connection on plaintext, as TLS listeners do",
-        _CHECK_PROTOCOL + "; with TLS it is {tls}.",
+        _CHECK_PROTOCOL
+        + "; with TLS it is {tls}. If that is right, a connection_creation_rate may "
+        "limit this machine's address.",
     ),
     Cause(
         re.compile(r"Disconnected.* in UP"),

@@ -150,7 +150,9 @@ def overriding(row: ReportRow) -> str:
     if own.types == declared.types:
         return escape_text(f"{whom} in force, and {values[1]}")
     shared = _declared(first, f" {SHARED[declared.types]}")
-    return escape_text(f"{whom} {SHARED[own.types]} in force, and {shared}")
+    is_single = len(own.parts) > 1 and all(name is not None for _, name in own.parts)
+    alone = "for this client id alone" if is_single else SHARED[own.types]
+    return escape_text(f"{whom} {alone} in force, and {shared}")
 
 
 def _declared(taken: OverrideRow, shared: str = "") -> str:
@@ -239,7 +241,13 @@ def result(row: ReportRow, *, read_back: bool) -> str:
     if row.validated is not None:
         accepted = row.validated.status is Status.ACCEPTED
         return "would be accepted" if accepted else outcome_words(row.validated)
-    return held(row) or left_alone(row) or origin(row)
+    return explain_left(row)
+
+
+def explain_left(row: ReportRow) -> str:
+    """Return why a row stays as it is, or where it came from; of an overriding one, both."""
+    why = held(row) or left_alone(row)
+    return "; ".join(filter(None, (why, origin(row)))) if row.overrides else why or origin(row)
 
 
 def left_alone(row: ReportRow) -> str:

@@ -1,6 +1,7 @@
 """The status of each row at the end of a run, and the section that shows it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
@@ -9,6 +10,7 @@ from typing import NamedTuple
 from quota_ops.model.plans.effect import Effect, Risk
 from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.guard_rules import is_blocked_by
+from quota_ops.model.plans.hold import Hold, find_hold
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.strict_policy import build_unprotected_filter
 from quota_ops.model.quotas.difference import (
@@ -164,6 +166,8 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         results = validated.get(place), applied.get(place), verdicts.pop(place, None)
         status = _find_status(difference, *results, forgets=forgets)
         origin, effect = report.origins.get(place), report.effects.get(place)
+        if status is RowStatus.HELD and _is_newer(difference, origin, plan.holds):
+            status = RowStatus.OVERRIDING
         risk = None if effect is None else effect.risk
         guards = tuple(
             guard for guard in blocking if is_blocked_by(guard, difference, strict_policy, risk)
@@ -177,6 +181,14 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     if blocking or report.effects:  # otherwise they are in order already
         rows.sort(key=_rank)
     return rows
+
+
+def _is_newer(row: Difference, origin: Origin | None, holds: Sequence[Hold]) -> bool:
+    """Return whether an overriding quota was stored after its hold: nobody decided about it."""
+    if row.kind is not Kind.OVERRIDING or origin is None or origin.after is None:
+        return False
+    hold = find_hold(holds, Entity.parse(row.entity))
+    return hold is not None and datetime.fromisoformat(origin.after) >= hold.at
 
 
 def _list_undeclared(plan: Plan) -> dict[str, frozenset[str]]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+from quota_ops.model.history.past import Past
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import effect
 from quota_ops.report.outline.layout import Line, Row, Span, Table, Tone, line
+from quota_ops.report.outline.past import find_since
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
 
 Columns = dict[str, Callable[[ReportRow], Span]]
@@ -55,10 +57,12 @@ def plan_table(rows: Sequence[ReportRow], *, applied: bool = False) -> tuple[Tab
     return (Table(_headings(_PLAN_COLUMNS, applied=applied), table),) if rows else ()
 
 
-def report_table(rows: Sequence[ReportRow], *, applied: bool, read_back: bool) -> tuple[Table, ...]:
+def report_table(
+    rows: Sequence[ReportRow], past: Past | None, *, applied: bool, read_back: bool
+) -> tuple[Table, ...]:
     """Return such a table with the columns `since` and `result`; empty if there are no rows."""
     columns = _PLAN_COLUMNS | {
-        "since": lambda row: Span(" ".join(cells.since(row))),
+        "since": lambda row: Span(find_since(row, past)),
         "result": lambda row: Span(cells.result(row, read_back=read_back), _TONES[row.status]),
     }
     table = tuple(_row(row, columns, _effect(row)) for row in rows)
@@ -77,7 +81,7 @@ def _row(row: ReportRow, columns: Columns, below: tuple[Line, ...] = ()) -> Row:
 def _below(row: ReportRow) -> tuple[Line, ...]:
     if trouble := cells.trouble(row):
         return (line(f"     {trouble}", Tone.REFUSAL),)
-    why = cells.held(row) or cells.left_alone(row) or cells.origin(row)
+    why = cells.explain_left(row)
     return (*_effect(row), *((line(f"     {why}", Tone.CONTEXT),) if why else ()))
 
 

@@ -66,16 +66,20 @@ def format_accept_options(row: ReportRow, report: Report) -> str:
 
     Empty if nothing brings the value into Git. Without a file if `accept` finds it by the owner.
     """
-    if find_respelled(row.overrides) or not _can_be_declared(row):
+    if find_respelled(row.overrides) or not _can_be_declared(row, report):
         return ""
     is_kept = row.difference.after is not None or row.status is RowStatus.OVERRIDING
     key = f" --key {quote(row.difference.key)}" if is_kept else ""
     return key + _format_file(row, report)
 
 
-def _can_be_declared(row: ReportRow) -> bool:
-    """Return whether YAML can declare the value that the cluster stores: not NaN, for example."""
+def _can_be_declared(row: ReportRow, report: Report) -> bool:
+    """Return whether Git can declare what the cluster stores: not NaN, nor outside the scope."""
     key, value = QUOTA_KEYS.get(row.difference.key), row.difference.before
+    if row.overrides and report.plan:
+        entity = Entity.parse(row.difference.entity)
+        if not any(allowed.accepts(entity) for allowed in report.plan.policy.scope):
+            return False
     return key is None or value is None or spell_limit(key, value) is not None
 
 
@@ -156,7 +160,7 @@ def list_overriding_ways(report: Report) -> Iterator[str]:
     is_kept = any(not find_respelled(rows[0].overrides) for rows in by_entity.values())
     yield "No run changes an overriding quota." + (f" {_EITHER}." if is_kept else "")
     for names, rows in islice(by_entity.items(), MOST_ENTITIES):
-        keys = [row.difference.key for row in rows if _can_be_declared(row)]
+        keys = [row.difference.key for row in rows if _can_be_declared(row, report)]
         only = "".join(f" --key {quote(key)}" for key in keys)
         yield f"To remove it:         {_format_end(report, rows) or _BY_HAND}"
         if keys and not find_respelled(rows[0].overrides):

@@ -37,7 +37,8 @@ def as_json(review: Review, exit_code: int) -> str:
                     list of values as text), `plan` (the digest, null without a plan), and rows:
                     `written` by this branch; `unwritten`, which the branch declares differently
                     while the cluster keeps its value; `overriding`, unmanaged ones that keep
-                    clients from what it declares; `others`, which differ for another reason;
+                    clients from what it declares; `accepted`, overriding ones that it protects;
+                    `others`, which differ for another reason;
                     `merged`, which the target branch changed since and the cluster has already;
                     each as in report.json. `stored` are the [entity, key] that the branch declares
                     differently and the cluster already has, `absent` those that it removes and the
@@ -80,6 +81,7 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "written": _rows(rows.written),
         "unwritten": _rows(rows.unwritten),
         "overriding": _rows(rows.overriding),
+        "accepted": _rows(rows.accepted),
         "others": _rows(rows.others),
         "merged": _rows(rows.merged),
         "stored": [list(key) for key in rows.stored],

@@ -18,6 +18,7 @@ from quota_ops.report.outline.findings import FEW
 from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.outline import Topic, list_blocks
 from quota_ops.report.outline.policy_changes import format_changes
+from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.outline.sentences import callback_words, holds_words, standstill_words
 from quota_ops.report.review.rows import ReviewRows, count_rejected, find_place, split_rows
 from quota_ops.report.review.verdict import UNJUDGED, list_policy_changes
@@ -154,14 +155,26 @@ def _merged(rows: ReviewRows) -> Iterator[str]:
 
 
 def _overriding(review: ClusterReview) -> Iterator[str]:
-    """Yield which clients do not get what this branch declares, because of unmanaged quotas."""
-    rows = split_rows(review).overriding
+    """Yield which clients do not get what Git declares, because of unmanaged quotas.
+
+    Either this branch declares it, or it accepts such quotas: it protects them.
+    """
+    rows = split_rows(review)
+    yield from _list_overriding(
+        "Unmanaged quotas on the cluster come first, so these clients do not get what this branch "
+        "declares. `quota-ops accept` brings such a quota into Git; `quota-ops alter` removes it.",
+        rows.overriding,
+    )
+    yield from _list_overriding(
+        "This branch protects quotas that come before quotas of Git: once it is applied, they are "
+        "accepted, and no longer called overriding.",
+        rows.accepted,
+    )
+
+
+def _list_overriding(heading: str, rows: Sequence[ReportRow]) -> Iterator[str]:
     if rows:
-        yield (
-            "\n⚠️ Unmanaged quotas on the cluster come first, so these clients do not get what "
-            "this branch declares. `quota-ops accept` brings such a quota into Git; "
-            "`quota-ops alter` removes it.\n"
-        )
+        yield f"\n⚠️ {heading}\n"
     for row in rows[:FEW]:
         yield f"- {code(cells.overriding(row))}"
     if rows[FEW:]:

@@ -4,6 +4,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from quota_ops.model.quotas.difference import WRITES, Action, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import NEWLY_PROTECTED
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.review import ClusterReview
@@ -18,14 +20,16 @@ class ReviewRows(NamedTuple):
 
     `written` would be written by this branch; `unwritten` are declared differently by this branch,
     and their value on the cluster stays; `overriding` are unmanaged, and keep clients from what
-    this branch declares; `others` differ for another reason; `merged` have the value that the
-    target branch declares since the merge base; `stored` are declared differently, and the cluster
-    already has the value; `absent` are removed, and the cluster does not have them.
+    this branch declares; `accepted` are overriding until this branch protects them; `others` differ
+    for another reason; `merged` have the value that the target branch declares since the merge
+    base; `stored` are declared differently, and the cluster already has the value; `absent` are
+    removed, and the cluster does not have them.
     """
 
     written: tuple[ReportRow, ...]
     unwritten: tuple[ReportRow, ...]
     overriding: tuple[ReportRow, ...]
+    accepted: tuple[ReportRow, ...]
     others: tuple[ReportRow, ...]
     merged: tuple[ReportRow, ...]
     stored: tuple[Key, ...]
@@ -40,6 +44,8 @@ def split_rows(review: ClusterReview) -> ReviewRows:
     done = {row.difference.id for row in own if row.difference.action in _DONE}
     done |= review.own - {row.difference.id for row in own}  # in sync, and so not listed
     others = [row for row in rows if row.difference.id not in review.own and _differs(row)]
+    accepted = tuple(row for row in others if _is_accepted(review, row))
+    others = [row for row in others if row not in accepted]
     return ReviewRows(
         tuple(row for row in own if row.difference.action in WRITES),
         tuple(
@@ -48,6 +54,7 @@ def split_rows(review: ClusterReview) -> ReviewRows:
             if row.difference.action not in WRITES and row.difference.id not in done
         ),
         tuple(row for row in others if _is_overriding(review, row)),
+        accepted,
         tuple(
             row for row in others if not (_is_merged(review, row) or _is_overriding(review, row))
         ),
@@ -79,6 +86,15 @@ def _is_overriding(review: ClusterReview, row: ReportRow) -> bool:
     return row.status is RowStatus.OVERRIDING and any(
         taken.declared_id in review.declared for taken in row.overrides
     )
+
+
+def _is_accepted(review: ClusterReview, row: ReportRow) -> bool:
+    """Return whether a quota is overriding until a run has applied what this branch protects."""
+    if row.difference.hands_off != NEWLY_PROTECTED or not row.overrides:
+        return False
+    entity = Entity.parse(row.difference.entity)
+    before = review.base.policy if review.base else None
+    return before is None or not any(covers.accepts(entity) for covers in before.protect)
 
 
 def count_rejected(review: ClusterReview) -> int:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from quota_ops.model.history.past import Past
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, plain
@@ -48,6 +49,7 @@ class FleetCluster:
     summary: Summary
     count: Mapping[RowStatus, int]
     rows: tuple[ReportRow, ...] = ()
+    past: Past | None = None
 
     @property
     def numbers(self) -> list[str]:
@@ -72,7 +74,7 @@ def as_text(fleet: Fleet) -> str:
 
 def _section(cluster: FleetCluster) -> Screen:
     heading = line(f"{cluster.name}: needs attention ({len(cluster.rows):,})", Tone.STRONG)
-    table = report_table(cluster.rows, applied=False, read_back=False)
+    table = report_table(cluster.rows, cluster.past, applied=False, read_back=False)
     return (line(), heading, *table) if table else ()
 
 
@@ -91,7 +93,7 @@ def _cluster(name: str, report: Report | str) -> FleetCluster:
     summary = summarize(report, name)
     person = tuple(row for row in rows if row.section is Section.PERSON)
     count = count_statuses(report) if report.plan or report.brokers else {}
-    return FleetCluster(name, summary, count, person)
+    return FleetCluster(name, summary, count, person, report.past)
 
 
 def describe_fleet(clusters: Sequence[FleetCluster]) -> str:
