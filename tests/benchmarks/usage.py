@@ -123,7 +123,7 @@ def _repeat_day(bench: Bench) -> int:
     size = next(leaf.size for leaf in place.parent.walk() if leaf.path == place.name)
     digest = parquet.from_bytes(DIGEST, read_file(place), str(place))
     for number, day in enumerate(days[:-1]):
-        moved = pc.add(digest["bucket"], number % 7 - 3)
+        moved = pc.add(digest["bucket"], pa.scalar(number % 7 - 3, pa.int32()))
         rows = digest.set_column(digest.column_names.index("bucket"), "bucket", moved)
         names = pa.array([day] * len(rows), pa.string())
         write_digest(store, cluster_id, day, rows.set_column(0, "day", names))
