@@ -188,7 +188,7 @@ def _is_newer(row: Difference, origin: Origin | None, holds: Sequence[Hold]) -> 
     if row.kind is not Kind.OVERRIDING or origin is None or origin.after is None:
         return False
     hold = find_hold(holds, Entity.parse(row.entity))
-    return hold is not None and datetime.fromisoformat(origin.after) >= hold.at
+    return hold is not None and datetime.fromisoformat(origin.after) > hold.at
 
 
 def _list_undeclared(plan: Plan) -> dict[str, frozenset[str]]:
