@@ -207,8 +207,8 @@ def change_cells(change: Event) -> Line:
 def _change(event: Event) -> str:
     """Return the values before and after, and the value found if it differs from the one sent.
 
-    The value before a repair is one that somebody set outside Git. A value that differs from Git
-    for another reason than drift alone did not replace the one of Git, which is shown beside it.
+    The value before a repair was set outside Git. For a conflict or an overriding quota, the
+    value that was found did not replace the one in Git, so it shows both.
     """
     if event.policy:
         return event.policy

@@ -99,8 +99,8 @@ class Listing:
 class _Placed(NamedTuple):
     """The series of each quota, and the quotas whose use is not known.
 
-    `elsewhere` are quotas whose clients were counted at another level than the recorded limits say,
-    `without_number` those whose samples are all NaN.
+    For the quotas in `elsewhere`, brokers counted use at a level that the recorded limits do not
+    have; in `without_number`, all samples are NaN.
     """
 
     by_quota: Mapping[Entity, Mapping[SeriesNames, list[Use]]]
