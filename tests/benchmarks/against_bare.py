@@ -44,8 +44,7 @@ def reconcile(bench: Bench) -> Iterator[Row]:
         inputs.write_quotas(bench.cluster, SMALL, moved=every, step=next(steps))
 
     def emptied() -> None:
-        bulk.empty(bench.broker)
-        shutil.rmtree(bench.home / "store", ignore_errors=True)  # none after the bare program
+        empty(bench)
         inputs.write_quotas(bench.cluster, SMALL)
 
     for what, prepare, target in (
@@ -71,8 +70,7 @@ def large(bench: Bench) -> Iterator[Row]:
     yield row_to_bare("reconcile, 100,000 entities, 1 of 50 files changed", measured, 2.0)
     peak = measured.spread("peak")
     yield Row("the same, peak memory", peak.text(" MB"), "under 600 MB", peak.median < 600)
-    bulk.empty(bench.broker)
-    shutil.rmtree(bench.home / "store")
+    empty(bench)
 
 
 def _prepared(
@@ -85,6 +83,12 @@ def _prepared(
         return once()
 
     return pair(partial(prepared, ours), partial(prepared, other), runs)
+
+
+def empty(bench: Bench) -> None:
+    """Clear every quota of the broker, and remove the run store, which the bare program lacks."""
+    bulk.empty(bench.broker)
+    shutil.rmtree(bench.home / "store", ignore_errors=True)
 
 
 def adopt(bench: Bench, entities: int, files: int = 1) -> None:
