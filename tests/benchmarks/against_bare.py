@@ -92,7 +92,8 @@ def empty(bench: Bench) -> None:
 
 
 def adopt(bench: Bench, entities: int, files: int = 1) -> None:
-    """Bring the broker to a desired state of so many entities, with all of them in the ledger."""
+    """Bring the broker, empty before, to a desired state of so many entities, all in the ledger."""
+    empty(bench)
     inputs.write_cluster(bench.cluster, bench.broker.config.cluster_id)
     inputs.write_quotas(bench.cluster, entities, files=files)
     bench.quota_ops("reconcile", "bench", *ALLOW)

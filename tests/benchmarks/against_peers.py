@@ -8,8 +8,8 @@ from itertools import count
 from pathlib import Path
 
 from quota_ops.lab.kafka.jars import fetch_jars
-from tests.benchmarks import bulk, inputs
-from tests.benchmarks.against_bare import ALLOW, ONE_PERCENT, SMALL, adopt
+from tests.benchmarks import inputs
+from tests.benchmarks.against_bare import ALLOW, ONE_PERCENT, SMALL, adopt, empty
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.measure import Sample, Spread, run
 
@@ -29,8 +29,6 @@ def peers(bench: Bench) -> Iterator[Row]:
         programs[_JAVA] = partial(run, [*java, *given])
     steps = count(1)
     for entities in (SMALL // 10, SMALL):
-        bulk.empty(bench.broker)
-        shutil.rmtree(bench.home / "store", ignore_errors=True)
         adopt(bench, entities)
         move = partial(_move, bench, entities, steps)
         small = {_JAVA: 1.0, _BARE: 2.0}
@@ -54,8 +52,7 @@ def _move(bench: Bench, entities: int, steps: "count[int]") -> None:
 
 
 def _empty(bench: Bench, entities: int) -> None:
-    bulk.empty(bench.broker)
-    shutil.rmtree(bench.home / "store", ignore_errors=True)
+    empty(bench)
     inputs.write_quotas(bench.cluster, entities)
 
 

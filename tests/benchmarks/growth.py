@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from tests.benchmarks import bulk, inputs
-from tests.benchmarks.against_bare import ALLOW, SMALL, adopt, empty
+from tests.benchmarks.against_bare import ALLOW, SMALL, adopt
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.measure import Spread
 
@@ -33,7 +33,6 @@ def _measure(bench: Bench, entities: int, prepare: Callable[[], None]) -> Spread
 
 
 def _reconcile(bench: Bench, entities: int, prepare: Callable[[], None]) -> float:
-    empty(bench)
     adopt(bench, entities, files=entities // _PER_OWNER)
     prepare()
     allow = ("--allow", "owner_removed", "--allow", "unlimited", *ALLOW)

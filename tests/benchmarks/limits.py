@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from tests.benchmarks import inputs
-from tests.benchmarks.against_bare import SMALL, adopt, empty
+from tests.benchmarks.against_bare import SMALL, adopt
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.measure import Sample, pair, run
 
@@ -42,7 +42,6 @@ def limits(bench: Bench) -> Iterator[Row]:
             yield _measure(bench, f"{rows:,} of {2 * entities:,} rows change")
         overriding = _override(bench, entities)
         yield _measure(bench, f"the same, {overriding:,} quotas by hand override others")
-        empty(bench)
 
 
 def _measure(bench: Bench, what: str) -> Row:
