@@ -142,12 +142,14 @@ def home(tmp_path: Path) -> Iterator[dict[str, str]]:
     environ = environment(tmp_path)
     yield environ
     quota_ops("down", tmp_path, environ)
+    quota_ops("sandbox stop", tmp_path, environ)
 
 
 def quota_ops(command: str, folder: Path, environ: dict[str, str]) -> str:
     """Return the output of a command that succeeds."""
+    words = [*QUOTA_OPS, *command.split()]
     ended = subprocess.run(
-        [*QUOTA_OPS, command], cwd=folder, env=environ, capture_output=True, text=True, check=False
+        words, cwd=folder, env=environ, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -155,7 +157,10 @@ def quota_ops(command: str, folder: Path, environ: dict[str, str]) -> str:
 
 @pytest.mark.matrix
 def test_up_and_down(tmp_path: Path, home: dict[str, str]) -> None:
-    """Up shows address and login; again, that it runs; down ends even the rest after a crash."""
+    """Up shows address and login; again, that it runs; down ends even the rest after a crash.
+
+    It leaves a sandbox alone that somebody else started, and says so.
+    """
     said = quota_ops("up", tmp_path, home)
     login = re.search(r"http://127\.0\.0\.1:(\d+)\n +login +(\S+) / (\S+)\n", said)
     assert login
@@ -166,8 +171,22 @@ def test_up_and_down(tmp_path: Path, home: dict[str, str]) -> None:
     again = quota_ops("up", tmp_path, home)
     assert again == said.replace("started", "running already", 1)
 
+    quota_ops("sandbox stop", tmp_path, home)
+    bootstrap = re.search(
+        r"bootstrap +(\S+)", quota_ops("sandbox start --auth scram", tmp_path, home)
+    )
+    assert bootstrap
+    beside = quota_ops("up", tmp_path, home).splitlines()
+    assert beside[0] == (
+        "running already; `quota-ops down` stops Spark and Airflow; the sandbox ran before"
+    )
+    assert f"  Kafka       {bootstrap[1]}, connection demo" in beside
+
     state = tmp_path / "user" / "state" / "quota-ops" / "airflow" / "airflow.json"
     os.kill(json.loads(state.read_text())["pid"], signal.SIGKILL)
-    assert quota_ops("down", tmp_path, home) == "stopped\n"
+    runs_on = "The sandbox runs on: `up` did not start it. To stop it: quota-ops sandbox stop\n"
+    assert quota_ops("down", tmp_path, home) == f"stopped\n{runs_on}"
+    assert quota_ops("down", tmp_path, home) == f"nothing was running\n{runs_on}"
+    assert quota_ops("sandbox stop", tmp_path, home) == "stopped\n"
     assert none_is_left(tmp_path)
     assert quota_ops("down", tmp_path, home) == "nothing was running\n"

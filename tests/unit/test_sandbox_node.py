@@ -10,7 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli.commands.sandbox import sandbox
+from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
 from quota_ops.lab.kafka.node import RunningNode, build_mark, read_node, save_node
+from quota_ops.lab.kafka.sandbox import (
+    AUTHENTICATIONS,
+    DEMO_CLUSTER_ID,
+    find_cluster_id,
+    find_sandbox,
+)
 
 SLEEP = "import time; time.sleep(60)"
 DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); {SLEEP}"
@@ -26,7 +33,7 @@ def started() -> Iterator[list[subprocess.Popen[bytes]]]:
         process.communicate()
 
 
-def node(folder: Path, pid: int) -> RunningNode:
+def node(folder: Path, pid: int, started: float = 0.0) -> RunningNode:
     """Return a node of one port whose process has the given id."""
     return RunningNode(
         id=1,
@@ -36,6 +43,7 @@ def node(folder: Path, pid: int) -> RunningNode:
         mark=build_mark(folder),
         ports={"PLAINTEXT": 9},
         folder=folder,
+        started=started,
     )
 
 
@@ -95,3 +103,30 @@ def test_a_status_is_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path))
     ended = CliRunner().invoke(sandbox, ["status"])
     assert (ended.exit_code, ended.output) == (3, "running     no\n")
+
+
+def test_no_two_kinds_of_sandbox_share_a_ledger() -> None:
+    """Each version, number of brokers and authentication has its own cluster id."""
+    ids = {
+        (version, brokers, auth): find_cluster_id(version, brokers, auth)
+        for version in pinned_versions()
+        for brokers in range(1, 6)
+        for auth in (None, *AUTHENTICATIONS)
+    }
+    assert ids[DEFAULT_VERSION, 1, None] == DEMO_CLUSTER_ID
+    assert len(set(ids.values())) == len(ids)
+    assert {len(found) for found in ids.values()} == {len(DEMO_CLUSTER_ID)}
+    assert all(found.isalnum() for found in ids.values()), "not an option of Kafka's tools"
+
+
+def test_the_sandbox_that_was_started_last_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a stop, the status is that of the sandbox that ran, not of another kind."""
+    monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path))
+    for seconds, folder in enumerate(("brokers-3", "brokers-3-scram", ".", "brokers-2")):
+        home = tmp_path / folder / "node-1"
+        home.mkdir(parents=True)
+        save_node(node(home, pid=2**22, started=seconds))
+    assert not find_sandbox().running
+    assert [one.folder for one in find_sandbox().nodes] == [tmp_path / "brokers-2" / "node-1"]

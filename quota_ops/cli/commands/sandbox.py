@@ -44,14 +44,16 @@ def sandbox() -> None:
     "--auth",
     type=click.Choice(["scram", "scram-tls"]),
     help="Require SCRAM-SHA-512 (with TLS: scram-tls) and permissions. The connection demo is of "
-    "the user svc-quota, who may describe and alter quotas; the user alice may use topics.",
+    "the user svc-quota, who may describe and alter quotas; the user alice may use topics. The "
+    "brokers' own listener, on another port, requires neither.",
 )
 @output_format
 def start(version: str | None, brokers: int | None, auth: str | None, output: str) -> None:
     """Start the brokers in the background, and wait until they respond.
 
     The first start of a version downloads its jars (45 MB) from Maven Central into your cache.
-    Each version keeps its own data, and so does each number of brokers and authentication.
+    Each version, number of brokers and authentication is a cluster of its own, with its own data,
+    id and ledger. The demo's files in a checkout are for the one without options.
     """
     from quota_ops.lab.kafka.jars import build_progress
     from quota_ops.lab.kafka.sandbox import start_sandbox

@@ -21,8 +21,8 @@ def up() -> None:
     """Start the sandbox broker, Spark and Airflow in the background.
 
     Runs the DAGs in ./dags, else those of ./desired_state, else those of the demo cluster, only
-    when you trigger them: their schedules are off. A second call prints where they run. Needs
-    Java 17.
+    when you trigger them: their schedules are off. Uses the sandbox that runs, if one does. A
+    second call prints where they run. Needs Java 17 and the extra [airflow].
     """
     from quota_ops.lab.demo.up import start_services
 
@@ -32,9 +32,10 @@ def up() -> None:
     is_demo = not clusters or "demo" in clusters
     cluster = "demo" if is_demo else clusters[0] if len(clusters) == 1 else "CLUSTER"
     first = f"\n{_FIRST_RUN}" if is_demo else ""
+    stops = "everything" if found.owns_sandbox else "Spark and Airflow; the sandbox ran before"
     click.echo(
         f"""\
-{"started" if found.started else "running already"}; `quota-ops down` stops everything
+{"started" if found.started else "running already"}; `quota-ops down` stops {stops}
 
   Airflow     {found.airflow.address}
   login       {user} / {password}

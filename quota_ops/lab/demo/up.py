@@ -15,23 +15,35 @@ from quota_ops.connections import connections_folder
 from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.process import lock_file
-from quota_ops.lab.kafka.sandbox import find_sandbox, start_sandbox, stop_sandbox
+from quota_ops.lab.kafka.sandbox import (
+    DEMO_CLUSTER_ID,
+    SandboxStatus,
+    find_sandbox,
+    start_sandbox,
+    stop_sandbox,
+)
 from quota_ops.lab.spark_server import find_spark_server, start_spark_server
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ENVIRONMENT, find_run_store
 
 _SPARK = "spark"
 """The folder of the Spark server, in Airflow's home."""
+_OWN_SANDBOX = "sandbox.pid"
+"""The file in Airflow's home with the process of the sandbox that `up` started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """The running services; `started` is whether this call started Airflow."""
+    """The running services; `started` is whether this call started Airflow.
+
+    `owns_sandbox` is whether `stop_services` stops the sandbox too.
+    """
 
     kafka: str
     spark: str
     airflow: RunningAirflow
     run_store: Place
+    owns_sandbox: bool
     started: bool
 
 
@@ -45,12 +57,14 @@ def start_services(show: Callable[[str], object]) -> Up:
     store = find_run_store().root
     if not find_sandbox().running:
         show("starting Kafka ...")
-    node = start_sandbox().node
-    kafka = node.address() if node else ""
+    sandbox = start_sandbox()
     with _lock_home() as home:
+        if sandbox.started:
+            (home / _OWN_SANDBOX).write_text(str(sandbox.nodes[0].pid))
+        owned = _owns(home, sandbox)
         airflow, spark = find_airflow(home), find_spark_server(home / _SPARK)
         if airflow and airflow.running and spark and spark.running:
-            return Up(kafka, spark.endpoint, airflow, store, started=False)
+            return Up(sandbox.bootstrap, spark.endpoint, airflow, store, owned, started=False)
         show("starting Spark and Airflow, which take longer than Kafka ...")
         spark = start_spark_server(home / _SPARK, detached=True)
         environment = {
@@ -64,7 +78,7 @@ def start_services(show: Callable[[str], object]) -> Up:
             warm = beside.submit(spark.warm_up)
             try:
                 if not (airflow and airflow.running):
-                    bundle = local_bundle(_find_dags(home))
+                    bundle = local_bundle(_find_dags(home, sandbox.nodes[0].cluster_id))
                     airflow = start_airflow(
                         home, bundle, environment=environment, triggerer=True, detached=True
                     )
@@ -72,11 +86,20 @@ def start_services(show: Callable[[str], object]) -> Up:
             except BaseException:
                 spark.stop()  # otherwise it would run on, with nothing to serve
                 raise
-        return Up(kafka, spark.endpoint, airflow, store, started=True)
+        return Up(sandbox.bootstrap, spark.endpoint, airflow, store, owned, started=True)
+
+
+def _owns(home: Path, sandbox: SandboxStatus) -> bool:
+    """Return whether `up` started the sandbox that runs."""
+    file = home / _OWN_SANDBOX
+    return sandbox.running and file.exists() and file.read_text() == str(sandbox.nodes[0].pid)
 
 
 def stop_services() -> bool:
-    """Stop Airflow, Spark and the sandbox; return whether one of them was running."""
+    """Stop Airflow, Spark, and the sandbox if `start_services` started it.
+
+    Returns whether one of them was running.
+    """
     with _lock_home() as home:
         found = [
             server for server in (find_airflow(home), find_spark_server(home / _SPARK)) if server
@@ -84,11 +107,14 @@ def stop_services() -> bool:
         ran = any(server.running for server in found)
         for service in found:
             service.stop()
-    return stop_sandbox() or ran
+        return (_owns(home, find_sandbox()) and stop_sandbox()) or ran
 
 
-def _find_dags(home: Path) -> Path:
-    """Return ./dags, or a folder with DAGs for ./desired_state or a copy of the demo's files."""
+def _find_dags(home: Path, cluster_id: str) -> Path:
+    """Return ./dags, or a folder with DAGs for ./desired_state or a copy of the demo's files.
+
+    The copy declares the quotas of the cluster with the id.
+    """
     here = Path("dags").resolve()
     if here.is_dir():
         return here
@@ -99,6 +125,8 @@ def _find_dags(home: Path) -> Path:
         desired_state = home / "desired_state"
         with as_file(EXAMPLE) as example:
             shutil.copytree(example, desired_state / "demo", dirs_exist_ok=True)
+        policy = desired_state / "demo" / "cluster.yaml"
+        policy.write_text(policy.read_text().replace(DEMO_CLUSTER_ID, cluster_id))
     folder = home / "dags"
     folder.mkdir(exist_ok=True)
     (folder / "quota_ops_dags.py").write_text(DAG_FILE.format(desired_state=str(desired_state)))

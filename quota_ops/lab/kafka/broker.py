@@ -90,6 +90,7 @@ def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> Run
                 pid=process.pid,
                 mark=process.mark,
                 ports=ports[node],
+                started=time.time(),
                 folder=folder,
                 launcher=process.launcher,
             )

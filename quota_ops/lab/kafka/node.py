@@ -16,13 +16,17 @@ _TAIL_LINES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class RunningNode(OwnProcess):
-    """A node's process, its folder (server.properties, broker.log, data) and its ports."""
+    """A node's process, its folder (server.properties, broker.log, data) and its ports.
+
+    `started` is when the process was started, in seconds since 1970.
+    """
 
     id: int
     cluster_id: str
     version: str
     ports: Ports
     folder: Path
+    started: float
 
     def address(self, listener: str = PLAIN) -> str:
         """Return the `host:port` of a listener."""
@@ -47,6 +51,7 @@ def save_node(node: RunningNode) -> None:
         "version": node.version,
         "pid": node.pid,
         "ports": dict(node.ports),
+        "started": node.started,
     }
     (node.folder / _STATE).write_text(json.dumps(state))
 

@@ -1,10 +1,12 @@
 """The sandbox of `quota-ops sandbox`: brokers in the background, with the name `demo`."""
 
+import base64
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_urlsafe
 from shutil import rmtree
@@ -112,6 +114,11 @@ class SandboxStatus:
         return any(node.alive for node in self.nodes)
 
     @property
+    def last_start(self) -> float:
+        """When a node was last started, in seconds since 1970; 0 before the first start."""
+        return max((node.started for node in self.nodes), default=0.0)
+
+    @property
     def auth(self) -> str | None:
         """How clients authenticate, a key of AUTHENTICATIONS; None without authentication."""
         ports = self.node.ports if self.node else {}
@@ -129,11 +136,11 @@ class SandboxStatus:
 
 
 def find_sandbox() -> SandboxStatus:
-    """Return the status of the sandbox without changing it; the one that runs, if one does."""
+    """Return the status of the sandbox that was started last, without changing it."""
     chosen = os.environ.get("QUOTA_OPS_SANDBOX")
     home = (Path(chosen) if chosen else user_state_path("quota-ops") / "sandbox").resolve()
-    found = [_read_sandbox(home, folder) for folder in (home, *sorted(home.glob("brokers-*")))]
-    return next((status for status in found if status.running), found[0])
+    found = [_read_sandbox(home, folder) for folder in (home, *home.glob("brokers-*"))]
+    return max(found, key=lambda status: (status.running, status.last_start))
 
 
 def _read_sandbox(home: Path, folder: Path) -> SandboxStatus:
@@ -152,9 +159,9 @@ def start_sandbox(
     """Start the sandbox in the background, unless it is running, and write its connection file.
 
     The default `version` is the running one, or DEFAULT_VERSION; the default of `brokers` and
-    `auth` likewise, or one broker without authentication. Each combination keeps its own data
-    across starts. With `auth`, the connection is of a user who may only describe and alter quotas;
-    passwords and certificates are new at each start.
+    `auth` likewise, or one broker without authentication. Each combination is a cluster of its own,
+    whose data and id persist across starts. With `auth`, the connection is of a user who may only
+    describe and alter quotas; passwords and certificates are new at each start.
     Raises InvalidInput when another sandbox is running, no sandbox wrote the connection file, or a
     folder cannot be written; MissingTool without Java or jars; ClusterTrouble when Kafka does not
     start.
@@ -165,8 +172,9 @@ def start_sandbox(
             return status
         check_replaceable(status.connection)
         status.connection.parent.mkdir(parents=True, exist_ok=True)
+        version, brokers = version or DEFAULT_VERSION, brokers or 1
         config = BrokerConfig(
-            cluster_id=DEMO_CLUSTER_ID, version=version or DEFAULT_VERSION, nodes=brokers or 1
+            cluster_id=find_cluster_id(version, brokers, auth), version=version, nodes=brokers
         )
         name = f"brokers-{config.nodes}" + (f"-{auth}" if auth else "")
         home = status.home if (config.nodes, auth) == (1, None) else status.home / name
@@ -185,6 +193,14 @@ def start_sandbox(
             broker.stop()
             raise
         return replace(status, nodes=broker.nodes, started=True)
+
+
+def find_cluster_id(version: str, brokers: int, auth: str | None) -> str:
+    """Return the cluster id of a sandbox; by it, each kind of sandbox has its own ledger."""
+    if (version, brokers, auth) == (DEFAULT_VERSION, 1, None):
+        return DEMO_CLUSTER_ID
+    digest = sha256(f"{version} {brokers} {auth}".encode()).hexdigest()[:16]
+    return base64.b64encode(digest.encode()).decode().rstrip("=")
 
 
 def _refuse_other(
