@@ -265,8 +265,9 @@ names = click.option(
     "--names",
     multiple=True,
     metavar="TYPE=NAME[,…]",
-    help="Entity parts with a name: user=alice,client-id=app. If given more than once, each is one "
-    "part and may contain commas. A name may be a JSON string: 'user=\"a,client-id=b\"'.",
+    help="Entity parts as plans show them: user=alice,client-id=app or 'user=<default>'. If given "
+    "more than once, each is one part and may contain commas. A name may be a JSON string: "
+    "'user=\"a,client-id=b\"'.",
 )
 
 

@@ -76,6 +76,7 @@ def test_flags_that_are_shown_mean_the_same_entity(entity: Entity) -> None:
     )
 
     assert parse_entity(names, defaults) == entity
+    assert parse_entity([entity.text], []) == entity, "as every screen shows it"
 
 
 @pytest.mark.parametrize(

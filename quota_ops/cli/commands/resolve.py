@@ -169,6 +169,11 @@ def _read_names(typed: dict[str, Any]) -> dict[str, str]:
     for kind, name in parse_names(typed["names"]):
         if kind not in ENTITY_TYPES:
             raise InvalidInput(f"--names {kind}=: brokers limit by {', '.join(ENTITY_TYPES)}.")
+        if name is None:
+            raise InvalidInput(
+                f"{kind}=<default> is not a client.",
+                f"For its quota, run: quota-ops describe CLUSTER --names '{kind}=<default>'",
+            )
         if names.setdefault(kind, name) != name:
             raise InvalidInput(f"{kind} is given as {names[kind]!r} and as {name!r}.")
     if names.get(USER) == "":

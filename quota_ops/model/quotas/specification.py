@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from shlex import quote
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quotas.entity import ENTITY_TYPES, IP, MAX_NAME_BYTES, Entity
+from quota_ops.model.quotas.entity import DEFAULT_TEXT, ENTITY_TYPES, IP, MAX_NAME_BYTES, Entity
 from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.text import is_visible
 
@@ -30,7 +30,10 @@ def parse_filter(
     the broker's message, for a filter that a broker would reject.
     """
     parts = (
-        *(FilterPart(kind, Match.EXACT, name) for kind, name in parse_names(names)),
+        *(
+            FilterPart(kind, Match.DEFAULT if name is None else Match.EXACT, name)
+            for kind, name in parse_names(names)
+        ),
         *(FilterPart(kind, Match.DEFAULT) for kind in parse_types(defaults)),
         *(FilterPart(kind, Match.ANY) for kind in parse_types(anyone)),
     )
@@ -77,13 +80,13 @@ def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
     return Entity.of(dict(parts))
 
 
-def parse_names(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return the types and names in `user=alice,client-id=app`.
+def parse_names(given: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+    """Return the types and names in `user=alice,client-id=app`; a name of None is the default.
 
     If the flag is given once, a comma starts another part if a type and `=` follow it; any other
     comma belongs to the name (`user=CN=alice,O=shop`). If the flag is given more than once, each
-    text is one part, including its commas. A name that begins with a quote is a JSON string, as
-    `Entity.text` writes it: `user="a,client-id=b"` is one part.
+    text is one part, including its commas. As in `Entity.text`, `user=<default>` is the default,
+    and a name that begins with a quote a JSON string: `user="a,client-id=b"` is one part.
     """
     texts = _PARTS.findall(given[0]) if len(given) == 1 else given
     if len(given) == 1:
@@ -116,13 +119,15 @@ def _format_name(kind: str, name: str) -> str:
     return Entity.of({kind: name}).text
 
 
-def _parse_name(text: str) -> tuple[str, str]:
+def _parse_name(text: str) -> tuple[str, str | None]:
     require_text("--names", text)
     kind, equals, name = text.partition("=")
     if not equals:
         raise InvalidInput(
             f"--names {text!r} has no type", "Write TYPE=NAME, for example user=alice."
         )
+    if name == DEFAULT_TEXT:
+        return kind, None
     if name.startswith('"'):
         name = _read_quoted(text, kind, name)
     require_carried("--names", name)
