@@ -220,7 +220,10 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
     folder, error = lab.refused("verify")
 
     assert isinstance(error, Refused)
-    assert error.remedy == "2 rows differ from Git."
+    assert str(error) == (
+        "all 3 brokers store other values than desired: user=u1 producer_byte_rate is 5 B/s, "
+        "Git: 101 B/s; user=u2 producer_byte_rate is none, Git: 102 B/s\n  2 rows differ from Git."
+    )
     assert behind(folder) == {1: 2, 2: 2, 3: 2}
     verification = folder.read(VERIFICATION)
     assert verification.verified == 8
@@ -229,6 +232,24 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
         RowVerdict("user=u2", KEY, 102.0, Verdict.DIFFERS, ((1, None), (2, None), (3, None))),
     )
     assert not lab.records.ledger.exists()
+
+
+def test_a_row_that_changes_during_the_run_is_no_fault_of_a_broker(lab: Lab) -> None:
+    """A row that the run did not write is listed with its value, and the remedy is a new plan."""
+    lab.put({"user=u1": {KEY: 101.0}})
+    lab.desire(TEN)
+    run = lab.planned()
+    run_stages(run, ("apply",))
+    lab.put({"user=u1": {KEY: 5.0}})
+
+    error = error_of(run, ("verify", "report"))
+
+    assert isinstance(error, Refused)
+    assert str(error) == (
+        "all 3 brokers store other values than desired: user=u1 producer_byte_rate is 5 B/s, "
+        "Git: 101 B/s\n  1 row differs from Git. This run did not write it: something else "
+        "changed it meanwhile, and no broker is at fault. A new plan shows what to do."
+    )
 
 
 def test_no_broker_answers(lab: Lab, three: Machine) -> None:

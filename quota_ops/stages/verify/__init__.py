@@ -16,7 +16,7 @@ from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.text import plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
 from quota_ops.stages.succession import why_lost, why_overtaken
-from quota_ops.stages.verify.brokers import ReadBack, raise_unless_agreed, read_back
+from quota_ops.stages.verify.brokers import FEW, ReadBack, raise_unless_agreed, read_back
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.store.ledger import ledger
@@ -26,8 +26,6 @@ from quota_ops.store.run.files import APPLIED, PLAN
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
 
-FEW = 5
-"""The most rows that a message lists."""
 _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
 
 
@@ -89,6 +87,7 @@ def verify_cluster(
         read.wrong_rows,
         late_writes=describe_late_writes(differences),
         retry=f"quota-ops verify {what}",
+        sent={row for outcome in run.outcomes for row in outcome.rows} if has_applied else None,
     )
     if not has_plan:
         refuse_undeclared(undeclared)

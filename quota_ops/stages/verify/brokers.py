@@ -1,6 +1,7 @@
 """Reads rows back from each broker until all brokers agree."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from time import monotonic, sleep
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from quota_ops.model.clusters.registration import KnownBrokers, Registered
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key, Stored, Targets, find_unequal
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.runs.run import Verification
@@ -34,6 +36,8 @@ FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
 
 _LEAST_LIMIT = 1.0
 """The least timeout of one query, in seconds; it is half of the time of all, if that is more."""
+FEW = 5
+"""The most rows that a message lists."""
 _SOON, _SHORT_WAIT = 0.5, 0.005
 """Seconds within which a small cluster returns a write, and between two queries for it."""
 
@@ -214,11 +218,13 @@ def raise_unless_agreed(
     late_writes: str,
     retry: str,
     wanted: str = "Git",
+    sent: AbstractSet[Key] | None = None,
 ) -> None:
     """Raise Refused when a broker differs or did not respond, Unreachable when none responded.
 
     `late_writes` describes the late writes among the wrong rows; `retry` is the command that
-    verifies again; `wanted` is what the rows are compared with.
+    verifies again; `wanted` is what the rows are compared with; `sent` has the rows that the run
+    wanted to write, None if it was not applied.
     """
     unreachable = [
         f"{broker.named} {broker.error}" if broker.absent else broker.error
@@ -232,6 +238,8 @@ def raise_unless_agreed(
     ]
     if not (unreachable or differing):
         return
+    if agree := not unreachable and _agree_with_each_other(brokers, wrong_rows):
+        differing = _list_values(wrong_rows, wanted)
     message = "; ".join([*differing, *unreachable])
     if len(unreachable) == len(brokers):
         raise Unreachable(
@@ -240,6 +248,12 @@ def raise_unless_agreed(
     if wrong_rows:
         are = plural(len(wrong_rows), "row differs", "rows differ")
         remedy = f"{len(wrong_rows):,} {are} from {wanted}.{late_writes}"
+        if agree and sent is not None and sent.isdisjoint(row.id for row in wrong_rows):
+            them = plural(len(wrong_rows), "it", "them")
+            remedy += (
+                f" This run did not write {them}: something else changed {them} meanwhile, and no "
+                "broker is at fault. A new plan shows what to do."
+            )
     else:
         has_unreachable = any(broker.error and not broker.absent for broker in brokers)
         what = (
@@ -249,10 +263,34 @@ def raise_unless_agreed(
         )
         every = "every row that was compared" if brokers[0].left else "every row"
         remedy = f"The others store {every}. {what}"
-    raise Refused(f"{_describe_trouble(brokers)}: {message}", remedy)
+    raise Refused(f"{_describe_trouble(brokers, agree=agree)}: {message}", remedy)
 
 
-def _describe_trouble(brokers: Sequence[BrokerResult]) -> str:
+def _agree_with_each_other(
+    brokers: Sequence[BrokerResult], wrong_rows: Iterable[RowVerdict]
+) -> bool:
+    """Return whether all brokers store the same value in each of the rows."""
+    return not brokers[0].bootstrap and all(
+        len(row.seen) == len(brokers) and len({value for _, value in row.seen}) == 1
+        for row in wrong_rows
+    )
+
+
+def _list_values(wrong_rows: Sequence[RowVerdict], wanted: str) -> list[str]:
+    """Return the value of the first rows, which all brokers store, and what it must be."""
+    more = [f"{len(wrong_rows) - FEW:,} more"] if wrong_rows[FEW:] else []
+    return [
+        f"{row.entity} {row.key} is {format_limit(row.key, row.seen[0][1])}, "
+        f"{wanted}: {format_limit(row.key, row.expected)}"
+        for row in wrong_rows[:FEW]
+    ] + more
+
+
+def _describe_trouble(brokers: Sequence[BrokerResult], *, agree: bool) -> str:
+    if agree:
+        all_brokers = f"all {counted(len(brokers), 'broker')} store"
+        who = "the broker stores" if len(brokers) == 1 else all_brokers
+        return f"{who} other values than desired"
     if brokers[0].bootstrap:
         return "the bootstrap address does not store the desired values"
     if all(broker.agrees or broker.absent for broker in brokers):
