@@ -60,10 +60,11 @@ def test_what_decides_comes_before_the_changes() -> None:
     form = format_body(report, plan, UNTIL, PAGE)
     head = form.partition("\n| ")[0]
 
-    assert form.endswith(
-        "\nBroker 3 cannot be queried: after **Approve** the changes are written, and the run "
-        "fails at verify unless that has changed by then.\n"
-    )
+    assert (
+        "\n**Approve** writes exactly the 3 changes that this run has not written yet. A row that "
+        "changes in the meantime is skipped and reported. **The run then fails at verify**, "
+        "because broker 3 cannot be queried, unless that has changed by then.\n"
+    ) in form
     accepted = head.index("The broker")
     guard = head.index("- ⚠ **cut**: `user=alice would fall`\n")
     invalid = head.index("⚠ `search.yaml (owner search) is invalid: line 3: It is empty.`")
@@ -107,11 +108,15 @@ def test_a_change_outside_git_shows_who_made_it() -> None:
     assert "`changed outside Git. New: no earlier run found it. " in bob
     assert "No alter in the history did it, and Kafka does not record who did.`" in bob
     assert approve == (
-        "**Approve** overwrites 2 changes made outside Git. To keep one, reject, and accept it "
-        "into Git: `quota-ops accept demo --names user=alice --key producer_byte_rate "
-        "--run 2026-11-21T10-15-00Z`"
+        "**Approve** writes exactly these changes, and overwrites 2 changes made outside Git. A "
+        "row that changes in the meantime is skipped and reported."
     )
-    assert rejects.startswith("**Approve** writes exactly these changes")
+    assert rejects == (
+        "**Reject**, or no decision until 2026-11-21 00:00 UTC, writes nothing. To keep a change "
+        "made outside Git, reject, and accept it into Git, in a checkout and with the run store of "
+        "Airflow (`QUOTA_OPS_RUN_STORE`): `quota-ops accept demo --names user=alice --key "
+        "producer_byte_rate --run 2026-11-21T10-15-00Z`"
+    )
 
 
 def test_each_guard_is_in_the_first_rows() -> None:
@@ -175,8 +180,10 @@ def test_changed_settings_are_shown_to_who_approves_them() -> None:
     plan = replace(PLAN, policy=new, applied=old, guards=(guard,))
     report = replace(PLANNED, plan=plan)
 
+    form = format_body(report, plan, UNTIL, PAGE)
     assert (
         "\n- ⚠ **policy_changed**: `cluster.yaml changed: owners`\n"
         "  - `owners.search.user_prefixes`: + `admin-`, `svc-`\n"
-    ) in format_body(report, plan, UNTIL, PAGE)
+    ) in form
+    assert " writes nothing, and the changed settings of cluster.yaml do not apply. To " in form
     assert "<p>owners.search.user_prefixes: + admin-, svc-</p>" in as_html(report)

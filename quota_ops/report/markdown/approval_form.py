@@ -16,6 +16,7 @@ from quota_ops.report.outline.effects import NO_EFFECT, effect_parts
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.outline import Topic, list_blocks, list_settings
 from quota_ops.report.outline.past import find_since, past_words
+from quota_ops.report.outline.policy_changes import compare_policies
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.sentences import NO_LEDGER, names_of, repairs_words
 from quota_ops.report.outline.summary import overriding_words
@@ -166,23 +167,44 @@ def _format_reasons(plan: Plan) -> Iterator[str]:
 def _format_choices(
     report: Report, plan: Plan, rows: Sequence[ReportRow], until: datetime
 ) -> Iterator[str]:
-    nothing = "nothing more" if plan.repairs else "nothing"
-    if drifted := [row for row in rows if row.difference.is_drift and not row.was_written]:
-        ways, first = list_ways(report), drifted[0]
-        options = format_accept_options(first, report)
-        keeps = f"{ways.accept}{format_names(first)}{options}{ways.accept_end}"
-        yield (
-            f"**Approve** overwrites {counted(len(drifted), 'change')} made outside Git. To keep "
-            f"one, reject, and accept it into Git: {code(keeps)}\n"
-        )
+    """Yield a paragraph with what happens after each decision."""
+    left = [row for row in rows if not row.was_written]
+    what = "these changes"
+    if left != list(rows):
+        what = f"the {counted(len(left), 'change')} that this run has not written yet"
+    drifted = [row for row in left if row.difference.is_drift]
+    over = f", and overwrites {counted(len(drifted), 'change')} made outside Git" if drifted else ""
     yield (
-        "**Approve** writes exactly these changes; a row that changes in the meantime is "
-        "skipped and reported. "
-        f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes {nothing}."
+        f"**Approve** writes exactly {what}{over}. A row that changes in the meantime is skipped "
+        f"and reported.{_describe_end(report)}\n"
     )
+    nothing = "nothing more" if plan.repairs else "nothing"
+    policy = ", and the changed settings of cluster.yaml do not apply"
+    changed = policy if compare_policies(plan.applied, plan.policy) else ""
+    keep = f" {_format_way_to_keep(report, drifted[0])}" if drifted else ""
+    yield (
+        f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes {nothing}"
+        f"{changed}.{keep}"
+    )
+
+
+def _describe_end(report: Report) -> str:
+    """Return why the run fails at verify even if all changes are written; empty if it does not."""
     absent = report.metadata.absent if report.metadata else ()
-    if silent := [broker for broker in absent if broker.retired is None]:
-        yield (
-            f"\n{names_of(silent)} cannot be queried: after **Approve** the changes are written, "
-            "and the run fails at verify unless that has changed by then."
-        )
+    silent = [broker for broker in absent if broker.retired is None]
+    if not silent:
+        return ""
+    return (
+        f" **The run then fails at verify**, because {names_of(silent).lower()} cannot be queried, "
+        "unless that has changed by then."
+    )
+
+
+def _format_way_to_keep(report: Report, row: ReportRow) -> str:
+    """Return how to keep a change that was made outside Git."""
+    ways, options = list_ways(report), format_accept_options(row, report)
+    command = f"{ways.accept}{format_names(row)}{options}{ways.accept_end}"
+    return (
+        "To keep a change made outside Git, reject, and accept it into Git, in a checkout and with "
+        f"the run store of Airflow (`QUOTA_OPS_RUN_STORE`): {code(command)}"
+    )
