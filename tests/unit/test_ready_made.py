@@ -51,6 +51,13 @@ def test_init_writes_jobs_and_the_schemas(ci: str, name: str, tmp_path: Path) ->
         jsonschema.validate(yaml.safe_load(text.replace("\non:", '\n"on":')), schema(name))
         assert "$$" not in text
         assert not {"$cluster", "$version", "$connection"} & set(re.findall(r"\$\w+", text))
+        assert "git+https://github" not in text, "a private copy needs no token"
+        document = yaml.safe_load(text)
+        steps = [step for job in document.get("jobs", {}).values() for step in job["steps"]]
+        inputs = [step["with"] for step in steps if "OWNER" in step.get("uses", "")]
+        assert len(inputs) == text.count("uses: OWNER/")
+        action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+        assert {name for given in inputs for name in given} <= set(action["inputs"])
     for file in (root / "desired_state" / "main").iterdir():
         text = file.read_text("utf-8")
         named = text.partition("\n")[0].removeprefix("# yaml-language-server: $schema=")
