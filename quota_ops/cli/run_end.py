@@ -24,6 +24,7 @@ from quota_ops.store.run.folder import RunFolder
 
 MOST = 200
 """Rows that a screen lists; the report has them all."""
+_MAKES_PLAN = frozenset({"plan", "validate", "rollback", "reconcile"})
 
 
 def load_report(folder: RunFolder) -> Report:
@@ -71,17 +72,17 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
         show_screen((screens.finished_line(report, str(page)),))
     elif report.plan is not None:
         show_screen(
-            (line(f"run: {folder.place}", Tone.CONTEXT), *_next_command(command, folder, report))
+            (line(f"run: {folder.place}", Tone.CONTEXT), *next_command(command, folder, report))
         )
     return report
 
 
-def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
+def next_command(command: str, folder: RunFolder, report: Report) -> Screen:
     """Return the line with the command that writes the shown plan, if the broker accepts it."""
     plan = report.plan
     if (time := folder.about().as_of) is not None:
         return (line(f"as of {time}: this plan cannot be applied"),)
-    if command not in {"plan", "validate", "rollback"} or plan is None or folder.only_read:
+    if command not in _MAKES_PLAN or plan is None or folder.only_read:
         return ()
     # A guard may also block a plan that only changes the policy.
     can_write = bool(report.validated) and is_accepted(report) if plan.writes else plan.refused

@@ -11,10 +11,10 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.approval import ApprovalOptions, find_approver
-from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
+from quota_ops.cli.console import TEXT, show_progress, show_screen, warn_idle, warn_unnamed
 from quota_ops.cli.earlier_run import choose_resumed, open_run
 from quota_ops.cli.interrupt import report_run_if_stopped
-from quota_ops.cli.run_end import load_report, record_run, show_run
+from quota_ops.cli.run_end import load_report, next_command, record_run, show_run
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import find_cluster
 from quota_ops.kafka.connection import find_connection
@@ -119,6 +119,8 @@ def run_command(name: str, typed: StageOptions) -> None:
         and is_shown
         and (typed.output, typed.approve) == (TEXT, None)
     ):
+        if name == "reconcile":
+            show_screen(next_command(name, folder, shown))
         raise click.exceptions.Exit(error.exit_code)
     if error is not None:
         raise error

@@ -95,8 +95,9 @@ def test_a_guard_refuses(lab: Lab) -> None:
         "default_touched: user=<default> producer_byte_rate would change; a default applies to "
         "many clients\n"
         "1 guard blocks this plan. Override it with --allow default_touched --reason TEXT "
-        "(in Airflow, approve the plan).\n"
+        "(in Airflow or CI, approve the plan).\n"
         "no changes written in TIME; report: ROOT/store/runs/demo/RUN/report.html\n"
+        "next: quota-ops reconcile --run ROOT/store/runs/demo/RUN --approve DIGEST --reason TEXT\n"
     )
     assert lab.stored() == {}
     both = ("--allow", "default_touched", "--allow", "removals", "--reason", "agreed")
@@ -106,6 +107,8 @@ def test_a_guard_refuses(lab: Lab) -> None:
         "--allow removals: that guard did not block anything, so no override is recorded\n",
     )
     assert lab.stored() == {"user=<default>": {KEY: 10.0}}
+    named = said(lab, "describe", "demo", "--names", "user=<default>", "--format", "json")
+    assert [row["value"] for row in json.loads(named)] == [10.0], "as the plan shows it"
     (decision,) = lab.runs[-1].decisions()
     assert decision.guards == ("default_touched",)
     as_json = lab.call(

@@ -3,6 +3,7 @@
 `UPDATE_DOCS=1 python -m pytest tests/docs` writes the current output into the pages.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,3 +77,13 @@ def test_the_readme_opens_with_a_real_plan() -> None:
     opening = next(block for block in Page(ROOT / "README.md").blocks() if block.language == "text")
     shown = {without_moment(line) for line in opening.text.splitlines()}
     assert shown - printed == set()
+
+
+def test_the_pages_stay_short() -> None:
+    """What people wrote on the pages, without decisions, is read in a day: 45,500 words at most."""
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "adr"]
+    written = (
+        re.sub(r"<!-- generated.*?<!-- end -->", "", Page(path).text, flags=re.DOTALL)
+        for path in pages
+    )
+    assert sum(len(text.split()) for text in written) <= 45_500

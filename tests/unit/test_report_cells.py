@@ -4,17 +4,19 @@ from math import inf, nan
 
 import pytest
 
+from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.plans.ledger_edits import CLEARED
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.outcome import Outcome, Status
-from quota_ops.model.runs.verification import RowVerdict, Verdict
+from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
 from tests.unit.report_sample import (
     AGREED,
     ALICE_OTHERS,
     ALICE_RAISED,
+    BROKERS,
     DEFAULT_RAISED,
     ETL_REMOVED,
     LEGACY,
@@ -170,7 +172,15 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
 )
 def test_answer(row: ReportRow, words: str) -> None:
     """The last response of a broker to a row is shown."""
-    assert cells.result(row, read_back=True) == words
+    assert cells.result(row, BROKERS) == words
+
+
+def test_a_row_is_verified_on_the_brokers_that_responded() -> None:
+    """A row is not called verified without the number of brokers that nobody could query."""
+    row = row_of(ALICE_RAISED, applied=ACCEPTED)
+    absent = BrokerResult.of_absent(Absent(3, "kafka-3:9094", "is fenced"))
+    assert cells.result(row, (*BROKERS[:2], absent)) == "accepted, verified on 2 of 3 brokers"
+    assert cells.result(row) == "accepted"
 
 
 def test_a_row_without_a_plan() -> None:

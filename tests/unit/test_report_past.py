@@ -40,7 +40,7 @@ ALTERED = quota_history(
 )  # fmt: skip
 DRIFTED_BEFORE = quota_history("alice", drifts=1, drifted_since="2026-11-20T10:00:00Z")
 UNTIL = "the next run changes nothing until"
-APPROVES = ", or approves the plan in Airflow"
+APPROVES = ", or approves the plan in Airflow or CI"
 FOUND = "Known: first found 2026-11-18 10:00 UTC"
 NO_ALTER = "No alter in the history did it, and Kafka does not record who did."
 

@@ -42,7 +42,7 @@ default_touched: user=<default> request_percentage would change; a default appli
 user=<default> request_percentage. 3 other changes wait: client-id=<default>,user=alice \
 consumer_byte_rate, client-id=old-etl consumer_byte_rate, user=alice producer_byte_rate. \
 Override it with --allow default_touched --reason TEXT \
-(in Airflow, approve the plan).
+(in Airflow or CI, approve the plan).
 """
 
 

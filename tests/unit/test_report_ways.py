@@ -16,7 +16,7 @@ from tests.unit.report_sample import PLAN, answered
 from tests.unit.test_report_past import DELETED, RAISED, report_of
 
 UNTIL = "the next run changes nothing until"
-APPROVES = ", or approves the plan in Airflow"
+APPROVES = ", or approves the plan in Airflow or CI"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The text of each column of a row, the same in every output."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from quota_ops.model.plans.ledger_edits import CLEARED, was_cleared
@@ -11,8 +11,8 @@ from quota_ops.model.quotas.quota import UNLIMITED, format_limit
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.outcome import AS_INTENDED, DONE, Outcome, Status
-from quota_ops.model.runs.verification import BOOTSTRAP, RowVerdict, Verdict
-from quota_ops.model.text import format_percent, plural
+from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult, RowVerdict, Verdict
+from quota_ops.model.text import counted, format_percent, plural
 from quota_ops.precedence.addresses import explain_same_address
 from quota_ops.report.outline.formats import escape_text, moment, short_commit
 from quota_ops.report.outline.row_status import ReportRow, Section, find_respelled
@@ -228,16 +228,20 @@ def _person(kind: str, name: str | None, *, alone: bool) -> tuple[str, str]:
     return _NOUNS[kind], text.removeprefix(f"{kind}=")
 
 
-def result(row: ReportRow, *, read_back: bool) -> str:
-    """Return the row's result on the brokers; `read_back` is whether verify queried them."""
+def result(row: ReportRow, brokers: Sequence[BrokerResult] = ()) -> str:
+    """Return the row's result on the brokers; `brokers` has what verify found, if it ran."""
     if row.verdict is not None and row.verdict.verdict is Verdict.UNANSWERED and row.applied:
         return f"{outcome_words(row.applied)}; no broker responded afterwards"
     if row.verdict is not None:
         return escape_text(_seen(row.verdict, row.difference))
     if row.applied is not None:
         words = outcome_words(row.applied)
-        agreed = row.applied.status in DONE and read_back
-        return f"{words}, verified" if agreed else words
+        if row.applied.status not in DONE or not brokers:
+            return words
+        found = sum(broker.behind is not None for broker in brokers)
+        some = f" on {found} of {counted(len(brokers), 'broker')}"
+        where = "" if found == len(brokers) else some
+        return f"{words}, verified{where}"
     if row.validated is not None:
         accepted = row.validated.status is Status.ACCEPTED
         return "would be accepted" if accepted else outcome_words(row.validated)
@@ -273,7 +277,7 @@ def trouble(row: ReportRow) -> str:
     if not trouble_word(row):
         return ""
     source = row.difference.source
-    return result(row, read_back=False) + (f" [{escape_text(source)}]" if source else "")
+    return result(row) + (f" [{escape_text(source)}]" if source else "")
 
 
 def trouble_word(row: ReportRow) -> str:

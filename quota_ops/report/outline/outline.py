@@ -110,7 +110,7 @@ def _list_guards(plan: Plan, quoted: Callable[[str], str], *, in_dag: bool) -> I
         number = len(names)
         words = f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan."
         override = f"Override {plural(number, 'it', 'them')} with"
-        way = override, format_override(*names), f"(in Airflow, {sentences.in_airflow(plan)})."
+        way = override, format_override(*names), f"({sentences.in_jobs(plan)})."
         there = f"In Airflow, {sentences.in_airflow(plan)}." if in_dag else ""
         lines = (" ".join(filter(None, (words, sentences.repairs_words(plan, quoted), there))),)
         yield Block(Topic.OVERRIDE, Tone.REFUSAL, "", lines, None if in_dag else way)

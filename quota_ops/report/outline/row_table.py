@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from quota_ops.model.history.past import Past
+from quota_ops.model.runs.verification import BrokerResult
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import effect
 from quota_ops.report.outline.layout import Line, Row, Span, Table, Tone, line
@@ -58,12 +59,16 @@ def plan_table(rows: Sequence[ReportRow], *, applied: bool = False) -> tuple[Tab
 
 
 def report_table(
-    rows: Sequence[ReportRow], past: Past | None, *, applied: bool, read_back: bool
+    rows: Sequence[ReportRow],
+    past: Past | None,
+    *,
+    applied: bool,
+    brokers: Sequence[BrokerResult] = (),
 ) -> tuple[Table, ...]:
     """Return such a table with the columns `since` and `result`; empty if there are no rows."""
     columns = _PLAN_COLUMNS | {
         "since": lambda row: Span(find_since(row, past)),
-        "result": lambda row: Span(cells.result(row, read_back=read_back), _TONES[row.status]),
+        "result": lambda row: Span(cells.result(row, brokers), _TONES[row.status]),
     }
     table = tuple(_row(row, columns, _effect(row)) for row in rows)
     return (Table(_headings(columns, applied=applied), table),) if rows else ()

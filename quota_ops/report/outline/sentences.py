@@ -1,6 +1,6 @@
 """Sentences about a whole run: its guards, its approval, the validation, and warnings."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
 from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
@@ -10,6 +10,7 @@ from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
+from quota_ops.model.quotas.owners import OwnerChange
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.report import Report
@@ -120,6 +121,12 @@ def in_airflow(plan: Plan) -> str:
     if plan.policy.approval is ApprovalPolicy.NEVER:
         return "trigger the reconcile DAG with allow and reason"
     return "approve the plan"
+
+
+def in_jobs(plan: Plan) -> str:
+    """Return where guards are overridden if no person runs the command, and how."""
+    is_never = plan.policy.approval is ApprovalPolicy.NEVER
+    return f"in Airflow{'' if is_never else ' or CI'}, {in_airflow(plan)}"
 
 
 def approval_words(report: Report) -> str:
@@ -260,11 +267,19 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
         *([clock] if (clock := clock_words(report.clock_lead)) else []),
         *metadata_words(report.metadata),
         *([_OLD_LEDGER.format(report.old_ledger)] if report.old_ledger else []),
-        *(quoted(change.text) for change in report.owner_changes),
+        *map(quoted, owner_words(report.owner_changes, report.plan)),
         *([foreign] if (foreign := _foreign_words(report)) else []),
         *([unread] if (unread := _unread_words(report)) else []),
         *missed,
     ]
+
+
+def owner_words(changes: Iterable[OwnerChange], plan: Plan | None) -> Iterator[str]:
+    """Yield each change of an owner that no guard of the plan lists."""
+    guards = [guard.message for guard in plan.guards] if plan else []
+    for change in changes:
+        if not any(change.text.removesuffix(".") in message for message in guards):
+            yield change.text
 
 
 def _invalid_words(report: Report) -> Iterator[str]:

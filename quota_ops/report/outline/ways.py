@@ -228,7 +228,7 @@ def _list_decisions(plan: Plan) -> str:
         what, changes = "the whole plan", "nothing"
         if plan.repairs:
             what, changes = "all other changes", "none of them"
-        approves = "" if is_never else ", or approves the plan in Airflow"
+        approves = "" if is_never else ", or approves the plan in Airflow or CI"
         return (
             f"{counted(number, 'guard')} {blocks} {what}: the next run changes {changes} "
             f"until somebody overrides {them}{approves}"

@@ -121,7 +121,7 @@ def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") ->
         source=cells.source(row),
         link_start=link_start,
         link=link,
-        result=cells.trouble_word(row) or cells.result(row, read_back=bool(report.brokers)),
+        result=cells.trouble_word(row) or cells.result(row, report.brokers),
         trouble=cells.trouble(row),
         news=find_news(row, past),
         past=" ".join(past_words(row, past, report.started)),

@@ -19,7 +19,12 @@ from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.outline import Topic, list_blocks
 from quota_ops.report.outline.policy_changes import format_changes
 from quota_ops.report.outline.row_status import ReportRow
-from quota_ops.report.outline.sentences import callback_words, holds_words, standstill_words
+from quota_ops.report.outline.sentences import (
+    callback_words,
+    holds_words,
+    owner_words,
+    standstill_words,
+)
 from quota_ops.report.review.rows import ReviewRows, count_rejected, find_place, split_rows
 from quota_ops.report.review.verdict import UNJUDGED, list_policy_changes
 
@@ -96,7 +101,8 @@ def _unjudged(review: ClusterReview) -> Iterator[str]:
 
 
 def _owners(review: ClusterReview) -> Iterator[str]:
-    yield from (f"\n⚠️ {code(change.text)}" for change in review.owner_changes)
+    plan = review.report.plan if review.report else None
+    yield from (f"\n⚠️ {code(words)}" for words in owner_words(review.owner_changes, plan))
 
 
 def _later(review: ClusterReview) -> Iterator[str]:
@@ -219,8 +225,8 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         options = format_override(*review.blocking)
         command = code(f"quota-ops reconcile {review.cluster} {options}")
         is_never = plan.policy.approval is ApprovalPolicy.NEVER
-        way = "set the params allow and reason" if is_never else "approve the plan"
-        yield f"\nAfter the merge, {way} in Airflow, or run {command}."
+        way = "set the params allow and reason in" if is_never else "approve the plan in CI or"
+        yield f"\nAfter the merge, {way} Airflow, or run {command}."
     effects = Topic.VALIDATION, Topic.CLIENTS, Topic.THROTTLING
     yield from (
         format_block(block) for block in list_blocks(report, code) if block.topic in effects

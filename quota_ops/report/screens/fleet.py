@@ -74,7 +74,7 @@ def as_text(fleet: Fleet) -> str:
 
 def _section(cluster: FleetCluster) -> Screen:
     heading = line(f"{cluster.name}: needs attention ({len(cluster.rows):,})", Tone.STRONG)
-    table = report_table(cluster.rows, cluster.past, applied=False, read_back=False)
+    table = report_table(cluster.rows, cluster.past, applied=False)
     return (line(), heading, *table) if table else ()
 
 

@@ -65,6 +65,6 @@ def _section(section: Section, report: Report, rows: tuple[ReportRow, ...]) -> S
     shown = [row for row in rows if row.section is section]
     applied = has_applied(report)
     heading = f"{section.heading(applied=applied)} ({len(shown):,})"
-    table = report_table(shown[:MOST], report.past, applied=applied, read_back=bool(report.brokers))
+    table = report_table(shown[:MOST], report.past, applied=applied, brokers=report.brokers)
     more = more_line(len(shown) - MOST, "more, in report.json")
     return (line(), line(heading, Tone.STRONG), *table, *more) if shown else ()
