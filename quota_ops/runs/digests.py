@@ -1,7 +1,8 @@
 """Read the use of past days from Prometheus into digests, for the days that have none."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
-from quota_ops.model.usage.digest import DELAYED, DIGEST, DigestedDay
+from quota_ops.model.usage.digest import BUCKETS, DELAYED, DigestedDay
 from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.use import explain_others, explain_step, find_stretch
 from quota_ops.runs.past_quotas import read_past_quotas
@@ -22,7 +23,7 @@ from quota_ops.usage.samples import join_samples, list_brokers, read_parts
 from quota_ops.usage.source import UsageSource
 
 _MOST_ROWS = 500_000
-"""Rows of the digests of parts that are kept before they are joined: 20 MB."""
+"""Rows of parts of a day that are kept before they are joined: 20 MB."""
 
 
 def record_days(
@@ -81,18 +82,19 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
     brokers = list_brokers(source, start, end)
     if not brokers:
         return DigestedDay(day, why="Prometheus has no scrape of this cluster on that day")
-    from quota_ops.sql.embedded_usage import join_parts  # noqa: PLC0415 - DuckDB
-
     scrapes = join_samples(
         read_parts(source, brokers, MEASURED_KEYS[0], start, end, selection=())
     ).up
     delayed = _read_delayed(source, brokers, Time(start, end))
-    digest = parquet.from_rows(DIGEST, [])
-    for part in _read_parts(source, brokers, scrapes, delayed, Time(start, end)):
-        digest = pa.concat_tables([digest, part.cast(digest.schema)])
-        if digest.num_rows > _MOST_ROWS:
-            digest = join_parts(digest).cast(digest.schema)
-    digest = join_parts(digest).cast(digest.schema)
+    from quota_ops.sql.embedded_usage import digest_part  # noqa: PLC0415 - DuckDB
+
+    digest_samples = partial(
+        digest_part, scrapes=scrapes, delayed=delayed, day=day, step=source.step
+    )
+    digest = pa.concat_tables(
+        _digest_key(map(digest_samples, _read_rates(source, brokers, key, Time(start, end))))
+        for key in MEASURED_KEYS
+    )
     if not digest.num_rows:
         return DigestedDay(day, 0, len(brokers), why="no client has a series on that day")
     write_digest(store, cluster_id, day, digest)
@@ -104,16 +106,24 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
     return found
 
 
-def _read_parts(
-    source: UsageSource, brokers: Sequence[str], scrapes: pa.Table, delayed: pa.Table, time: Time
+def _read_rates(
+    source: UsageSource, brokers: Sequence[str], key: str, time: Time
 ) -> Iterator[pa.Table]:
-    from quota_ops.sql.embedded_usage import digest_day  # noqa: PLC0415 - DuckDB
+    parts = read_parts(source, brokers, key, *time)
+    return (part.rates for part in parts if part.rates.num_rows)
 
-    day = f"{time.start:%Y-%m-%d}"
-    for key in MEASURED_KEYS:
-        for part in read_parts(source, brokers, key, *time):
-            if part.rates.num_rows:
-                yield digest_day(part.rates, scrapes, delayed, day, source.step)
+
+def _digest_key(parts: Iterable[pa.Table]) -> pa.Table:
+    """Return DIGEST of a key from BUCKETS of parts, which are joined when they have doubled."""
+    from quota_ops.sql.embedded_usage import join_parts, pack_day  # noqa: PLC0415 - DuckDB
+
+    joined, most = parquet.from_rows(BUCKETS, []), _MOST_ROWS
+    for part in parts:
+        joined = pa.concat_tables([joined, part.cast(joined.schema)])
+        if joined.num_rows > most:
+            joined = join_parts(joined).cast(joined.schema)
+            most = max(_MOST_ROWS, 2 * joined.num_rows)
+    return pack_day(joined)
 
 
 def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa.Table:
@@ -130,10 +140,7 @@ def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa
 
 def summarize_day(day: str, digest: pa.Table) -> DigestedDay:
     """Return how many series a digest has, and how much of the day its brokers were seen."""
-    digest = digest.unify_dictionaries()  # large ones come in parts, with a dictionary each
     is_client = pc.or_(pc.is_valid(digest["user_name"]), pc.is_valid(digest["client_id"]))
-    series = digest.filter(is_client).group_by(["broker", "key", "user_name", "client_id"])
-    is_seen = pc.and_(pc.invert(is_client), pc.is_null(digest["bucket"]))
-    up = digest.filter(is_seen).group_by("broker").aggregate([("seconds", "max")])
-    share = pc.sum(up["seconds_max"]).as_py() / (len(up) * timedelta(days=1).total_seconds())
-    return DigestedDay(day, len(series.aggregate([])), len(up), min(share, 1.0))
+    up = digest.filter(pc.invert(is_client)).group_by("broker").aggregate([("idle", "max")])
+    share = pc.sum(up["idle_max"]).as_py() / (len(up) * timedelta(days=1).total_seconds())
+    return DigestedDay(day, pc.sum(is_client).as_py(), len(up), min(share, 1.0))

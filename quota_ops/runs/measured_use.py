@@ -7,12 +7,11 @@ from functools import partial
 from math import isnan
 from typing import NamedTuple
 
-from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.digest import ShareRow
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import find_stretch
 from quota_ops.stages.use.past_limits import PastQuotas, Period
-from quota_ops.stages.use.spans import KeyUse, Span, Use, add_at_limit, find_limit
+from quota_ops.stages.use.spans import KeyUse, Span, Use, find_limit
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_parts
@@ -43,7 +42,7 @@ class MeasuredTime(NamedTuple):
 
         Raises UseUnknown if it could not be read.
         """
-        found = KeyUse([], set(), {}, set())
+        found = KeyUse([], set())
         periods = self.past.periods(key, *self.time)
         spans: dict[SeriesNames, list[Span]] = {}
         for broker in self.coverage.seconds:
@@ -58,45 +57,44 @@ class MeasuredTime(NamedTuple):
                     spans[series.names] = _find_spans(key, periods, series.names)
             for time in sorted({span.time for own in spans.values() for span in own} - {*uses}):
                 uses[time] = read(time)
+            throttled = read_throttled(self.server, self.source, broker, key, self.time)
             own = [
-                Use(series, span)
+                Use(series, span, series.names in throttled)
                 for time, some in uses.items()
                 for series in some
                 if not isnan(series.highest)
                 for span in spans.get(series.names, ())
                 if span.time == time
             ]
-            found.uses.extend(own)
-            found.throttled.update(read_throttled(self.server, self.source, broker, key, self.time))
-            for place, least, most in self._measure_at_limit(broker, key, own):
-                add_at_limit(found, place, least, most)
+            found.uses.extend(self._measure_at_limit(broker, key, own))
         return found
 
-    def _measure_at_limit(
-        self, broker: str, key: str, uses: Iterable[Use]
-    ) -> Iterator[tuple[tuple[str, Entity, SeriesNames], float, float]]:
-        """Yield for how many seconds those that reached their limit did so, at least and at most.
+    def _measure_at_limit(self, broker: str, key: str, uses: list[Use]) -> list[Use]:
+        """Return the uses, with for how many seconds those that reached their limit did so.
 
         It is measured for those that are nearest to it, because their samples are read. Of others,
         it was one scrape at least, and all of their scrapes at most.
         """
         from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
 
+        found = [*uses]
         nearest = sorted(
-            (use for use in uses if use.has_reached),
-            key=lambda use: use.series.p95 / (use.limit or 1.0),
+            (number for number, use in enumerate(uses) if use.has_reached),
+            key=lambda number: uses[number].series.p95 / (uses[number].limit or 1.0),
             reverse=True,
         )
-        reached: dict[Time, dict[str, Use]] = defaultdict(dict)
+        reached: dict[Time, list[int]] = defaultdict(list)
         stretch = find_stretch(self.coverage.interval, self.coverage.step)
-        for number, use in enumerate(nearest):
-            if number < MOST_MEASURED:
-                reached[use.span.time][str(number)] = use
-            elif use.quota is not None:
-                place = broker, use.quota, use.series.names
-                yield place, self.coverage.counted, stretch * use.series.counted
+        for number in nearest[:MOST_MEASURED]:
+            reached[uses[number].span.time].append(number)
+        for number in nearest[MOST_MEASURED:]:
+            most = stretch * uses[number].series.counted
+            found[number] = uses[number]._replace(
+                at_limit_least=self.coverage.counted, at_limit=most
+            )
         interval = max(1, round(self.coverage.counted))
-        for time, some in reached.items():
+        for time, numbers in reached.items():
+            some = {str(number): uses[number] for number in numbers}
             shares = [
                 ShareRow(number, key, *use.series.names, use.limit or 0.0, use.limit)
                 for number, use in some.items()
@@ -104,10 +102,12 @@ class MeasuredTime(NamedTuple):
             names = {use.series.names for use in some.values()}
             for samples in read_parts(self.source, [broker], key, *time, selection=names):
                 for row in find_delays(*samples, shares, interval):
-                    use, seconds = some[row.shared_by], row.at_present
-                    if use.quota is not None:
-                        place = broker, use.quota, use.series.names
-                        yield place, seconds, stretch * seconds
+                    before, seconds = found[int(row.shared_by)], row.at_present
+                    found[int(row.shared_by)] = before._replace(
+                        at_limit_least=before.at_limit_least + seconds,
+                        at_limit=before.at_limit + stretch * seconds,
+                    )
+        return found
 
 
 def _find_spans(key: str, periods: Iterable[Period], names: SeriesNames) -> list[Span]:

@@ -5,9 +5,10 @@ writes. Between two looks that saw the same value, that value was in force; betw
 different ones, nobody knows since when.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import cache
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -41,6 +42,7 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
     facts: ClusterFacts | None = None
     policy: Policy | None = None
     later: _Found | None = None
+    parse = cache(Entity.parse)  # each entity has several keys, in several runs
     try:
         runs = list(latest_first(store, store.runs(cluster)))
     except InvalidInput:  # the cluster has no run yet
@@ -48,14 +50,14 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
     for place in runs:
         run = RunFolder(place)
         try:
-            found = _look_at(run, cluster_id, later)
+            found = _look_at(run, cluster_id, later, parse)
         except InvalidInput as error:
             troubles.append(error.message)
             continue
         if found is None:
             continue
         if not looks:
-            owners, facts, policy = _read_owners(run), run.find(FACTS), run.find(POLICY)
+            owners, facts, policy = _read_owners(run, parse), run.find(FACTS), run.find(POLICY)
         later = found
         looks.append(found.look)
         if found.look.at <= start:
@@ -82,7 +84,9 @@ class _Found(NamedTuple):
     rows: pa.Table
 
 
-def _look_at(run: RunFolder, cluster_id: str, later: _Found | None) -> _Found | None:
+def _look_at(
+    run: RunFolder, cluster_id: str, later: _Found | None, parse: Callable[[str], Entity]
+) -> _Found | None:
     """Return what a run read of a cluster; None if it read none, or another one.
 
     The same quotas as in the run that was read before are the same object: hourly runs of a week
@@ -96,17 +100,19 @@ def _look_at(run: RunFolder, cluster_id: str, later: _Found | None) -> _Found | 
         return _Found(Look(at, later.look.stored), rows)
     stored: dict[str, dict[Entity, float]] = {}
     for entity, key, value in zip(*(to_values(rows[name]) for name in _COLUMNS), strict=True):
-        stored.setdefault(key, {})[Entity.parse(entity)] = value
+        stored.setdefault(key, {})[parse(entity)] = value
     return _Found(Look(at, stored), rows)
 
 
-def _read_owners(run: RunFolder) -> dict[tuple[Entity, str], str | None]:
+def _read_owners(
+    run: RunFolder, parse: Callable[[str], Entity]
+) -> dict[tuple[Entity, str], str | None]:
     """Return the owners of the quotas that Git declared in a run."""
     with suppress(InvalidInput):
         if run.has(DESIRED.file):
-            return {
-                (Entity.parse(row.entity), row.key): row.owner for row in run.read_rows(DESIRED)
-            }
+            rows = run.read_table(DESIRED)
+            entities, keys, owners = (to_values(rows[name]) for name in ("entity", "key", "owner"))
+            return dict(zip(zip(map(parse, entities), keys, strict=True), owners, strict=True))
     return {}
 
 

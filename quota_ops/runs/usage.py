@@ -15,7 +15,7 @@ from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.stages.use.listing import Listing
 from quota_ops.stages.use.past_limits import PastQuotas
 from quota_ops.stages.use.recorded import DAY, open_recorded, time_of
-from quota_ops.stages.use.spans import Use, join_uses
+from quota_ops.stages.use.spans import KeyUse, Use
 from quota_ops.store.history.digests import find_digests
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.presets import find_names
@@ -58,8 +58,10 @@ def read_overview(
             for gap in gaps:
                 seen.update(gap.coverage.seconds)
             coverage |= {broker: max(coverage.get(broker, 0.0), seen[broker]) for broker in seen}
-            found = join_uses(
-                [*([uses[key]] if key in uses else []), *(gap.read(key) for gap in gaps)]
+            parts = [uses[key], *(gap.read(key) for gap in gaps)]
+            found = KeyUse(
+                [use for part in parts for use in part.uses],
+                {names for part in parts for names in part.without_number},
             )
             listing = Listing(past, time, key, key in exported, found, seen)
             quotas += listing.list_quotas()

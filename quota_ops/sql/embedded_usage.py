@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import timed
+from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.quotas.tables import Table, derive_table
 from quota_ops.model.usage.digest import (
     BASE,
+    BUCKETS,
     DELAYS,
     DIGEST,
     SHARES,
@@ -30,26 +32,33 @@ from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
-_MEMORY = "250MB"
-"""The most memory that DuckDB takes for digests; what does not fit goes to the disk."""
+_LITTLE: Mapping[str, str | int] = {"threads": 1, "memory_limit": "100MB"}
+"""Settings for digests. What does not fit goes to the disk, and a second thread would take the
+memory of the first again, for its own sums."""
 
 
-def digest_day(
+def digest_part(
     rates: pa.Table, scrapes: pa.Table, delayed: pa.Table, day: str, step: int
 ) -> pa.Table:
-    """Return DIGEST of a day, sorted, from the samples of that day.
+    """Return BUCKETS of samples of a day.
 
     `rates` has `time`, `broker`, `key`, `user_name`, `client_id`, `value`; `scrapes` has `time`,
     `broker`, `up`; `delayed` has `broker`, `key`, `user_name`, `client_id` of the series that were
     throttled. `step` is how many seconds pass between two scrapes at most.
     """
     views = {"rates": rates, "scrapes": scrapes, "delayed": delayed}
-    return _sort(_run(DIGEST, text.digest_text(day, step), views))
+    return _run(BUCKETS, text.digest_text(day, step), views)
 
 
-def join_parts(digests: pa.Table) -> pa.Table:
-    """Return DIGEST of a day, sorted, from digests of parts of its rates, each with all scrapes."""
-    return _run(DIGEST, text.read_sql("usage_parts"), {"digests": digests})
+def join_parts(parts: pa.Table) -> pa.Table:
+    """Return BUCKETS of a day from those of parts of its rates, each with all scrapes."""
+    return _run(BUCKETS, text.read_sql("usage_parts"), {"parts": parts})
+
+
+def pack_day(parts: pa.Table) -> pa.Table:
+    """Return DIGEST of a day, sorted, from BUCKETS as `join_parts` takes them."""
+    packed = text.read_sql("usage_packed", joined=text.read_sql("usage_parts"))
+    return _run(DIGEST, packed, {"parts": parts})
 
 
 class RecordedSeries(NamedTuple):
@@ -117,9 +126,8 @@ class SummedDays(NamedTuple):
     def read_seen(self) -> dict[str, dict[str, float]]:
         """Return for how many seconds each broker was seen, by key."""
         rows = self.db.execute(
-            "SELECT key, broker, SUM(seconds) FROM sums JOIN series USING (series, part)"
-            " WHERE user_name IS NULL AND client_id IS NULL AND bucket IS NULL"
-            " GROUP BY ALL ORDER BY ALL"
+            "SELECT key, broker, SUM(idle) FROM series"
+            " WHERE user_name IS NULL AND client_id IS NULL GROUP BY ALL ORDER BY ALL"
         ).fetchall()
         seen: dict[str, dict[str, float]] = {}
         for key, broker, seconds in rows:
@@ -144,11 +152,7 @@ def open_digests(
 
     With `wanted`, only series with these names count. Raises InvalidInput if a file is damaged.
     """
-    with (
-        TemporaryDirectory(prefix="quota-ops-") as folder,
-        # A second thread would take the memory of the first again, for its own sums.
-        open_database(threads=1, memory_limit=_MEMORY) as db,
-    ):
+    with TemporaryDirectory(prefix="quota-ops-") as folder, open_database(**_LITTLE) as db:
         days = pa.table({"day": [*parts], "part": pa.array([*parts.values()], pa.int32())})
         db.register("parts", days)
         db.register("no_digests", parquet.from_rows(DIGEST, []))
@@ -164,7 +168,9 @@ def open_digests(
             )
         try:
             with timed(_log, logging.DEBUG, "the sums of digests in DuckDB"):
-                db.execute(f"CREATE TABLE sums AS {text.read_sql('usage_sums')}")
+                db.execute("CREATE TABLE sums (series UBIGINT, part INT, bucket INT, seconds INT)")
+                for key in MEASURED_KEYS:
+                    db.execute(f"INSERT INTO sums {text.read_sql('usage_sums', key=key)}")
                 db.execute(f"CREATE TABLE series AS {text.read_sql('usage_series')}")
         except duckdb.IOException as error:
             raise InvalidInput(
@@ -197,13 +203,8 @@ def find_delays(
     )
 
 
-def _sort(digest: pa.Table) -> pa.Table:
-    order = ("key", "broker", "user_name", "client_id", "bucket")
-    return digest.sort_by([(name, "ascending") for name in order])
-
-
 def _run(table: Table[Any], sql: str, views: Mapping[str, pa.Table]) -> pa.Table:
-    with open_database() as db:
+    with open_database(**_LITTLE) as db:
         db.execute("CREATE MACRO unix_millis(moment) AS epoch_ms(moment)")  # as in Spark
         for name, rows in views.items():
             db.register(name, rows)

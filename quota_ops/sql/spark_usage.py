@@ -7,8 +7,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from quota_ops.model.usage.digest import DIGEST
+from quota_ops.model.usage.digest import BUCKETS
 from quota_ops.sql import text
+from quota_ops.sql.embedded_usage import pack_day
 from quota_ops.sql.job import EngineFailed
 from quota_ops.sql.spark_connect import explain_failure
 from quota_ops.store.history.digests import write_digest
@@ -56,9 +57,8 @@ def digest_samples(
             }
             for name, rows in views.items():
                 rows.where(rows.cluster == cluster).createOrReplaceTempView(name)
-            spark.sql(text.digest_text(day, step)).createOrReplaceTempView("digests")
-            digest = spark.sql(text.read_sql("usage_parts"))
-            write_digest(store, cluster, day, parquet.conform(DIGEST, digest.toArrow()))
+            buckets = spark.sql(text.digest_text(day, step)).toArrow()
+            write_digest(store, cluster, day, pack_day(parquet.conform(BUCKETS, buckets)))
             yield cluster
     except (PySparkException, Py4JJavaError) as error:
         raise EngineFailed(f"Spark cannot digest the use: {explain_failure(error)}") from error

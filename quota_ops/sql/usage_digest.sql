@@ -1,9 +1,9 @@
--- The digest of a day of samples.
+-- The buckets of a day of samples.
 --
 -- In:  rates    time, broker, key, user_name, client_id, value: at most one row of a series and time
 --      scrapes  time, broker, up: whether the broker was seen, at the times of its rates
 --      delayed  broker, key, user_name, client_id: the series that were throttled on that day
--- Out: the columns of DIGEST in quota_ops/model/usage/digest.py
+-- Out: the columns of BUCKETS in quota_ops/model/usage/digest.py
 --
 -- A value that is no finite number stands for no time: a series without any other has a row of 0
 -- seconds. Use without both names is kept apart from the rows of `coverage` by its bucket.
@@ -60,7 +60,7 @@ SELECT
   '{day}' AS day, b.broker, b.key, b.user_name, b.client_id, b.bucket,
   CAST(ROUND(b.millis / 1000.0) AS INT) AS seconds,
   CASE
-    WHEN b.bucket = MAX(b.bucket) OVER (PARTITION BY b.broker, b.key, b.user_name, b.client_id)
+    WHEN b.bucket IS NOT NULL
       -- Seven digits take half the space.
       THEN CAST(CAST(LEAST(b.highest, 3e38) AS FLOAT) AS DOUBLE)
   END AS highest,

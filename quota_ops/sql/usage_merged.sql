@@ -11,7 +11,7 @@
 -- is. The middle of a bucket stands for its values; a use of 0 has no bucket.
 WITH own AS (
   SELECT
-    n.broker, n.key, n.user_name, n.client_id, n.series, n.part, n.highest, n.throttled,
+    n.broker, n.key, n.user_name, n.client_id, n.series, n.part, n.idle, n.highest, n.throttled,
     s.span, s.surely, s.perhaps
   FROM spans AS s
   INNER JOIN series AS n
@@ -35,6 +35,8 @@ buckets AS (
   FROM sums AS u
   INNER JOIN own AS o ON u.series = o.series AND u.part = o.part
   GROUP BY o.series, o.span, u.bucket
+  UNION ALL
+  SELECT series, span, NULL AS bucket, SUM(idle) AS seconds FROM own GROUP BY series, span
 ),
 
 ranked AS (

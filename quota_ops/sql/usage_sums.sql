@@ -1,12 +1,28 @@
--- What clients used in each part of some days, from the digests of the days.
+-- What clients used of a key in each part of some days, from the digests of the days.
 --
 -- In:  digests  the columns of DIGEST in quota_ops/model/usage/digest.py
 --      parts    day, part: the days to read, and the number of a part
 -- Out: series, part, bucket, seconds: `series` is the hash of the names, because sums by names would
 --      need four times the memory
-SELECT
-  HASH(d.broker, d.key, d.user_name, d.client_id) AS series, p.part, d.bucket,
-  CAST(SUM(d.seconds) AS INT) AS seconds
-FROM digests AS d
-INNER JOIN parts AS p ON d.day = p.day
-GROUP BY series, p.part, d.bucket
+--
+-- The days of a series are added up one after the other: sums of all series at a time take twice as
+-- long, because they are in no cache of the processor.
+WITH days AS (
+  SELECT
+    HASH(d.broker, d.key, d.user_name, d.client_id) AS series, p.part, d.bucket, d.seconds
+  FROM digests AS d
+  INNER JOIN parts AS p ON d.day = p.day
+  WHERE d.key = '{key}' AND d.bucket IS NOT NULL
+  ORDER BY series
+),
+
+buckets AS (
+  SELECT
+    series, part, bucket + UNNEST(RANGE(LEN(seconds))) AS bucket, UNNEST(seconds) AS seconds
+  FROM days
+)
+
+SELECT series, part, CAST(bucket AS INT) AS bucket, CAST(SUM(seconds) AS INT) AS seconds
+FROM buckets
+WHERE seconds > 0
+GROUP BY ALL

@@ -42,7 +42,7 @@ def leave_day(folder: Path, cluster_id: str) -> None:
     """Leave a recorded day in which etl of alice used 990 B/s, and bob any amount."""
     (day,) = list_past_days(datetime.now(UTC), 1)
     rows = [
-        DigestRow(day, "1", "producer_byte_rate", user, client_id, 142, 3600, 990.0, False)
+        DigestRow(day, "1", "producer_byte_rate", user, client_id, 0, 142, (3600,), 990.0, False)
         for user, client_id in (("alice", "etl"), ("bob", None))
     ]
     digest = parquet.from_rows(DIGEST, rows)

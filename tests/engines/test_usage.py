@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from quota_ops.model.usage.digest import BASE, SHARES, DelayRow, ShareRow, UseRow
 from quota_ops.sql import text
-from quota_ops.sql.embedded_usage import digest_day, find_delays, join_parts
+from quota_ops.sql.embedded_usage import digest_part, find_delays, pack_day
 from quota_ops.sql.spark_usage import SampleFiles, digest_samples
 from quota_ops.store.history.digests import find_digests, list_days
 from quota_ops.store.places import parquet
@@ -108,9 +108,9 @@ def table_of_delayed(names: Sequence[tuple[str | None, str | None]]) -> pa.Table
 
 
 def digest(some: list[Sample], seen: set[tuple[str, int]], day: str = "2026-11-25") -> pa.Table:
-    """Return the digest of samples, of which broker 1 throttled those of the first name."""
+    """Return the buckets of samples, of which broker 1 throttled those of the first name."""
     delayed = table_of_delayed(NAMES[:1])
-    return digest_day(table_of_rates(some), table_of_scrapes(seen), delayed, day, STEP)
+    return digest_part(table_of_rates(some), table_of_scrapes(seen), delayed, day, STEP)
 
 
 @settings(max_examples=40, deadline=None)
@@ -200,7 +200,7 @@ def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
     some = [Sample(0, "1", "alice", None, 3e4), Sample(60, "1", "alice", None, 3e4)]
     rows = table_of_rates(some)
 
-    day = digest_day(rows, scrapes, table_of_delayed([]), "2026-11-25", STEP)
+    day = digest_part(rows, scrapes, table_of_delayed([]), "2026-11-25", STEP)
     (use,) = merge({"2026-11-25": day}, 2e4)
     (delays,) = find_delays(rows, scrapes, list_shares(2e4), STEP)
 
@@ -230,7 +230,7 @@ def test_spark_finds_the_same(session: "SparkSession") -> None:
     seen = {(broker, minute) for broker in ("1", "2") for minute in range(MINUTES) if minute % 5}
     rows, scrapes, shares = table_of_rates(some), table_of_scrapes(seen), list_shares(3e4)
     delayed = table_of_delayed(NAMES[:2])
-    own = digest_day(rows, scrapes, delayed, "2026-11-25", STEP)
+    own = digest_part(rows, scrapes, delayed, "2026-11-25", STEP)
     views = {
         "rates": rows,
         "scrapes": scrapes,
@@ -282,4 +282,4 @@ def test_the_job_records_the_days_of_all_clusters(session: "SparkSession", tmp_p
     assert [read_use(store, cluster, ["2026-11-25"], 3e3) for cluster in clusters] == [own, own]
     assert list_days(store, "a") == ["2026-11-25"]
     (stored,) = find_digests(store, "a", ["2026-11-25"]).values()
-    assert pq.read_table(str(stored)).equals(join_parts(digest(some, seen)))
+    assert pq.read_table(str(stored)).equals(pack_day(digest(some, seen)))

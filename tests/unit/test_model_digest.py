@@ -11,8 +11,9 @@ def test_the_columns_of_a_digest() -> None:
         ("key", "string", False),
         ("user_name", "string", True),
         ("client_id", "string", True),
+        ("idle", "int", False),
         ("bucket", "int", True),
-        ("seconds", "int", False),
+        ("seconds", "list of int", False),
         ("highest", "double", True),
         ("throttled", "boolean", False),
     ]

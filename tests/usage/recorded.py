@@ -8,18 +8,18 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from quota_ops.model.usage.digest import UseRow
-from quota_ops.sql.embedded_usage import SpanRow, SummedDays, open_digests
+from quota_ops.sql.embedded_usage import SpanRow, SummedDays, open_digests, pack_day
 from quota_ops.store.history.digests import find_digests, write_digest
 from quota_ops.store.places.run_store import RunStore, open_place
 
 
-def merge(digests: Mapping[str, pa.Table], least: float | None = None) -> list[UseRow]:
-    """Return the use of the days together, which have their digests in a run store."""
+def merge(days: Mapping[str, pa.Table], least: float | None = None) -> list[UseRow]:
+    """Return the use of the days together, whose buckets become digests in a run store."""
     with TemporaryDirectory() as folder:
         store = RunStore(open_place(Path(folder)))
-        for day, digest in digests.items():
-            write_digest(store, "id", day, digest)
-        return read_use(store, "id", [*digests], least)
+        for day, buckets in days.items():
+            write_digest(store, "id", day, pack_day(buckets))
+        return read_use(store, "id", [*days], least)
 
 
 def read_use(

@@ -60,18 +60,11 @@ def leave_day(store: RunStore, day: str, rates: Mapping[str, int]) -> None:
     """Record a day on which users consumed at these rates all day, on one of two brokers."""
 
     def row(broker: str, user: str | None, rate: int) -> DigestRow:
-        bucket = ceil(log(rate) / log(1.05)) if rate else None
-        return DigestRow(
-            day,
-            broker,
-            "consumer_byte_rate",
-            user,
-            None,
-            bucket,
-            86_400,
-            float(rate) or None,
-            False,
-        )
+        names = day, broker, "consumer_byte_rate", user, None
+        if not rate:
+            return DigestRow(*names, 86_400, None, (), None, False)
+        bucket = ceil(log(rate) / log(1.05))
+        return DigestRow(*names, 0, bucket, (86_400,), float(rate), False)
 
     rows = [row("b1", None, 0), row("b2", None, 0)]
     rows += [row("b1", user, rate) for user, rate in rates.items()]

@@ -70,7 +70,7 @@ def test_a_quota_is_unused_only_if_nothing_contradicts_it(
     facts = ClusterFacts((BrokerFacts(1, "kafka:9092"),), "User:admin")
     past = PastQuotas([Look(looked, {KEY: {CAROL: 10e6}})], {}, facts, None, ())
     known = Use(OTHER, Span(TIME, True, None, None, None))
-    found = KeyUse([known, *uses], set(), {}, without_number)
+    found = KeyUse([known, *uses], without_number)
 
     (quota,) = Listing(past, TIME, KEY, True, found, {"1": 7 * 86400.0}).list_quotas()
 

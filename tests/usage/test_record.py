@@ -4,15 +4,11 @@ from datetime import UTC, datetime, timedelta
 from math import isclose
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from quota_ops import cli
-from quota_ops.model.usage.digest import DIGEST, DigestedDay, DigestRow
-from quota_ops.runs.digests import summarize_day
 from quota_ops.store.history.digests import list_days
-from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.retention import find_expired, remove
 from tests.usage.busy_hour import BusyHour
@@ -26,27 +22,6 @@ cluster_id: {CLUSTER_ID}
 connection: demo
 usage: {{prometheus: monitoring, match: {{cluster: demo}}}}
 """
-KEY = "producer_byte_rate"
-
-
-def test_a_digest_in_several_parts_is_summarized() -> None:
-    """A day of many clients comes in parts with dictionaries of their own, as DuckDB returns it."""
-    parts = [
-        parquet.from_rows(
-            DIGEST,
-            [
-                DigestRow("2026-11-25", broker, KEY, None, None, None, 43_200, None, False),
-                DigestRow("2026-11-25", broker, KEY, broker, None, 9, 60, 1.5, False),
-            ],
-        )
-        for broker in ("kafka-1:9404", "kafka-2:9404")
-    ]
-
-    found = summarize_day("2026-11-25", pa.concat_tables(parts))
-
-    assert found == DigestedDay("2026-11-25", 2, 2, 0.5)
-
-
 NOTHING = Answer(200, '{"status":"success","data":{"resultType":"vector","result":[]}}')
 
 

@@ -6,7 +6,7 @@
 
 from dataclasses import dataclass
 from types import NoneType
-from typing import Generic, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.rows import (
@@ -22,15 +22,19 @@ TEXT = "string"
 NUMBER = "double"
 COUNT = "int"
 FLAG = "boolean"
+COUNTS = "list of int"
 
 Row = TypeVar("Row", bound=NamedTuple)
 
-_TYPES = {str: TEXT, float: NUMBER, int: COUNT, bool: FLAG}
+_TYPES = {str: TEXT, float: NUMBER, int: COUNT, bool: FLAG, tuple: COUNTS}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's name, its type (string, double, int, boolean) and whether it is nullable."""
+    """A column's name, its type, and whether it is nullable.
+
+    Types are string, double, int, boolean, and list of int.
+    """
 
     name: str
     type: str
@@ -65,7 +69,7 @@ def derive_table(name: str, row: type[Row], **spelled: str) -> Table[Row]:
     """
     columns = []
     for field, hint in get_type_hints(row).items():
-        kinds = get_args(hint) or (hint,)
+        kinds = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
         kind = next(member for member in kinds if member is not NoneType)
         type_ = next(_TYPES[parent] for parent in kind.__mro__ if parent in _TYPES)
         columns.append(Column(spelled.get(field, field), type_, NoneType in kinds))

@@ -1,8 +1,8 @@
 """A digest of one day of use: for each broker and client, how long it used how much.
 
-A day of 10,000 clients is half a megabyte, and digests of several days are merged by adding seconds
-up. From a digest follows how long the use was above any limit, and any percentile. The order of the
-samples is lost: what would have been delayed needs the samples.
+A day of 10,000 clients is half a megabyte, and digests of several days are merged by adding
+seconds up. From a digest follows how long the use was above any limit, and any percentile. The
+order of the samples is lost: what would have been delayed needs the samples.
 """
 
 from typing import NamedTuple
@@ -14,14 +14,14 @@ BASE = 1.05
 at most 2.5 percent."""
 
 
-class DigestRow(NamedTuple):
-    """A row of DIGEST: for how many seconds of a day the use was in a bucket.
+class BucketRow(NamedTuple):
+    """A row of BUCKETS: for how many seconds of a day the use of a client was in a bucket.
 
     Bucket `b` has the values above `1.05 ** (b - 1)`, up to `1.05 ** b`, in the unit of the key; a
     use of 0 has no bucket. The names are those that the broker counts by: `user_name` is None if
-    users share, `client_id` if client ids share. `highest` is the highest value of the day to seven
-    digits, in the row of the highest bucket alone. `throttled` is whether the broker throttled the
-    client on that day at all, in each of its rows.
+    users share, `client_id` if client ids share. `highest` is the highest value in the bucket, to
+    seven digits. `throttled` is whether the broker throttled the client on that day at all, in each
+    of its rows.
 
     A row without names and bucket has no use: it states for how many seconds the broker was seen.
     Time that was not seen is in no row, and is unknown. In time that was seen, a client without a
@@ -40,8 +40,31 @@ class DigestRow(NamedTuple):
     throttled: bool
 
 
+BUCKETS = derive_table("buckets", BucketRow)
+"""The use of a day, or of a part of it, a row for each broker, key, client and bucket."""
+
+
+class DigestRow(NamedTuple):
+    """A row of DIGEST: the rows of a broker, key and client in BUCKETS, as one.
+
+    `idle` are the seconds without a bucket, `seconds` those of `bucket` and each bucket above it,
+    up to the highest that was used.
+    """
+
+    day: str
+    broker: str
+    key: str
+    user_name: str | None
+    client_id: str | None
+    idle: int
+    bucket: int | None
+    seconds: tuple[int, ...]
+    highest: float | None
+    throttled: bool
+
+
 DIGEST = derive_table("digest", DigestRow)
-"""The use of a day, a row for each broker, key, client and bucket."""
+"""The use of a day as it is stored, a row for each broker, key and client."""
 
 
 class DelayedRow(NamedTuple):

@@ -14,7 +14,6 @@ from quota_ops.stages.use.past_limits import Limits, PastQuotas, Period
 from quota_ops.stages.use.spans import KeyUse, Use
 
 _NOBODY = SeriesNames(None, None)
-_NEVER = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -35,16 +34,11 @@ class Listing:
 
     def list_quotas(self) -> Iterator[QuotaUse]:
         """Yield the use of each quota that the last look saw, by entity."""
-        found = self.found
         stored = self.past.looks[-1].stored.get(self.key, {}) if self.past.looks else {}
-        placed = _place(found, stored)
-        at_limit: dict[tuple[Entity, SeriesNames], tuple[float, float]] = {}
-        for (_, quota, names), seconds in found.at_limit.items():
-            least, most = at_limit.get((quota, names), _NEVER)
-            at_limit[quota, names] = max(seconds[0], least), max(seconds[1], most)
+        placed = _place(self.found, stored)
         find_verdict = self._explain_unused(placed)
         for entity in sorted(stored, key=lambda entity: entity.text):
-            series = [_share(uses, found, at_limit) for uses in placed.by_quota[entity].values()]
+            series = [_share(uses) for uses in placed.by_quota[entity].values()]
             series.sort(key=lambda each: (each.share or 0.0, each.p95, each.highest), reverse=True)
             verdict, reason = Verdict.USED, None
             if not any(share.highest > 0 for share in series):
@@ -126,17 +120,17 @@ def _place(found: KeyUse, stored: Limits) -> _Placed:
     return _Placed(by_quota, {entity for entity in elsewhere if entity}, nameless)
 
 
-def _share(
-    uses: list[Use],
-    found: KeyUse,
-    at_limit: Mapping[tuple[Entity, SeriesNames], tuple[float, float]],
-) -> SeriesShare:
+def _share(uses: list[Use]) -> SeriesShare:
     """Return the use of a series under a quota: the highest of all brokers and periods."""
     busiest = max((use.series for use in uses), key=lambda series: (series.p95, series.highest))
     shares = [(use.series.p95 / use.limit, use.limit) for use in uses if use.limit]
     share, limit = max(shares, default=(None, None))
-    quota = next((use.quota for use in uses if use.quota), None)
-    least, most = at_limit.get((quota, busiest.names), _NEVER) if quota else (None, None)
+    counted, at_limit_least, at_limit = (defaultdict[str, float](float) for _ in range(3))
+    for use in uses:
+        counted[use.series.broker] += use.series.counted
+        if use.quota is not None:
+            at_limit_least[use.series.broker] += use.at_limit_least
+            at_limit[use.series.broker] += use.at_limit
     return SeriesShare(
         *busiest.names,
         busiest.broker,
@@ -145,14 +139,10 @@ def _share(
         max(use.series.highest for use in uses),
         share,
         limit,
-        least,
-        most,
-        busiest.names in found.throttled,
-        sum(
-            use.series.counted
-            for use in uses
-            if (use.series.broker, use.series.names) == (busiest.broker, busiest.names)
-        ),
+        max(at_limit_least.values(), default=None),
+        max(at_limit.values(), default=None),
+        any(use.throttled for use in uses),
+        counted[busiest.broker],
     )
 
 

@@ -14,7 +14,7 @@ from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.stages.use.past_limits import PastQuotas, Period
-from quota_ops.stages.use.spans import KeyUse, Span, Use, add_at_limit, find_limit
+from quota_ops.stages.use.spans import KeyUse, Span, Use, find_limit
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
@@ -79,19 +79,15 @@ class RecordedDays(NamedTuple):
             )
             rows.append(SpanRow(*series, number, surely, perhaps))
         of_number = [*spans]
-        uses = {key: KeyUse([], set(), {}, set()) for key in MEASURED_KEYS}
+        uses = {key: KeyUse([], set()) for key in MEASURED_KEYS}
         for row in self.summed.measure(rows):
             (names, span), use = of_number[row.span], uses[row.key]
             if not row.counted:
                 use.without_number.add(names)
                 continue
-            rates = row.p50, row.p95, row.highest, row.counted
-            use.uses.append(Use(SeriesUse(row.broker, names, *rates), span))
-            if row.throttled:
-                use.throttled.add(names)
-            if span.quota is not None:
-                place = row.broker, span.quota, names
-                add_at_limit(use, place, row.at_limit_least, row.at_limit)
+            series_use = SeriesUse(row.broker, names, row.p50, row.p95, row.highest, row.counted)
+            at_limit = row.at_limit_least, row.at_limit
+            use.uses.append(Use(series_use, span, row.throttled, *at_limit))
         return uses
 
     def read_days(

@@ -1,6 +1,5 @@
 """The use of series in spans of a time, each with the quota and the limit that decided then."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import Entity
@@ -25,10 +24,17 @@ class Span(NamedTuple):
 
 
 class Use(NamedTuple):
-    """The use of a series on a broker in a span."""
+    """The use of a series on a broker in a span.
+
+    It was at its limit for `at_limit_least` to `at_limit` seconds. `throttled` is whether it was
+    throttled at all.
+    """
 
     series: SeriesUse
     span: Span
+    throttled: bool = False
+    at_limit_least: float = 0.0
+    at_limit: float = 0.0
 
     @property
     def quota(self) -> Entity | None:
@@ -47,36 +53,10 @@ class Use(NamedTuple):
 
 
 class KeyUse(NamedTuple):
-    """The use of one key.
-
-    `at_limit` has the seconds at the limit, at least and at most, by broker and series: a series
-    that is missing there never reached it. The samples of series `without_number` are all NaN.
-    """
+    """The use of one key; the samples of series `without_number` are all NaN."""
 
     uses: list[Use]
-    throttled: set[SeriesNames]
-    at_limit: dict[tuple[str, Entity, SeriesNames], tuple[float, float]]
     without_number: set[SeriesNames]
-
-
-def join_uses(parts: Iterable[KeyUse]) -> KeyUse:
-    """Return the use of several times of one key."""
-    joined = KeyUse([], set(), {}, set())
-    for part in parts:
-        joined.uses.extend(part.uses)
-        joined.throttled.update(part.throttled)
-        joined.without_number.update(part.without_number)
-        for series, seconds in part.at_limit.items():
-            add_at_limit(joined, series, *seconds)
-    return joined
-
-
-def add_at_limit(
-    use: KeyUse, series: tuple[str, Entity, SeriesNames], least: float, most: float
-) -> None:
-    """Add seconds at the limit, at least and at most, to those of a series on a broker."""
-    before = use.at_limit.get(series, (0.0, 0.0))
-    use.at_limit[series] = before[0] + least, before[1] + most
 
 
 def find_limit(key: str, limits: Limits, names: SeriesNames) -> tuple[Entity | None, float | None]:

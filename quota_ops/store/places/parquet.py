@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quotas.tables import COUNT, FLAG, NUMBER, TEXT, Row, Table
+from quota_ops.model.quotas.tables import COUNT, COUNTS, FLAG, NUMBER, TEXT, Row, Table
 from quota_ops.store.places import written_by
 from quota_ops.store.places.place import Place
 
@@ -34,7 +34,13 @@ sys.meta_path.insert(0, without_pandas := _WithoutPandas())
 pa.array([])
 sys.meta_path.remove(without_pandas)
 
-ARROW_TYPES = {TEXT: pa.string(), NUMBER: pa.float64(), COUNT: pa.int32(), FLAG: pa.bool_()}
+ARROW_TYPES = {
+    TEXT: pa.string(),
+    NUMBER: pa.float64(),
+    COUNT: pa.int32(),
+    FLAG: pa.bool_(),
+    COUNTS: pa.list_(pa.int32()),
+}
 REPEATED = pa.dictionary(pa.int32(), pa.string())
 """The type of a column of texts that many rows share, such as owners: each text is kept once."""
 
@@ -229,6 +235,7 @@ _SPELLINGS = {
     NUMBER: {"double"},
     COUNT: {"int32"},
     FLAG: {"bool"},
+    COUNTS: {f"list<{name}: int32>" for name in ("element", "item", "l", "child")},
 }
 
 
