@@ -82,6 +82,7 @@ _FILE_CALLS = re.compile(
     r"|samefile|stat|symlink_to|touch|unlink|write_bytes)\b|\b(shutil|fcntl)\.|\bos\.(?!environ)"
 )
 _FILES_OF_USERS = {
+    "quota_ops/sql/embedded.py": "the folder of what does not fit into DuckDB's memory",
     "quota_ops/sql/embedded_effects.py": "copies of an inventory, which DuckDB reads and writes",
     "quota_ops/sql/embedded_usage.py": "links to recorded days, which DuckDB reads",
     "quota_ops/sql/spark_archive.py": "the jars of Spark, and the archive of their classes",
