@@ -63,12 +63,17 @@ class EmbeddedEngine:
 
 
 def fold_history(
-    history: pa.Table, entities: Collection[str] | None = None, *, and_drifted: bool = False
+    history: pa.Table,
+    entities: Collection[str] | None = None,
+    *,
+    and_drifted: bool = False,
+    newest: Mapping[str, object] | None = None,
 ) -> dict[str, pa.Table]:
     """Return the tables of `text.HISTORY_VIEWS` by name, from rows of HISTORY.
 
     With entities, from the rows of all runs and of these entities, and with `and_drifted` those of
-    each entity that ever drifted.
+    each entity that ever drifted. With the parameters of history_changes.sql as `newest`, also
+    `changes`: the rows that the newest changes need.
     """
     with open_database() as db:
         db.execute("CREATE MACRO unix_seconds(moment) AS epoch(moment)")
@@ -89,7 +94,12 @@ def fold_history(
         with timed(_log, logging.DEBUG, "the history in DuckDB"):
             for view in text.HISTORY_VIEWS:
                 db.execute(f"CREATE TABLE {view} AS {text.history_text(view)}")
-            return {view: db.table(view).to_arrow_table() for view in text.HISTORY_VIEWS}
+            found = {view: db.table(view).to_arrow_table() for view in text.HISTORY_VIEWS}
+            if newest is not None:
+                values = {**newest, "sent": [*ATTEMPTED], "owning": [*OWNING]}
+                changes = db.sql(text.read_sql("history_changes"), params=values)
+                found["changes"] = changes.to_arrow_table()
+            return found
 
 
 def count_drifts(history: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -104,14 +114,6 @@ def count_drifts(history: pa.Table) -> tuple[pa.Table, pa.Table]:
             db.execute(f"CREATE TABLE ends AS {text.history_text('ends')}")
             found = [db.sql(text.history_text(view)).to_arrow_table() for view in ("days", "fleet")]
             return found[0], found[1]
-
-
-def select_newest(history: pa.Table, cluster_id: str, most: int) -> pa.Table:
-    """Return the rows of history_changes.sql: those that the newest changes of a cluster need."""
-    with open_database() as db:
-        db.register("history", history)
-        values = {"cluster_id": cluster_id, "most": most, "sent": [*ATTEMPTED], "owning": [*OWNING]}
-        return db.sql(text.read_sql("history_changes"), params=values).to_arrow_table()
 
 
 def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:

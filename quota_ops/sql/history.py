@@ -1,6 +1,6 @@
 """The events of quotas and clusters, computed from the history when a reader needs them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from quota_ops.model.history import history
 from quota_ops.model.history.fleet_history import QUOTA_DRIFTS, FleetHistory
 from quota_ops.model.quotas.tables import Row, Table
-from quota_ops.store.history.history import Day, ReadDay, list_days, read_day, read_rows
+from quota_ops.store.history.history import ReadDay, list_days, read_day, read_rows
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.names import NamedCluster
@@ -22,6 +22,16 @@ class History(NamedTuple):
     days: tuple[history.DayHistory, ...]
     owners: tuple[history.OwnerDrift, ...]
     troubles: tuple[str, ...]
+    changes: tuple[history.HistoryRow, ...] = ()
+    """The rows of all quotas that the newest changes concern, if they are wanted."""
+
+
+class Newest(NamedTuple):
+    """Which changes of a cluster are wanted: at most `most`, since a date."""
+
+    cluster_id: str
+    since: str
+    most: int
 
 
 class Events(NamedTuple):
@@ -34,23 +44,29 @@ class Events(NamedTuple):
 
 
 def read_history(
-    store: RunStore, cluster: NamedCluster, entities: Collection[str] = (), read: ReadDay = read_day
+    store: RunStore,
+    cluster: NamedCluster,
+    entities: Collection[str] = (),
+    read: ReadDay = read_day,
+    newest: Newest | None = None,
 ) -> History:
     """Return the history of a cluster.
 
     `quotas` are those of the entities, by their texts, and of all entities that ever drifted.
-    `read` reads a day; a caller that also needs events passes a cached one to both. Raises
-    InvalidInput if the history cannot be listed.
+    `read` reads a day; a caller that also needs events passes a cached one to both. `changes` are
+    empty without `newest`. Raises InvalidInput if the history cannot be listed.
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
     rows, troubles = _read_rows(store, cluster, "", read)
-    found = fold_history(rows, entities, and_drifted=True)
+    wanted = newest and newest._asdict()
+    found = fold_history(rows, entities, and_drifted=True, newest=wanted)
     return History(
         _to_rows(history.QUOTAS, found["quotas"]),
         _to_rows(history.DAYS, found["days"]),
         _to_rows(history.OWNERS, found["owners"]),
         troubles,
+        _to_rows(history.HISTORY, found["changes"]) if newest else (),
     )
 
 
@@ -75,19 +91,6 @@ def read_events(
         _to_rows(history.HISTORY, found["ends"]),
         troubles,
     )
-
-
-def read_newest_changes(
-    days: Iterable[Day], since: str, cluster_id: str, most: int
-) -> tuple[history.HistoryRow, ...]:
-    """Return the rows of the quotas that the newest changes of a cluster concern, at most `most`.
-
-    Files that cannot be read are left out.
-    """
-    from quota_ops.sql.embedded import select_newest  # noqa: PLC0415 - DuckDB
-
-    rows, _ = read_rows(days, since)
-    return _to_rows(history.HISTORY, select_newest(rows, cluster_id, most))
 
 
 def read_fleet_history(store: RunStore, since: str) -> FleetHistory:

@@ -1,12 +1,12 @@
 -- The rows of HISTORY that the newest changes of a cluster need.
 --
--- In:  history, with the parameters cluster_id, sent (outcomes), owning (modes) and most
+-- In:  every_history, with the parameters cluster_id, since, sent (outcomes), owning (modes) and most
 -- Out: the rows of all quotas that the `most` newest changes concern: the owner of a change may be
 --      in an earlier row. And the ends of runs with an approved policy. Several changes of one second are sorted as a report lists them.
 WITH own AS (
   SELECT *
-  FROM history
-  WHERE cluster_id = $cluster_id
+  FROM every_history
+  WHERE cluster_id = $cluster_id AND ended >= $since
   QUALIFY revision = MAX(revision) OVER (PARTITION BY run, ended)
 ),
 

@@ -1,17 +1,19 @@
 """The artifact past.json: the history before a run, for its report and each later copy of it."""
 
 import logging
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.history.history import HistoryRow
 from quota_ops.model.history.past import Past, select_past
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.screens.history import change_cells, list_changes
-from quota_ops.sql.history import read_history, read_newest_changes
-from quota_ops.store.history.history import list_days
+from quota_ops.sql.history import Newest, read_history
+from quota_ops.store.history.history import Day, list_days
 from quota_ops.store.ledger.holds import list_since
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import PAGE, PAST, REPORT
@@ -42,9 +44,7 @@ def add_past(folder: RunFolder, report: Report) -> Report:
     if report.plan is None or report.past is not None:
         return report
     try:
-        past = replace(
-            _read_past(folder.store, report), changes=_list_changes(folder.store, report)
-        )
+        past = _read_past(folder.store, report)
     except Exception as error:  # noqa: BLE001 - a report does not depend on the history
         past = Past(trouble=f"The history cannot be read: {' '.join(str(error).split())}.")
         _log.warning("%s", past.trouble)
@@ -84,31 +84,40 @@ def _find_comparison(folder: RunFolder, run: str | None) -> str | None:
 
 
 def _read_past(store: RunStore, report: Report) -> Past:
-    """Return the history of the rows that differ, and of the days."""
+    """Return the history of the rows that differ, of the days, and of the newest changes."""
     is_shared = len(list_ids(store.list_names(), report.cluster)) > 1
     cluster = NamedCluster((report.cluster,), report.cluster_id if is_shared else None)
     days = list_days(store, clusters=[report.cluster])
     if (ends := sum(len(day.ends) for day in days if not day.compacted)) > MOST_ENDS:
         return Past(trouble=_MANY.format(ends=ends, cluster=report.cluster))
     differences = report.plan.differences if report.plan else ()
-    found = read_history(store, cluster, {row.entity for row in differences})
+    newest = _choose_changes(days, report)
+    found = read_history(store, cluster, {row.entity for row in differences}, newest=newest)
     past = select_past(found.quotas, found.days, differences, MOST_DAYS)
+    if newest:
+        past = replace(past, changes=_list_changes(store, newest, found.changes))
     if found.troubles:
         past = replace(past, trouble=f"The history is not complete: {'; '.join(found.troubles)}.")
     return past
 
 
-def _list_changes(store: RunStore, report: Report) -> tuple[tuple[str, ...], ...]:
-    """Return the cells of each change since CHANGED_DAYS ago, the newest first.
+def _choose_changes(days: Iterable[Day], report: Report) -> Newest | None:
+    """Return which changes the page shows.
 
-    None are read of a store with many runs, which would take too long for each report.
+    None of a store with many runs, whose rows would take too long for each report.
     """
     since = f"{datetime.fromisoformat(report.finished) - timedelta(days=CHANGED_DAYS):%Y-%m-%d}"
-    days = list_days(store, since, [report.cluster])
-    size = sum(day.size for day in days if day.date != day.month)  # a month is read in part
+    # A month is read in part.
+    size = sum(day.size for day in days if day.reaches(since) and day.date != day.month)
     if report.cluster_id is None or size > MOST_CHANGED_BYTES:
-        return ()
-    rows = read_newest_changes(days, since, report.cluster_id, MOST_CHANGES)
-    changes = list_changes(rows, list_since(store, [report.cluster_id], since))
-    newest = changes[: -MOST_CHANGES - 1 : -1]
-    return tuple(tuple(escape_text(span.text) for span in change_cells(event)) for event in newest)
+        return None
+    return Newest(report.cluster_id, since, MOST_CHANGES)
+
+
+def _list_changes(
+    store: RunStore, newest: Newest, rows: Sequence[HistoryRow]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the cells of each change, the newest first."""
+    changes = list_changes(rows, list_since(store, [newest.cluster_id], newest.since))
+    shown = changes[: -MOST_CHANGES - 1 : -1]
+    return tuple(tuple(escape_text(span.text) for span in change_cells(event)) for event in shown)
