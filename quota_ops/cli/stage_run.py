@@ -1,5 +1,6 @@
 """A run from the command line: its folder, connection and stages, and its result."""
 
+import gc
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -214,6 +215,8 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
     """Run the stages; if a signal ends them, record how far they got."""
     folder, stages = begun.folder, begun.stages
     is_new_plan = typed.run_folder is None or bool(approval.allow)
+    if not gc.isenabled():  # in the process `quota-ops`, whose end would look through all modules
+        gc.freeze()
     with (
         report_run_if_stopped(folder.place, partial(_record_end, begun, typed, stopped=True)),
         connect_once(
