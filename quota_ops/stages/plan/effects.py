@@ -14,7 +14,7 @@ from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.rows import Key
-from quota_ops.model.quotas.tables import DESIRED, LEDGER
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.model.stored import complete_type
 from quota_ops.precedence.effects import Ownership, find_write_effects
 from quota_ops.sql.client_effects import read_quotas
@@ -38,36 +38,35 @@ def find_plan_effects(
 
 
 def _find(folder: RunFolder, plan: Plan, others: Sequence[Difference]) -> dict[Key, Effect]:
-    stored = read_quotas(folder, {row.id: row.target for row in others})
-    return find_write_effects(
-        ((*key, value) for key, value in stored.items()),
-        plan.writes,
-        _read_ownership(folder, plan, others),
-    )
+    stored = _list_columns(folder.read_table(ACTUAL), "entity", "key", "value")
+    if others:
+        targets = {row.id: row.target for row in others}
+        stored = ((*key, value) for key, value in read_quotas(folder, targets).items())
+    return find_write_effects(stored, plan.writes, _read_ownership(folder, plan, others))
 
 
 def _read_ownership(folder: RunFolder, plan: Plan, others: Sequence[Difference]) -> Ownership:
-    """Return who owns the stored quotas and the writes.
+    """Return who owns the stored quotas of the written keys, and the writes.
 
     The owner of a stored quota comes from the ledger or, before a run has recorded it, from the
     file that declares it.
     """
-    before = dict(_list_owned(folder.read_table(DESIRED)))
-    ledger = folder.read_table(LEDGER)
-    states = to_values(ledger["state"])
+    after = {row.id: row.owner for row in plan.writes}
+    written = {key for _, key in after}
+    declared = _list_columns(folder.read_table(DESIRED), "entity", "key", "owner")
+    before = {Key(entity, key): owner for entity, key, owner in declared if key in written}
+    known = _list_columns(folder.read_table(LEDGER), "entity", "key", "owner", "state")
     before |= {
-        row: owner
-        for (row, owner), state in zip(_list_owned(ledger), states, strict=True)
-        if state == VERIFIED
+        Key(entity, key): owner
+        for entity, key, owner, state in known
+        if key in written and state == VERIFIED
     }
     before |= {row.id: row.owner for row in others}
-    owners = OwnerIndex(plan.policy.owners)
-    return Ownership(before, {row.id: row.owner for row in plan.writes}, owners)
+    return Ownership(before, after, OwnerIndex(plan.policy.owners))
 
 
-def _list_owned(table: pa.Table) -> Iterator[tuple[Key, str | None]]:
-    entities, keys, owners = (to_values(table[name]) for name in ("entity", "key", "owner"))
-    return zip(map(Key, entities, keys), owners, strict=True)
+def _list_columns(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
+    return zip(*(to_values(table[name]) for name in names), strict=True)
 
 
 def write_effects(folder: RunFolder, effects: Mapping[Key, Effect]) -> None:
