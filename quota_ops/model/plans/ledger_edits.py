@@ -56,8 +56,9 @@ def find_current(known: Collection[LedgerRow]) -> dict[Key, LedgerRow]:
         if row.state in SENT and _number(row) >= _number(last.get(key := row.id)):
             last[key] = row
     for row in known if last else ():
-        if row.state == VERIFIED and _number(row) >= _number(last.get(key := row.id)):
-            last.pop(key, None)
+        has_intent = row.state == VERIFIED and (row.entity, row.key) in last  # few of many rows
+        if has_intent and _number(row) >= _number(last[row.id]):
+            del last[row.id]
     return last
 
 
