@@ -65,6 +65,7 @@ def test_what_decides_comes_before_the_changes() -> None:
         "changes in the meantime is skipped and reported. **The run then fails at verify**, "
         "because broker 3 cannot be queried, unless that has changed by then.\n"
     ) in form
+    assert form.count("`written already, by this run`") == 1
     accepted = head.index("The broker")
     guard = head.index("- ⚠ **cut**: `user=alice would fall`\n")
     invalid = head.index("⚠ `search.yaml (owner search) is invalid: line 3: It is empty.`")

@@ -81,7 +81,8 @@ def _put_each_guard_first(rows: list[ReportRow]) -> list[ReportRow]:
 
 def _describe_row(report: Report, shown: set[str], row: ReportRow) -> list[str]:
     """Return which guards block a row, who changed it outside Git, and effects not yet shown."""
-    words = [f"blocked by {', '.join(row.guards)}"] if row.guards else []
+    words = ["written already, by this run"] if row.was_written else []
+    words += [f"blocked by {', '.join(row.guards)}"] if row.guards else []
     if row.difference.is_drift:
         since = find_since(row, report.past).removeprefix("unknown")
         past = past_words(row, report.past, report.started)
