@@ -225,7 +225,7 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
         )
         body = question(waiting)[1]
         assert re.search(outside, body)
-        assert "writes exactly these changes, and overwrites 1 change made outside Git." in body
+        assert "writes exactly these changes and overwrites 1 change made outside Git." in body
         approve("checked again", by="olga")(waiting)
 
     again = demo.run(RECONCILE, look_at_drift)

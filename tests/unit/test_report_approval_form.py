@@ -109,7 +109,7 @@ def test_a_change_outside_git_shows_who_made_it() -> None:
     assert "`changed outside Git. New: no earlier run found it. " in bob
     assert "No alter in the history did it, and Kafka does not record who did.`" in bob
     assert approve == (
-        "**Approve** writes exactly these changes, and overwrites 2 changes made outside Git. A "
+        "**Approve** writes exactly these changes and overwrites 2 changes made outside Git. A "
         "row that changes in the meantime is skipped and reported."
     )
     assert rejects == (
@@ -186,5 +186,6 @@ def test_changed_settings_are_shown_to_who_approves_them() -> None:
         "\n- ⚠ **policy_changed**: `cluster.yaml changed: owners`\n"
         "  - `owners.search.user_prefixes`: + `admin-`, `svc-`\n"
     ) in form
-    assert " writes nothing, and the changed settings of cluster.yaml do not apply. To " in form
+    assert "1 change made outside Git and applies the changed settings of cluster.yaml. A" in form
+    assert " UTC, writes nothing, and settings stay as last applied. To keep" in form
     assert "<p>owners.search.user_prefixes: + admin-, svc-</p>" in as_html(report)

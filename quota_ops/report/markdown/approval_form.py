@@ -173,19 +173,25 @@ def _format_choices(
     what = "these changes"
     if left != list(rows):
         what = f"the {counted(len(left), 'change')} that this run has not written yet"
-    drifted = [row for row in left if row.difference.is_drift]
-    over = f", and overwrites {counted(len(drifted), 'change')} made outside Git" if drifted else ""
+    does = [f"writes exactly {what}"]
+    if drifted := [row for row in left if row.difference.is_drift]:
+        does.append(f"overwrites {counted(len(drifted), 'change')} made outside Git")
+    if owned := sum(len(change.entities) for change in report.owner_changes):
+        does.append(f"gives {counted(owned, 'entity')} another owner")
+    if settings := compare_policies(plan.applied, plan.policy):
+        does.append("applies the changed settings of cluster.yaml")
+    all_of_it = " and ".join(filter(None, (", ".join(does[:-1]), does[-1])))
     yield (
-        f"**Approve** writes exactly {what}{over}. A row that changes in the meantime is skipped "
-        f"and reported.{_describe_end(report)}\n"
+        f"**Approve** {all_of_it}. A row that changes in the meantime is skipped and reported."
+        f"{_describe_end(report)}\n"
     )
     nothing = "nothing more" if plan.repairs else "nothing"
-    policy = ", and the changed settings of cluster.yaml do not apply"
-    changed = policy if compare_policies(plan.applied, plan.policy) else ""
+    stay = " and ".join(filter(None, ("owners" if owned else "", "settings" if settings else "")))
+    stays = f", and {stay} stay as last applied" if stay else ""
     keep = f" {_format_way_to_keep(report, drifted[0])}" if drifted else ""
     yield (
-        f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes {nothing}"
-        f"{changed}.{keep}"
+        f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes {nothing}{stays}."
+        f"{keep}"
     )
 
 

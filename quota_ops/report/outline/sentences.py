@@ -189,8 +189,8 @@ def late_words(facts: ClusterFacts | None) -> str:
     found = []
     if facts and facts.late:
         every = len(facts.late) == len(facts.brokers)
-        ids = ", ".join(map(str, facts.late))
-        whose = "no broker arrived" if every else f"broker {ids} did not arrive"
+        some = f"{plural(len(facts.late), 'broker')} {', '.join(map(str, facts.late))}"
+        whose = "no broker arrived" if every else f"{some} did not arrive"
         found.append(
             f"The settings of {whose} in time, so {BEYOND_THREADS} and "
             "client.quota.callback.class were not checked."
