@@ -22,7 +22,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-_IMPORTED = ("quota_ops.cli.stage_run", "quota_ops.stages.report", "duckdb", "kafka.admin")
+_IMPORTED = ("quota_ops.cli.stage_run", "quota_ops.stages.report.forms", "duckdb", "kafka.admin")
 _PROGRAM = """\
 import marshal, os, socket, sys
 with socket.socket(socket.AF_UNIX) as server:

@@ -45,7 +45,7 @@ from quota_ops.stages.describe import describe_cluster, judge_scope, make_cluste
 from quota_ops.stages.diff import find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
-from quota_ops.stages.report import read_run, write_forms
+from quota_ops.stages.report.forms import read_run, write_forms
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import DESCRIBED, FACTS, POLICY

@@ -205,7 +205,7 @@ def _verify(run: Run) -> None:
 
 
 def _report(run: Run) -> None:
-    from quota_ops.stages.report import write_reports  # noqa: PLC0415 - templates, which other stages do not need
+    from quota_ops.stages.report.forms import write_reports  # noqa: PLC0415 - templates, which other stages do not need
 
     write_reports(run.folder, run.find_audit)
 

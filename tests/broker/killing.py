@@ -16,7 +16,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.sql import text
 from quota_ops.store.places import local
 
-PRELOAD = ["duckdb", "quota_ops.cli.stage_run", "quota_ops.stages.report", __name__]
+PRELOAD = ["duckdb", "quota_ops.cli.stage_run", "quota_ops.stages.report.forms", __name__]
 """What a process has imported when it begins, so that it begins at once."""
 
 

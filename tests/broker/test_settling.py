@@ -9,7 +9,7 @@ import pytest
 
 from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.stages.report import write_reports
+from quota_ops.stages.report.forms import write_reports
 from quota_ops.store.run.files import APPLIED
 from quota_ops.store.run.marks import at_work, unmark
 from tests.broker.killing import die_in_request

@@ -19,7 +19,7 @@ from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.stored import from_json
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.stages.apply.approved_plan import load_approved_plan
-from quota_ops.stages.report import write_reports
+from quota_ops.stages.report.forms import write_reports
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.places.place import Place

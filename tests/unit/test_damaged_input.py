@@ -25,7 +25,7 @@ from quota_ops.runs.chain import run_stages
 from quota_ops.runs.run import Run
 from quota_ops.stages.apply.approved_plan import load_approved_plan
 from quota_ops.stages.plan.origins import read_origins
-from quota_ops.stages.report import write_reports
+from quota_ops.stages.report.forms import write_reports
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import (
