@@ -5,10 +5,11 @@ Colours and letters come from page.css, so that a chart follows the page into th
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+from xml.etree import ElementTree as ET
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
+from leather import Chart, Line, Linear, Series, Temporal
+from markupsafe import Markup
 
 _CHART, _SPARKLINE = (420, 150), (120, 24)
 """Widths and heights, in pixels."""
@@ -52,13 +53,11 @@ class DailyNumber(NamedTuple):
         return f"{int(number * 10) / 10:g} {self.unit}"
 
 
-def draw_chart(numbers: DailyNumber, tone: str) -> "Markup":
+def draw_chart(numbers: DailyNumber, tone: str) -> Markup:
     """Return a line chart with axes; `tone` is a CSS class of page.css. Empty for one day."""
     known = numbers.known
     if len(known) < 2:  # noqa: PLR2004 - a line has two ends
         return _markup("")
-    from leather import Chart  # noqa: PLC0415 - only where a page is made
-
     chart: Any = Chart()
     chart.add_line(known, stroke_color="currentColor", width=2)
     low, high = _find_bounds(numbers)
@@ -72,13 +71,11 @@ def draw_chart(numbers: DailyNumber, tone: str) -> "Markup":
     return _draw(group, numbers, f"chart {tone}", _CHART, margin=_CHART[0] // 25)
 
 
-def draw_sparkline(numbers: DailyNumber, tone: str) -> "Markup":
+def draw_sparkline(numbers: DailyNumber, tone: str) -> Markup:
     """Return a line without axes, as for `draw_chart`."""
     known = numbers.known
     if len(known) < 2:  # noqa: PLR2004 - as above
         return _markup("")
-    from leather import Line, Linear, Series, Temporal  # noqa: PLC0415 - as above
-
     days = Temporal(known[0][0], known[-1][0])
     shape: Any = Line(stroke_color="currentColor", width=1.5)
     scales = days, Linear(*_find_bounds(numbers))
@@ -96,9 +93,7 @@ def _find_bounds(numbers: DailyNumber) -> tuple[float, float]:
 
 def _draw(
     group: Any, numbers: DailyNumber, style: str, size: tuple[int, int], margin: int = 0
-) -> "Markup":
-    from xml.etree import ElementTree as ET  # noqa: PLC0415 - only writes XML
-
+) -> Markup:
     width, height = size
     names = {
         "viewBox": f"{margin} {margin // 2} {width - margin} {height - margin}",
@@ -114,7 +109,5 @@ def _draw(
     return _markup(ET.tostring(root, encoding="unicode"))
 
 
-def _markup(text: str) -> "Markup":
-    from markupsafe import Markup  # noqa: PLC0415 - only where a page is made
-
+def _markup(text: str) -> Markup:
     return Markup(text)  # noqa: S704 - ElementTree escapes names, and there is no other text

@@ -2,7 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from markupsafe import Markup
 
 from quota_ops.model.history.fleet_history import (
     FleetHistory,
@@ -30,9 +32,6 @@ from quota_ops.report.screens.fleet import (
     describe_fleet,
     rank_clusters,
 )
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 MOST = 10
 """How many quotas, and how many owners, the page lists."""
@@ -73,7 +72,7 @@ class ClusterLine(NamedTuple):
     commit_link: str
     """Empty if nothing shows the commit."""
     cells: Sequence[Cell]
-    sparkline: "Markup"
+    sparkline: Markup
 
 
 def as_html(
@@ -201,7 +200,7 @@ def _draw_totals(
     today: Mapping[str, tuple[int, int] | None],
     drifted_today: int,
     finished: str | None,
-) -> Iterable[tuple[str, "Markup"]]:
+) -> Iterable[tuple[str, Markup]]:
     """Yield the heading and the chart of each total; nothing until there are two days."""
     days: dict[str, list[DayHistory]] = defaultdict(list)
     for day in history.days:

@@ -1,7 +1,9 @@
 """The history of a cluster on its page: charts of its days, and a table with the same numbers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from markupsafe import Markup
 
 from quota_ops.model.history.fleet_history import compute_share
 from quota_ops.model.history.history import DayHistory
@@ -15,9 +17,6 @@ from quota_ops.report.outline.row_status import (
 from quota_ops.report.page.chart import DailyNumber, draw_chart
 from quota_ops.report.screens.history import CHANGE_HEADINGS
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
 
 class Chart(NamedTuple):
     """A chart, its name, and its newest number with its day."""
@@ -25,7 +24,7 @@ class Chart(NamedTuple):
     name: str
     newest: str
     day: str
-    drawn: "Markup"
+    drawn: Markup
 
 
 def _find_share(day: DayHistory) -> float | None:

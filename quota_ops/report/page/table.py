@@ -3,13 +3,12 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
 
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.page.parts import PageRow
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 FIRST = 50
 """How many rows of a table are drawn at first, without a script at all; the rest is data."""
@@ -48,15 +47,13 @@ _SLOTS = PageRow(*(f"{{{field}}}" for field in PageRow._fields))
 
 def format_data(
     tables: Iterable[PageTable], draw: Callable[[PageRow], str], limits: dict[str, Any] | None
-) -> "Markup":
+) -> Markup:
     """Return all rows as JSON that is safe inside a script element; `draw` returns a row as HTML.
 
     forms   the HTML of rows with `{field}` in place of texts, for rows that lack the same ones
     texts   each text once
     tables  for each table its rows: the number of its form, and that of a text for each field
     """
-    from markupsafe import Markup  # noqa: PLC0415 - only where a page is made
-
     forms: dict[PageRow, int] = {}
     texts: dict[str, int] = {}
     rows = [

@@ -5,12 +5,12 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
 
 from quota_ops.report.outline.formats import escape_text
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _SCRIPTS = ("page.js", "fleet.js")
 
@@ -29,8 +29,6 @@ def rendered(
     selector. The content security policy of the page has the hashes of style and script, so that
     nothing else can run.
     """
-    from markupsafe import Markup  # noqa: PLC0415 - only where a page is made
-
     lengths = "".join(f"{part}{{flex-grow:{weight}}}" for part, weight in weights.items())
     style, code = "".join(map(_file, styles)) + lengths, _read_script(script)
     return (
@@ -69,10 +67,7 @@ def rendered_part(template: str, **values: Any) -> str:
 
 
 @cache
-def _environment() -> "Environment":
-    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - as above
-    from markupsafe import Markup  # noqa: PLC0415 - as above
-
+def _environment() -> Environment:
     def harmless(value: object) -> object:
         return escape_text(value) if isinstance(value, str) and type(value) is not Markup else value
 

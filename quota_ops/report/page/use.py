@@ -1,7 +1,9 @@
 """What clients used on recorded days, as a table with bars and small charts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from markupsafe import Markup
 
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key
@@ -16,9 +18,6 @@ from quota_ops.report.screens.throttled import (
     list_throttled,
 )
 from quota_ops.report.screens.usage import draw_bar, format_range
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 HEADINGS = ("quota", "owner", "limit", "p95", "of the limit", "at the limit", "highest seen")
 MOST = 10
@@ -38,7 +37,7 @@ class UseLine(NamedTuple):
     mark: str
     """A word beside the bar, so that the table reads without color; often empty."""
     part: int
-    chart: "Markup"
+    chart: Markup
 
 
 class UseTable(NamedTuple):

@@ -1,4 +1,4 @@
-"""The end of the stage report: the end of the run is recorded, and its report written in each form."""
+"""The end of report: record the end of the run, and write its report in each form."""
 
 from collections.abc import Callable
 from dataclasses import replace
