@@ -200,7 +200,9 @@ def test_what_is_no_decision_is_refused(damage: dict[str, Any]) -> None:
 def test_the_stricter_policy_asks() -> None:
     """A commit that removes the need for approvals needs one itself."""
     always = replace(POLICY, approval=ApprovalPolicy.ALWAYS)
-    loosened = plan([CHANGE], policy=replace(POLICY, approval=ApprovalPolicy.NEVER), applied=always)
+    loosened = plan(
+        [CHANGE], policy=replace(POLICY, approval=ApprovalPolicy.NEVER), applied_policy=always
+    )
 
     assert needs_approval(loosened)
     assert approval_source(loosened) == "the last applied policy sets approval: always"

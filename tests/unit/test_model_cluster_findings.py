@@ -63,7 +63,7 @@ def test_a_plan_gives_rise_to_findings(case: Any, tmp_path: Path) -> None:
     asked = facts(case)
     if asked is not None:
         folder.write(FACTS, asked)
-    plan = Plan(desired.policy, None, tuple(differences(case)), (), 0, 0, 0, None)
+    plan = Plan(desired.policy, None, (), 0, 0, 0, None, differences=tuple(differences(case)))
 
     write_findings(folder, plan)
 

@@ -178,7 +178,7 @@ def test_changed_settings_are_shown_to_who_approves_them() -> None:
     old = replace(PLAN.policy, owners=(Owner("search", user_prefixes=("search-",)),))
     new = replace(old, owners=(Owner("search", user_prefixes=("admin-", "search-", "svc-")),))
     guard = GuardFinding(Guard.POLICY_CHANGED, "cluster.yaml changed: owners")
-    plan = replace(PLAN, policy=new, applied=old, guards=(guard,))
+    plan = replace(PLAN, policy=new, applied_policy=old, guards=(guard,))
     report = replace(PLANNED, plan=plan)
 
     form = format_body(report, plan, UNTIL, PAGE)

@@ -39,13 +39,11 @@ _LEAST = nextafter(-100.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The differences of a run with the guards that block it, and a digest of the writes."""
+class PlanHead:
+    """What a plan has besides its rows."""
 
     policy: Policy
     commit: str | None
-    differences: tuple[Difference, ...]
-    """The differences, sorted by `rank_by_risk`, the riskiest first."""
     guards: tuple[GuardFinding, ...]
     desired: int
     actual: int
@@ -56,8 +54,21 @@ class Plan:
     """The holds that were in force when the cluster was described."""
     standstill: str | None = None
     """Why runs could not write when the plan was made; None if they could."""
-    applied: Policy | None = None
+    applied_policy: Policy | None = None
     """The policy that was last applied, which the guards use as well."""
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The values of these fields by name."""
+        return {name: getattr(self, name) for name in PlanHead.__match_args__}
+
+
+@dataclass(frozen=True)
+class Plan(PlanHead):
+    """The differences of a run with the guards that block it, and a digest of the writes."""
+
+    differences: tuple[Difference, ...] = ()
+    """The differences, sorted by `rank_by_risk`, the riskiest first."""
     overridden: int = 0
     """How many rows the cluster stores as in Git, but overriding rows take clients of them."""
 
@@ -68,7 +79,7 @@ class Plan:
     @property
     def strict_policy(self) -> Policy:
         """The stricter of the last applied policy and the plan's own, field by field."""
-        return combine_strictly(self.applied, self.policy)
+        return combine_strictly(self.applied_policy, self.policy)
 
     @cached_property
     def writes(self) -> tuple[Difference, ...]:

@@ -10,9 +10,7 @@ from quota_ops.model.finding import Finding, InvalidFile, Silence
 from quota_ops.model.plans.approval import Decision
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.hold import Hold
-from quota_ops.model.plans.plan import Plan, rank_by_risk
-from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.plans.plan import PlanHead
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import BatchRow, Key, Keys, LedgerRow
 from quota_ops.model.runs.outcome import Outcome
@@ -84,46 +82,12 @@ class Described:
     """How many seconds this machine's clock was ahead of the run store's."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPlan:
+@dataclass(frozen=True)
+class StoredPlan(PlanHead):
     """A plan without its rows, which are DIFFERENCES; `rows` is the SHA-256 of that file."""
 
-    digest: str
-    rows: str
-    commit: str | None
-    policy: Policy
-    applied_policy: Policy | None
-    guards: tuple[GuardFinding, ...]
-    desired: int
-    actual: int
-    batches: int
-    ledger: str | None
-    holds: tuple[Hold, ...]
-    standstill: str | None
-
-    @classmethod
-    def of(cls, plan: Plan, rows: str) -> Self:
-        """Return what the file of a plan has; `rows` is the digest of the file of its rows."""
-        names = set(cls.__match_args__) - {"rows", "applied_policy"}
-        values = {name: getattr(plan, name) for name in names}
-        return cls(**values, rows=rows, applied_policy=plan.applied)
-
-    def to_plan(self, rows: Iterable[Difference], overridden: int) -> Plan:
-        """Return the plan of these rows; `overridden` is its number of overridden rows."""
-        return Plan(
-            self.policy,
-            self.commit,
-            tuple(sorted(rows, key=rank_by_risk)),
-            self.guards,
-            self.desired,
-            self.actual,
-            self.batches,
-            self.ledger,
-            self.holds,
-            self.standstill,
-            self.applied_policy,
-            overridden,
-        )
+    digest: str = ""
+    rows: str = ""
 
 
 @dataclass(frozen=True, slots=True)

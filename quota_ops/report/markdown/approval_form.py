@@ -178,7 +178,7 @@ def _format_choices(
         does.append(f"overwrites {counted(len(drifted), 'change')} made outside Git")
     if owned := sum(len(change.entities) for change in report.owner_changes):
         does.append(f"gives {counted(owned, 'entity')} another owner")
-    if settings := compare_policies(plan.applied, plan.policy):
+    if settings := compare_policies(plan.applied_policy, plan.policy):
         does.append("applies the changed settings of cluster.yaml")
     all_of_it = " and ".join(filter(None, (", ".join(does[:-1]), does[-1])))
     yield (

@@ -120,7 +120,7 @@ def list_settings(plan: Plan, guard: GuardFinding, quoted: Callable[[str], str] 
     """Return what differs from the policy that was last applied, if that is what a guard found."""
     if guard.guard != Guard.POLICY_CHANGED:
         return []
-    return format_changes(compare_policies(plan.applied, plan.policy), quoted)
+    return format_changes(compare_policies(plan.applied_policy, plan.policy), quoted)
 
 
 def block_lines(blocks: Iterable[Block]) -> Iterator[Line]:

@@ -158,7 +158,7 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     forgets = report.writes and any(broker.behind is not None for broker in report.brokers)
     strict_policy = plan.strict_policy
     blocking = list(dict.fromkeys(guard.guard for guard in plan.refused))
-    is_unprotected = build_unprotected_filter(plan.policy, plan.applied)
+    is_unprotected = build_unprotected_filter(plan.policy, plan.applied_policy)
     blocks_unprotected = Guard.UNPROTECTED in blocking
     rows, overrides, undeclared = [], _group_overrides(report), _list_undeclared(plan)
     for difference in plan.differences:

@@ -115,7 +115,7 @@ def format_revert(row: ReportRow, report: Report) -> str:
     limit = spell_limit(QUOTA_KEYS[difference.key], difference.after)
     change = f"--add {quote(f'{difference.key}={limit}')}"
     guards = judge_alteration(
-        (difference._replace(action=Action.SET),), plan.policy, plan.applied, {}
+        (difference._replace(action=Action.SET),), plan.policy, plan.applied_policy, {}
     )
     override = format_override(*_name(guards)).strip()
     return f"quota-ops alter {cluster} {format_names(row)} {change} {override}"

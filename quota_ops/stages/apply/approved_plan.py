@@ -127,7 +127,7 @@ def _judge_again(folder: RunFolder, plan: Plan) -> None:
     earlier = read_earlier_runs(folder)
     recorded = tuple(replace(guard, allowed=None) for guard in plan.guards)
     found = judge_plan(folder, plan, earlier, find_plan_effects(folder, plan))
-    if earlier.policy != plan.applied or found != recorded:
+    if earlier.policy != plan.applied_policy or found != recorded:
         raise Refused(
             f"{folder.place / PLAN} does not record what the guards find",
             format_new_plan_remedy(folder),

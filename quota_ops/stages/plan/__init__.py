@@ -58,7 +58,7 @@ def plan_changes(
     plan, earlier = assemble_plan(folder), earlier or read_earlier_runs(folder)
     _count_clients(folder, others)
     why = find_pause(plan.policy, datetime.now(UTC))
-    plan = replace(plan, standstill=why, applied=earlier.strict_policy)
+    plan = replace(plan, standstill=why, applied_policy=earlier.strict_policy)
     effects = find_plan_effects(folder, plan, others)
     store = RunStore(approvals.parent.parent)
     write_throttling(folder, plan, effects, earlier, store, find_use=find_use)

@@ -120,7 +120,7 @@ def _describe_policy(report: Report) -> str | None:
         guard.guard == Guard.POLICY_CHANGED and guard.allowed is not None for guard in plan.guards
     ):
         return None
-    changes = compare_policies(plan.applied, plan.policy)
+    changes = compare_policies(plan.applied_policy, plan.policy)
     return "; ".join(change.format() for change in changes) or None
 
 

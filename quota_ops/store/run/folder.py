@@ -19,7 +19,7 @@ from quota_ops.model.errors import Claimed, InvalidInput, describe_damage
 from quota_ops.model.finding import Finding
 from quota_ops.model.moment import iso_utc, timed
 from quota_ops.model.plans.approval import Decision
-from quota_ops.model.plans.plan import Plan
+from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import BatchRow, OverrideRow, group_by_batch
@@ -322,11 +322,12 @@ class RunFolder:
 
     def _read_plan(self) -> tuple[Plan, str]:
         stored, rows = self.read(files.PLAN), self.differences()
-        return stored.to_plan(rows, self.count_overridden(rows)), stored.digest
+        ranked, overridden = tuple(sorted(rows, key=rank_by_risk)), self.count_overridden(rows)
+        return Plan(**stored.head, differences=ranked, overridden=overridden), stored.digest
 
     def leave_plan(self, plan: Plan) -> None:
         """Write plan.json; the rows of the plan are DIFFERENCES."""
-        self.write(files.PLAN, StoredPlan.of(plan, self.digest_rows()))
+        self.write(files.PLAN, StoredPlan(**plan.head, digest=plan.digest, rows=self.digest_rows()))
         self.read_cached("plan", lambda: (plan, plan.digest))
 
     def digest_rows(self) -> str:
