@@ -1,9 +1,9 @@
 """Temporary limits: what applies at a time, until when, and what applies then."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from quota_ops.desired.limits import Derivation, Limit
-from quota_ops.desired.terms import Override, Terms
+from quota_ops.desired.terms import Terms
 from quota_ops.model.quotas.quota import format_limit
 
 
@@ -35,7 +35,7 @@ def _find_limit(key: str, terms: Terms, standing: Limit | None, at: str, file: s
         ends = min(filter(None, (override.until, terms.until)))
         stays = standing is not None and (terms.until is None or override.until < terms.until)
         after = standing if standing is not None and stays else None
-        following = _find_start(overrides, ends)
+        following = next((override for override, _ in overrides if override.start == ends), None)
         if following is not None:
             words = f"another override at {file}:{following.span.line + 1}"
         else:
@@ -57,10 +57,6 @@ def _find_limit(key: str, terms: Terms, standing: Limit | None, at: str, file: s
         return standing
     words = f"until {terms.until}, then none"
     return standing._replace(derivation=Derivation(_join(known, words), terms.until, 0.0))
-
-
-def _find_start(overrides: Sequence[tuple[Override, Limit]], at: str) -> Override | None:
-    return next((override for override, _ in overrides if override.start == at), None)
 
 
 def _join(*texts: str) -> str:

@@ -62,11 +62,6 @@ def _file_name(name: str) -> str:
     return f"{plain}-quotas" if plain == "cluster" else plain or "others"
 
 
-def owner_of(group: str, by: GroupBy) -> str:
-    """Return the owner that is written for a group."""
-    return group if by in {GroupBy.USER, GroupBy.PREFIX} else quotas_text.UNASSIGNED
-
-
 def new_cluster_file(cluster_id: str, connection: str) -> str:
     """Return the text of a minimal cluster.yaml."""
     return f"cluster_id: {cluster_id}\nconnection: {connection}\n"
@@ -168,7 +163,7 @@ def import_quotas(
     files = {
         f"{group}.yaml": quotas_text.quotas_file(
             quotas,
-            owner or owner_of(group, by),
+            owner or (group if by in {GroupBy.USER, GroupBy.PREFIX} else quotas_text.UNASSIGNED),
             profiles,
             tuple(propose_groups(group, quotas)) if with_groups else (),
         )
