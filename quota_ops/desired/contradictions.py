@@ -9,6 +9,7 @@ from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.quotas_file import Quota
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import FilterIndex
+from quota_ops.model.text import name_first
 
 _FEW = 10
 """How many entries of a scope a problem names."""
@@ -63,9 +64,7 @@ def refuse_unmanageable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
     """Add a problem for each quota that cluster.yaml protects, or that is outside its scope."""
     policy, source = cluster.policy, cluster.source
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
-    allowed = ", ".join(entity_filter.text for entity_filter in policy.scope[:_FEW])
-    if policy.scope[_FEW:]:
-        allowed += f" and {len(policy.scope) - _FEW:,} more"
+    allowed = name_first((entity_filter.text for entity_filter in policy.scope), _FEW)
     for quota in quotas:
         if scope.find_match(quota.entity) is None:
             message = f"{quota.entity} is outside the scope of {policy.cluster}."

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from itertools import count
 
 _ES = ("s", "x", "z", "ch", "sh")
@@ -21,6 +22,18 @@ def plural(number: float, one: str, many: str | None = None) -> str:
     if one.endswith("y") and one[-2:-1] not in "aeiou":
         return f"{one[:-1]}ies"
     return f"{one}es" if one.endswith(_ES) else f"{one}s"
+
+
+def name_first(
+    names: Iterable[str], most: int = 1, quoted: Callable[[str], str] = str, *, between: str = ", "
+) -> str:
+    """Return the first names, and how many more there are: `alice, bob and 1,204 more`.
+
+    `quoted` is applied to each of the names.
+    """
+    names = list(names)
+    more = f" and {len(names) - most:,} more" if names[most:] else ""
+    return between.join(map(quoted, names[:most])) + more
 
 
 def format_percent(share: float) -> str:

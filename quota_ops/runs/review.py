@@ -5,7 +5,7 @@ files writes other rows than the plan of the merge base would, for example becau
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -37,6 +37,7 @@ from quota_ops.model.runs.review import (
     Unjudged,
     list_later_changes,
 )
+from quota_ops.model.text import name_first
 from quota_ops.report.markdown.parts import code
 from quota_ops.report.outline.sentences import late_words
 from quota_ops.runs.review_rates import divide_by_cluster, divide_offline, read_declared
@@ -120,12 +121,6 @@ def _review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clus
         return _compare(run, found)
     except QuotaOpsError as error:
         return _doubt(found, "the comparison failed", error)
-
-
-def _list_first(texts: Sequence[str]) -> str:
-    """Return the first texts as Markdown, and the number of the others."""
-    more = len(texts) - _MOST_NAMES
-    return ", ".join(map(code, texts[:_MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _doubt(found: ClusterReview, what: str, error: QuotaOpsError) -> ClusterReview:
@@ -213,7 +208,8 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
         others = (*left, *merged)
     unwritten = [row for row in merged if not same(row.before, row.target)]
     if unwritten:
-        note = NOT_MERGED.format(_list_first([f"{row.entity} {row.key}" for row in unwritten]))
+        names = name_first((f"{row.entity} {row.key}" for row in unwritten), _MOST_NAMES, code)
+        note = NOT_MERGED.format(names)
         found = replace(found, notes=(*found.notes, note))
     found = replace(found, own=own, declared=own & rows.keys())
     known = read_earlier_runs(folder)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from quota_ops.model.plans.plan import change_share, is_cut
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, parse_limit
-from quota_ops.model.text import counted, format_percent, plural
+from quota_ops.model.text import counted, format_percent, name_first, plural
 from tests.unit.report_sample import difference
 
 LIMITS = st.integers(1, 2**53).map(float)
@@ -85,3 +85,11 @@ _SET = (Kind.PENDING, Action.SET)
 
 def _share(before: float, after: float) -> float:
     return change_share(difference({"user": "a"}, "producer_byte_rate", _SET, before, after))
+
+
+def test_the_first_names_and_how_many_more() -> None:
+    """A sentence names the first of many, and counts the others."""
+    named = [name_first("abc"[:size], 2, str.upper) for size in range(4)]
+
+    assert named == ["", "A", "A, B", "A, B and 1 more"]
+    assert name_first(["x"] * 1205, between="; ") == "x and 1,204 more"

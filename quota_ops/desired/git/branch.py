@@ -19,6 +19,7 @@ from quota_ops.model.finding import Problem
 from quota_ops.model.quotas.entity import USER, Entity
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.review import BaseFiles, Unjudged
+from quota_ops.model.text import name_first
 from quota_ops.model.usage.recorded import FindUse
 
 _REMEDY = "Merge the target branch into this one, and run the review again."
@@ -64,10 +65,9 @@ class Merge:
         other |= {key for key, value in ours.items() if after.get(key) != value}
         if not other:
             return None
-        names = ", ".join(" ".join(key) for key in sorted(other)[:_FEW])
-        more = f" and {len(other) - _FEW:,} more" if len(other) > _FEW else ""
+        names = name_first(map(" ".join, sorted(other)), _FEW)
         what = "merging it changes other values than this branch alone"
-        return Unjudged(what, f"{names}{more}", _REMEDY)
+        return Unjudged(what, names, _REMEDY)
 
 
 def list_read(paths: Iterable[str]) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerChange, OwnerIndex
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, limits_a_client
 from quota_ops.model.quotas.rows import Key
-from quota_ops.model.text import counted
+from quota_ops.model.text import counted, name_first
 from quota_ops.model.usage.throttling import Throttling
 
 Findings = Iterator[GuardFinding]
@@ -439,8 +439,7 @@ def _throttling(
 
 def name_rows(rows: Sequence[Difference]) -> str:
     """Format the first row, and the number of the others."""
-    first = f"{rows[0].entity} {rows[0].key}"
-    return first if len(rows) == 1 else f"{first} and {len(rows) - 1:,} more"
+    return name_first(f"{row.entity} {row.key}" for row in rows)
 
 
 _ABOUT_CLEARS = {Guard.REMOVALS, Guard.OWNER_REMOVED, Guard.OLD_LEDGER, Guard.EMPTY_DESIRED}

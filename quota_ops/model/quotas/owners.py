@@ -6,7 +6,7 @@ from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
 
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.text import plural
+from quota_ops.model.text import name_first, plural
 
 ALL_DEFAULTS = "defaults"
 
@@ -121,9 +121,7 @@ class OwnerChange(NamedTuple):
     def text(self) -> str:
         """The change: `user=alice (search.yaml:8) gets another owner: payments -> search.`."""
         place = f" ({self.source})" if self.source else ""
-        first = ", ".join((self.entities[0] + place, *self.entities[1:_NAMED]))
-        more = len(self.entities) - _NAMED
-        who = f"{first} and {more:,} more" if more > 0 else first
+        who = name_first((self.entities[0] + place, *self.entities[1:]), _NAMED)
         verb = plural(len(self.entities), "gets", "get")
         return f"{who} {verb} another owner: {self.before or 'none'} -> {self.after or 'none'}."
 

@@ -6,7 +6,7 @@ from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryEffec
 from quota_ops.model.plans.effect import LimitChange
 from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS, UNLIMITED, format_limit
-from quota_ops.model.text import counted, plural
+from quota_ops.model.text import counted, name_first, plural
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, more_line
 
 _VERDICTS = ("newly limited", "cut", "shared differently", "raised", "no longer limited")
@@ -64,12 +64,11 @@ def foreign_words(stored: Iterable[tuple[str, str]]) -> str:
     Their entity types are unknown to Apache Kafka, so a broker that knows them may apply them.
     """
     entities = {entity for entity, key in stored if key in CLIENT_KEYS}
-    foreign = [text for text in entities if set(Entity.parse(text).types) - {*ENTITY_TYPES}]
+    foreign = sorted(text for text in entities if set(Entity.parse(text).types) - {*ENTITY_TYPES})
     if not foreign:
         return ""
-    more = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
     return (
-        f"The table leaves out the limits of {min(foreign)}{more}, because Apache Kafka does not "
+        f"The table leaves out the limits of {name_first(foreign)}, because Apache Kafka does not "
         "have that type of entity. A broker that has it may apply them to clients of the table."
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from quota_ops.model.quotas.difference import WRITES
-from quota_ops.model.text import counted
+from quota_ops.model.text import counted, name_first
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import effect_parts
 from quota_ops.report.outline.formats import escape_text
@@ -25,11 +25,8 @@ class Fold(NamedTuple):
 
     def list_entities(self, format_name: Callable[[str], str] = escape_text) -> str:
         """Return the number of quotas, and the first of their entities."""
-        named = ", ".join(format_name(row.difference.entity) for row in self.rows[:_NAMED])
-        left = len(self.rows) - _NAMED
-        return f"{counted(len(self.rows), 'quota')}: {named}" + (
-            f" and {left:,} more" if left > 0 else ""
-        )
+        named = name_first((row.difference.entity for row in self.rows), _NAMED, format_name)
+        return f"{counted(len(self.rows), 'quota')}: {named}"
 
 
 def fold_profiles(rows: Sequence[ReportRow]) -> tuple[list[Fold], list[ReportRow]]:

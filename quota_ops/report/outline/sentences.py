@@ -14,7 +14,7 @@ from quota_ops.model.quotas.owners import OwnerChange
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.report import Report
-from quota_ops.model.text import counted, plural
+from quota_ops.model.text import counted, name_first, plural
 from quota_ops.report.outline.formats import duration, escape_text, moment
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, count_statuses, report_rows
 
@@ -111,9 +111,8 @@ _NAMED = 3
 
 def name_rows(rows: Sequence[Difference | OverrideRow], quoted: Callable[[str], str]) -> str:
     """Return the first rows by entity and key, and how many more there are."""
-    names = list(dict.fromkeys(f"{row.entity} {row.key}" for row in rows))
-    more = f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else ""
-    return ", ".join(map(quoted, names[:_NAMED])) + more
+    names = dict.fromkeys(f"{row.entity} {row.key}" for row in rows)
+    return name_first(names, _NAMED, quoted)
 
 
 def in_airflow(plan: Plan) -> str:
@@ -314,10 +313,9 @@ def _foreign_words(report: Report) -> str:
     foreign = [row for row in rows if set(Entity.parse(row.entity).types) - {*ENTITY_TYPES}]
     if not foreign:
         return ""
-    first, number = escape_text(foreign[0].entity), len(foreign)
-    more = f" and {number - 1:,} more" if number > 1 else ""
+    which = name_first((row.entity for row in foreign), quoted=escape_text)
     return (
-        f"Whether clients get {first}{more} in place of what Git declares is unknown: Apache Kafka "
+        f"Whether clients get {which} in place of what Git declares is unknown: Apache Kafka "
         "does not have this entity type."
     )
 

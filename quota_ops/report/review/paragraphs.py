@@ -11,7 +11,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.review import ClusterReview, Later, LaterChange, Links
-from quota_ops.model.text import counted, plural
+from quota_ops.model.text import counted, name_first, plural
 from quota_ops.report.markdown.parts import code, findings_heading, format_block
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.findings import FEW
@@ -188,8 +188,7 @@ def _list_overriding(heading: str, rows: Sequence[ReportRow]) -> Iterator[str]:
 
 
 def _name_keys(keys: Sequence[Key]) -> str:
-    named = ", ".join(code(f"{key.entity} {key.key}") for key in keys[:FEW])
-    return f"{named} and {len(keys) - FEW:,} more" if keys[FEW:] else named
+    return name_first(map(" ".join, keys), FEW, code)
 
 
 def _settings(review: ClusterReview) -> Iterator[str]:
@@ -256,8 +255,7 @@ def _list_places(review: ClusterReview, guard: GuardFinding) -> str:
         if plan and is_blocked_by(guard.guard, row.difference, plan.strict_policy, row.risk)
         if (place := find_place(review, row)) and not place[2]
     ]
-    more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
-    return f" ({', '.join(map(code, places[:_PLACES]))}{more})" if places else ""
+    return f" ({name_first(places, _PLACES, code)})" if places else ""
 
 
 _PLACES = 3

@@ -7,6 +7,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
+from quota_ops.model.text import name_first
 from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 
@@ -79,9 +80,7 @@ def _name_held(who: EntityFilter | EntityGroup) -> str:
     """Return the text of held entities, with the first names of a group."""
     if isinstance(who, EntityFilter) or not who.entities:
         return who.text
-    first, more = sorted(who.entities)[:_MOST_NAMES], len(who.entities) - _MOST_NAMES
-    others = f" and {more:,} more" if more > 0 else ""
-    return f"{who.text} ({', '.join(first)}{others})"
+    return f"{who.text} ({name_first(sorted(who.entities), _MOST_NAMES)})"
 
 
 def find_covering_hold(who: EntityFilter | EntityGroup, lasting: Iterable[Hold]) -> Hold | None:

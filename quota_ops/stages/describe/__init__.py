@@ -31,6 +31,7 @@ from quota_ops.model.quotas.rows import (
 )
 from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.model.runs.run import Described
+from quota_ops.model.text import name_first
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.rates import divide_declared
 from quota_ops.stages.plan.earlier_runs import read_applied_policy
@@ -229,9 +230,8 @@ def refuse_disagreement(
     differing = [row for row in sorted(rows) if not same(described.get(row), stored.get(row))]
     if differing:
         brokers = " and ".join(f"broker {broker}" for broker in sorted({first, second}))
-        more = f" and {len(differing) - 1:,} more" if differing[1:] else ""
         raise Refused(
-            f"{brokers} responded with different values of {' '.join(differing[0])}{more}",
+            f"{brokers} responded with different values of {name_first(map(' '.join, differing))}",
             "Nothing was written. If nobody is changing quotas now, a broker has old metadata: run "
             "the command again when it follows the controllers.",
         )

@@ -13,7 +13,7 @@ from quota_ops.model.quotas.rows import DesiredRow, Key, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written
 from quota_ops.model.runs.progress import SILENT, Progress
-from quota_ops.model.text import plural
+from quota_ops.model.text import name_first, plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
 from quota_ops.stages.succession import why_lost, why_overtaken
 from quota_ops.stages.verify.brokers import FEW, ReadBack, raise_unless_agreed, read_back
@@ -155,11 +155,10 @@ def refuse_undeclared(undeclared: Sequence[Difference]) -> None:
     """
     returned = [row for row in undeclared if row.kind is Kind.RETURNED]
     if undeclared and not returned:
-        first = f"{undeclared[0].entity} {undeclared[0].key}"
-        more = f" and {len(undeclared) - 1:,} more" if undeclared[1:] else ""
+        first = name_first(f"{row.entity} {row.key}" for row in undeclared)
         are = plural(len(undeclared), "quota that is", "quotas that are")
         raise Refused(
-            f"{len(undeclared):,} {are} not in Git would be cleared: {first}{more}",
+            f"{len(undeclared):,} {are} not in Git would be cleared: {first}",
             "quota-ops plan shows what they do to clients, and what keeps a run from it.",
         )
     if returned:
@@ -172,8 +171,7 @@ def refuse_undeclared(undeclared: Sequence[Difference]) -> None:
 
 
 def _list_rows(rows: Sequence[Difference]) -> str:
-    more = f" and {len(rows) - FEW:,} more" if len(rows) > FEW else ""
-    return "; ".join(map(_describe_row, rows[:FEW])) + more
+    return name_first(map(_describe_row, rows), FEW, between="; ")
 
 
 def _describe_row(row: Difference) -> str:

@@ -7,6 +7,7 @@ from quota_ops.model.quotas.difference import WRITES
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, LedgerRow, Stored
 from quota_ops.model.runs.outcome import find_open, find_written
+from quota_ops.model.text import name_first
 from quota_ops.stages.verify.ledger_update import AppliedRun
 
 FEW = 5
@@ -21,10 +22,9 @@ def format_remedy(run: AppliedRun, stored: Mapping[int, Stored], known: Iterable
     """
     cluster = run.about.cluster
     if own := _find_own_values(run, stored, known):
-        more = f" and {len(own) - FEW:,} more" if len(own) > FEW else ""
-        rows = ", ".join(f"{key.entity} {key.key}" for key in own[:FEW])
+        rows = name_first(map(" ".join, own), FEW)
         return (
-            f"The cluster stores values of this run, not of the later one: {rows}{more}. "
+            f"The cluster stores values of this run, not of the later one: {rows}. "
             f"To correct them: quota-ops reconcile {cluster}"
         )
     if find_open(run.outcomes):

@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.text import counted
+from quota_ops.model.text import counted, name_first
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore, open_place, safe_name
 from quota_ops.store.run.files import ABOUT, ALTER
@@ -60,9 +60,8 @@ def _find_run(store: RunStore, wanted: str, *, last_write: bool, own: str | None
             return RunFolder(meant[0])
         if meant:
             names = sorted(f"{place.parent.name}/{place.name}" for place in meant)
-            more = f" and {len(names) - 5:,} more" if names[5:] else ""
             raise InvalidInput(
-                f"{wanted!r} matches {len(names):,} runs: {', '.join(names[:5])}{more}",
+                f"{wanted!r} matches {len(names):,} runs: {name_first(names, 5)}",
                 "Use the full name of one.",
             )
     if name == LAST and paths and last_write:
