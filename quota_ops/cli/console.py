@@ -4,9 +4,10 @@ import csv
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from io import StringIO
 from itertools import groupby
 from pathlib import Path
 from shlex import quote
@@ -58,10 +59,13 @@ def show_result(output: str, *, columns: Iterable[str] = (), **forms: Callable[[
     elif output == "json" and isinstance(made, list | dict):
         click.echo(json.dumps(made, ensure_ascii=False, indent=1))
     elif output == "jsonl":
-        for row in made:
-            click.echo(json.dumps(row, ensure_ascii=False))
+        for text in format_json_lines(made):
+            click.echo(text, nl=False)
     elif output == "csv":
-        _write_csv(made, columns)
+        rows = list(made)
+        click.echo("".join(format_csv(rows, columns)), nl=False)
+        cells = (value for row in rows for value in row.values() if isinstance(value, str))
+        warn_of_formulas(cells)
     else:
         for is_text, blocks in groupby(made, key=lambda block: isinstance(block, str)):
             if is_text:
@@ -70,20 +74,28 @@ def show_result(output: str, *, columns: Iterable[str] = (), **forms: Callable[[
                 show_screen(tuple(blocks))
 
 
-def _write_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> None:
-    """Write the rows under the names of all their values; None is empty, a list or mapping JSON."""
-    rows = [
-        {
-            name: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-            for name, value in row.items()
-        }
-        for row in rows
-    ]
+def format_json_lines(rows: Iterable[Mapping[str, Any]], _: Iterable[str] = ()) -> Iterator[str]:
+    """Yield a line of JSON for each row."""
+    for row in rows:
+        yield f"{json.dumps(row, ensure_ascii=False)}\n"
+
+
+def format_csv(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) -> Iterator[str]:
+    """Yield the lines of a table with `columns`, and others that rows have.
+
+    None is empty, a list or a mapping is JSON.
+    """
     names = dict.fromkeys((*columns, *(name for row in rows for name in row)))
-    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    warn_of_formulas(value for row in rows for value in row.values() if isinstance(value, str))
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        cells = (row.get(name) for name in names)
+        writer.writerow(
+            json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else cell
+            for cell in cells
+        )
+    yield text.getvalue()
 
 
 def warn_of_formulas(cells: Iterable[str]) -> None:

@@ -1,9 +1,10 @@
 """The options that commands share, with their help texts."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -13,6 +14,20 @@ from quota_ops.model.plans.guard import Guard
 from quota_ops.model.text import clean_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _pack(into: str, kind: Callable[..., Any], *names: str) -> Callable[[Command], Command]:
+    """Let a command take some of its options as one value, which `kind` makes of them."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def packed(**typed: Any) -> Any:
+            own = {name: typed.pop(name) for name in names if name in typed}
+            return command(**{into: kind(**own)}, **typed)
+
+        return packed  # type: ignore[return-value]
+
+    return decorate
 
 
 cluster_argument = click.argument("cluster")
@@ -39,7 +54,8 @@ def days(default: int, text: str) -> Callable[[Command], Command]:
 
 
 def group(command: Command) -> Command:
-    """Add --owner, --file and --run, each of which selects many entities."""
+    """Add --owner, --file and --run as `group`; each of them selects many entities."""
+    command = _pack("group", dict, "owner", "file", "run")(command)
     for option, metavar, text in (
         ("--run", "RUN", "All entities that this run of the cluster writes."),
         ("--file", "FILE", "All entities of this file below the cluster's folder."),
@@ -49,16 +65,18 @@ def group(command: Command) -> Command:
     return command
 
 
-def selects_group(
-    names: Sequence[str],
-    defaults: Sequence[str],
-    anyone: Sequence[str],
-    given: Mapping[str, str | None],
-) -> bool:
+class EntityFlags(NamedTuple):
+    """The options --names, --defaults and --any as they were typed."""
+
+    names: tuple[str, ...]
+    defaults: tuple[str, ...]
+    anyone: tuple[str, ...]
+
+
+def selects_group(flags: EntityFlags, group: Mapping[str, str | None]) -> bool:
     """Return whether one of the options of `group` is given. Raises InvalidInput beside names."""
-    if not (is_given := any(value is not None for value in given.values())):
-        return False
-    if names or defaults or anyone:
+    is_given = any(value is not None for value in group.values())
+    if is_given and any(flags):
         raise InvalidInput(
             "--owner, --file and --run already select entities",
             "Leave out --names, --defaults and --any.",
@@ -104,6 +122,30 @@ connection = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     help="Use this connection file instead of the connection in cluster.yaml.",
 )
+
+
+def _start_session(**typed: Any) -> Any:
+    from quota_ops.cli.session import Session
+
+    return Session(**typed)
+
+
+with_session = _pack(
+    "session", _start_session, "cluster", "desired_state", "run_store", "connection_file"
+)
+"""Let a command take the cluster and the places that its options name as one `Session`."""
+
+
+def on_cluster(*more: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Add CLUSTER, --desired-state, --run-store, and more options, as one `Session`."""
+
+    def decorate(command: Command) -> Command:
+        command = with_session(command)
+        for option in (run_store, *reversed(more), desired_state, cluster_argument):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 engine = click.option(
@@ -289,8 +331,8 @@ anyone = click.option(
 
 
 def entities(command: Command) -> Command:
-    """Add --names, --defaults and --any, which select entities."""
-    return names(defaults(anyone(command)))
+    """Add --names, --defaults and --any, which select entities, as `flags`."""
+    return names(defaults(anyone(_pack("flags", EntityFlags, *EntityFlags._fields)(command))))
 
 
 strict = click.option("--strict", is_flag=True, help="Leave out entities that have further types.")

@@ -1,12 +1,12 @@
 """The common part of `adopt` and `release --from-ledger`: a run that changes the ledger."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Self
 
 from quota_ops.cli.console import show_result
+from quota_ops.cli.options import EntityFlags
 from quota_ops.cli.run_end import record_command
 from quota_ops.cli.session import Session
 from quota_ops.desired.git.commit import read_with_commit
@@ -67,13 +67,11 @@ class OwnershipRun:
             record_command(self.folder, self.session.connection_file)
 
 
-def parse_wanted(
-    names: Sequence[str], defaults: Sequence[str], anyone: Sequence[str], *, everything: bool
-) -> EntityFilter | None:
+def parse_wanted(flags: EntityFlags, *, everything: bool) -> EntityFilter | None:
     """Return the filter for the rows that the flags select; None for --all."""
     if not everything:
-        return parse_exactly(names, defaults, anyone)
-    if names or defaults or anyone:
+        return parse_exactly(*flags)
+    if any(flags):
         raise InvalidInput(
             "--all already selects every quota", "Leave out --names, --defaults and --any."
         )

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from quota_ops.cli.console import warn_invalid, warn_unnamed
 from quota_ops.desired.read import find_cluster, read_cluster, read_policy
@@ -33,24 +34,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Session:
-    """The inputs of a command on one cluster: its folder, its policy, and the run store."""
+    """What a command on one cluster works with, read when it is first needed.
 
-    folder: Path
-    policy: Policy
-    store: RunStore
+    A CLUSTER is its name, or the path of its folder. Raises InvalidInput if there is none.
+    """
+
+    cluster: str | None
+    desired_state: Path
+    run_store: str | None = None
     connection_file: Path | None = None
 
-    @classmethod
-    def start(
-        cls,
-        cluster: str,
-        desired_state: Path,
-        run_store: str | None,
-        connection_file: Path | None = None,
-    ) -> Self:
-        """Find a cluster by its name; reads only cluster.yaml in its folder."""
-        folder = find_cluster(cluster, desired_state)
-        return cls(folder, read_policy(folder), find_run_store(run_store), connection_file)
+    @cached_property
+    def folder(self) -> Path:
+        """The folder of the cluster."""
+        if self.cluster is None:
+            raise InvalidInput(
+                "no cluster is specified", "Pass a CLUSTER, or a snapshot with --actual FILE."
+            )
+        return find_cluster(self.cluster, self.desired_state)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """Its cluster.yaml; no other file is read."""
+        return read_policy(self.folder)
+
+    @cached_property
+    def store(self) -> RunStore:
+        """The run store."""
+        return find_run_store(self.run_store)
 
     @property
     def heading(self) -> str:
@@ -148,31 +159,21 @@ class Session:
                 return any(who.accepts(Entity.parse(row.entity)) for row in run.read_rows(ACTUAL))
         return False
 
+    @contextmanager
+    def open_source(self, actual: Path | None) -> Iterator[tuple["Cluster | Snapshot", str]]:
+        """Open the cluster or snapshot that has the stored quotas; yield it and its name.
 
-@contextmanager
-def open_source(
-    cluster: str | None, actual: Path | None, desired_state: Path, connection_file: Path | None
-) -> Iterator[tuple["Cluster | Snapshot", str]]:
-    """Open the cluster or snapshot that has the stored quotas; yield it and its name for headings.
+        With `actual`, the cluster is not queried and need not be named. If it is named, the
+        snapshot must be of that cluster.
+        """
+        if actual is None:
+            from quota_ops.kafka.cluster import open_policy  # 0.2 s, which a snapshot does not need
 
-    With `actual`, the cluster is not queried and need not be named. If it is named, the snapshot
-    must be of that cluster.
-    """
-    if actual is not None:
+            with open_policy(self.policy, self.find_connection()) as opened:
+                yield opened, self.heading
+            return
         snapshot = Snapshot.read(actual)
-        if cluster is not None:
-            policy = read_policy(find_cluster(cluster, desired_state))
-            snapshot.require_cluster(policy.cluster_id)
-            warn_unnamed(actual, snapshot.cluster_id, policy)
+        if self.cluster is not None:
+            snapshot.require_cluster(self.policy.cluster_id)
+            warn_unnamed(actual, snapshot.cluster_id, self.policy)
         yield snapshot, f"{actual} ({snapshot.cluster_id})" if snapshot.cluster_id else str(actual)
-        return
-    if cluster is None:
-        raise InvalidInput(
-            "no cluster is specified", "Pass a CLUSTER, or a snapshot with --actual FILE."
-        )
-    from quota_ops.kafka.cluster import open_policy  # 0.2 s, which a snapshot does not need
-
-    policy = read_policy(find_cluster(cluster, desired_state))
-    found = find_connection(policy.connection, file=connection_file)
-    with open_policy(policy, found) as opened:
-        yield opened, f"{policy.cluster} ({policy.cluster_id})"

@@ -1,6 +1,7 @@
 """The options of the commands that run stages, in groups that commands share."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ _SHARED: Decorators = (
     options.desired_state,
     options.connection,
     options.run_store,
+    options.with_session,
 )
 COMPARING: Decorators = (options.commit, options.engine)
 JUDGING: Decorators = (options.allowing,)
@@ -52,13 +54,16 @@ _IDLE_ON_RUN = {
 
 
 def stage_command(
-    *groups: Decorators, examples: str, run: Any = options.run
+    *groups: Decorators, examples: str, run: Any = options.run, has_body: bool = False
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Declare a command that runs all stages up to its own, or its own alone with --run."""
+    """Declare a command that runs all stages up to its own, or its own alone with --run.
+
+    Its function has a help text alone, unless it `has_body`, which then takes the options.
+    """
 
     def declare(function: Callable[..., None]) -> click.Command:
         name = function.__name__
-        wrapped: Any = function
+        wrapped: Any = function if has_body else _run_stages_of(function)
         more = (option for group in groups for option in group)
         for decorator in reversed((*_SHARED, run, *more, options.table_format)):
             wrapped = decorator(wrapped)
@@ -68,6 +73,16 @@ def stage_command(
         return click.command(name, epilog=f"\b\nExamples:\n{examples}")(wrapped)
 
     return declare
+
+
+def _run_stages_of(function: Callable[[], None]) -> Callable[..., None]:
+    @wraps(function)
+    def run(**typed: Any) -> None:
+        from quota_ops.cli.stage_run import StageOptions, run_command
+
+        run_command(function.__name__, StageOptions(**typed))
+
+    return run
 
 
 def _idle_on_run(name: str, options_there: Sequence[str]) -> Iterator[Callable[[Any], Any]]:

@@ -16,8 +16,8 @@ from quota_ops.cli.console import TEXT, show_progress, show_screen, warn_idle, w
 from quota_ops.cli.earlier_run import choose_resumed, open_run
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import load_report, next_command, record_run, show_run
+from quota_ops.cli.session import Session
 from quota_ops.desired.files import cluster_name
-from quota_ops.desired.read import find_cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import (
     CannotJudge,
@@ -40,7 +40,6 @@ from quota_ops.store.places.object_client import DENIED
 from quota_ops.store.places.run_store import (
     RunStore,
     find_outer_store,
-    find_run_store,
     named_store,
     open_place,
     store_of,
@@ -61,10 +60,7 @@ _HAVE_OUT = frozenset({"diff", "plan", "validate", "report"})
 class StageOptions:
     """The options of a command that runs stages, as they were typed; not every command has all."""
 
-    cluster: str | None
-    desired_state: Path
-    connection_file: Path | None
-    run_store: str | None
+    session: Session
     run_folder: str | None
     output: str
     out: str | None = None
@@ -95,7 +91,7 @@ class _Begun(NamedTuple):
 
 def run_command(name: str, typed: StageOptions) -> None:
     """Run a command's stages in a new run folder, or its own stage in the folder of --run."""
-    if (typed.cluster is None) == (typed.run_folder is None):
+    if (typed.session.cluster is None) == (typed.run_folder is None):
         raise InvalidInput(f"{name} needs a CLUSTER or --run", f"See quota-ops {name} --help.")
     if typed.actual is not None and typed.run_folder is not None:
         raise InvalidInput("--actual starts a new run", "Leave out --run.")
@@ -158,10 +154,10 @@ def run_to_plan(typed: StageOptions) -> RunFolder:
 
     Guards that block the plan raise nothing: the command only shows what it would do.
     """
-    if (typed.cluster is None) == (typed.run_folder is None):
+    if (typed.session.cluster is None) == (typed.run_folder is None):
         raise InvalidInput("effects needs a CLUSTER or --run", "See quota-ops effects --help.")
     if typed.run_folder is not None:
-        folder = open_run(typed.run_folder, typed.run_store).with_cache()
+        folder = open_run(typed.run_folder, typed.session.run_store).with_cache()
         if not folder.has(PLAN):
             raise InvalidInput(f"{typed.run_folder} has no plan", "Make one: quota-ops plan.")
         return folder
@@ -174,14 +170,12 @@ def run_to_plan(typed: StageOptions) -> RunFolder:
 
 def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     if typed.run_folder is not None:
-        folder = open_run(typed.run_folder, typed.run_store)
-        store = store_of(folder.place, named_store(typed.run_store))
+        folder = open_run(typed.run_folder, typed.session.run_store)
+        store = store_of(folder.place, named_store(typed.session.run_store))
         store.prepare()
         return _Begun(folder.with_cache(), store, Path(), choose_resumed(name, folder, approval))
-    store = find_run_store(typed.run_store)
-    cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
-    cluster = cluster_name(cluster_folder)
-    folder = _start_run(name, store, cluster, typed)
+    store, cluster_folder = typed.session.store, typed.session.folder
+    folder = _start_run(name, store, cluster_name(cluster_folder), typed)
     by, login = approval.author
     if by not in {None, login}:  # the default of --by is the login
         folder.change_about(by=by)
@@ -203,7 +197,7 @@ def _start_run(name: str, store: RunStore, cluster: str, typed: StageOptions) ->
     place = open_place(typed.out)
     if place.list():
         raise InvalidInput(f"--out {place} is not empty", "Choose a new folder.")
-    desired = str(open_place(typed.desired_state).resolved())
+    desired = str(open_place(typed.session.desired_state).resolved())
     if outer := find_outer_store(place):
         raise InvalidInput(f"--out {place} is inside the run store {outer}", _NAME_ANOTHER)
     if f"{place.resolved()}/".startswith(f"{desired}/"):
@@ -220,7 +214,7 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
     with (
         report_run_if_stopped(folder.place, partial(_record_end, begun, typed, stopped=True)),
         connect_once(
-            folder.policy, partial(find_connection, file=typed.connection_file)
+            folder.policy, partial(find_connection, file=typed.session.connection_file)
         ) as connect,
         show_progress(typed.output) as progress,
     ):
@@ -230,7 +224,7 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
             store=begun.store,
             connect=connect,
             engine=typed.engine,
-            find_audit=partial(find_audit_connection, file=typed.connection_file),
+            find_audit=partial(find_audit_connection, file=typed.session.connection_file),
             allow=approval.allow,
             author=approval.author,
             approve=approval.approve,
@@ -270,4 +264,4 @@ def _record_end(begun: _Begun, typed: StageOptions, *, stopped: bool = False) ->
         return
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
     if writes or not (stopped or typed.actual or typed.as_of):
-        record_run(folder, load_report(folder), typed.connection_file, writes=writes)
+        record_run(folder, load_report(folder), typed.session.connection_file, writes=writes)

@@ -68,7 +68,7 @@ def a_row(**change: Any) -> Edit:
 def digests_to_match(folder: RunFolder) -> str:
     """Write the digests that match the plan's rows now."""
     values = folder.read_json(PLAN) | {"rows": folder.digest_rows()}
-    plan = from_json(StoredPlan, values).to_plan(folder.differences(), 0)
+    plan = Plan(**from_json(StoredPlan, values).head, differences=folder.differences())
     (folder.place / PLAN).replace(json.dumps(values | {"digest": plan.digest}).encode())
     return plan.digest
 

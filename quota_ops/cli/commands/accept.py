@@ -1,6 +1,5 @@
 """The command `accept`: write what a cluster stores into the YAML that declares otherwise."""
 
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
     from quota_ops.model.quotas.filter import EntityFilter
     from quota_ops.model.quotas.rows import Key
 
@@ -29,7 +29,6 @@ Examples:
 Then:
   git commit -a, and open a pull request   the plan of it shows no change for these quotas"""
 )
-@options.cluster_argument
 @options.entities
 @click.option("--all", "everything", is_flag=True, help="Every quota that drifted.")
 @click.option(
@@ -54,22 +53,17 @@ Then:
     "the only one]",
 )
 @click.option("--dry-run", is_flag=True, help="Print the patch, and write nothing.")
-@options.desired_state
-@options.run_store
+@options.on_cluster()
 @options.output_format
 def accept(
     *,
-    cluster: str,
-    names: tuple[str, ...],
-    defaults: tuple[str, ...],
-    anyone: tuple[str, ...],
+    session: "Session",
+    flags: options.EntityFlags,
     everything: bool,
     keys: tuple[str, ...],
     run: str,
     receiver: str | None,
     dry_run: bool,
-    desired_state: Path,
-    run_store: str | None,
     output: str,
 ) -> None:
     """Accept drift: write what the cluster stores into the YAML files.
@@ -82,7 +76,6 @@ def accept(
     unmanaged ones. Nothing is committed.
     """
     from quota_ops.cli.ownership import parse_wanted
-    from quota_ops.cli.session import Session
     from quota_ops.desired.export.accept import NewLimit, accept_limits
     from quota_ops.model.quotas.difference import Difference, Kind
     from quota_ops.model.quotas.tables import DIFFERENCES
@@ -90,13 +83,12 @@ def accept(
     from quota_ops.runs.alter import list_altered
     from quota_ops.store.run.files import ALTER
 
-    if not (names or defaults or anyone or everything):
+    if not (any(flags) or everything):
         raise InvalidInput(
             "no quota is specified",
             "Add --names user=alice, --defaults user for the default, or --all for every drift.",
         )
-    who = parse_wanted(names, defaults, anyone, everything=everything)
-    session = Session.start(cluster, desired_state, run_store)
+    who = parse_wanted(flags, everything=everything)
     folder = session.find_run(run)
     is_alter = folder.has(ALTER)
     if not (is_alter or folder.has(DIFFERENCES.file)):

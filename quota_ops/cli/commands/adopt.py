@@ -1,6 +1,5 @@
 """The command `adopt`: take over existing quotas."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,6 +8,7 @@ from quota_ops.cli import options
 from quota_ops.cli.console import warn_of_writes
 
 if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
     from quota_ops.model.runs.ownership import Adoption
 
 
@@ -19,29 +19,21 @@ Examples:
   quota-ops adopt demo --names user=alice --reason 'managed by us since OPS-7'
   quota-ops adopt demo --names user=alice --any client-id --reason 'managed by us since OPS-7'"""
 )
-@options.cluster_argument
 @options.entities
 @click.option("--all", "everything", is_flag=True, help="Every quota that Git declares.")
 @options.reason("Why; it is recorded.", required=True)
 @options.by
-@options.desired_state
 @options.commit
-@options.connection
-@options.run_store
+@options.on_cluster(options.connection)
 @options.output_format
 def adopt(
     *,
-    cluster: str,
-    names: tuple[str, ...],
-    defaults: tuple[str, ...],
-    anyone: tuple[str, ...],
+    session: "Session",
+    flags: options.EntityFlags,
     everything: bool,
     reason: str,
     by: str,
-    desired_state: Path,
     commit: str | None,
-    connection_file: Path | None,
-    run_store: str | None,
     output: str,
 ) -> None:
     """Take over quotas that already exist on the cluster.
@@ -53,7 +45,6 @@ def adopt(
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
     from quota_ops.cli.run_end import record_command_if_stopped
-    from quota_ops.cli.session import Session
     from quota_ops.model.plans.approval import find_login
     from quota_ops.report.screens.ownership import adopted_screen, format_adopted
     from quota_ops.runs.command_record import open_run_cluster
@@ -61,12 +52,11 @@ def adopt(
     from quota_ops.store.ledger.holds import holds_now
     from quota_ops.store.run.files import ADOPTED
 
-    who = parse_wanted(names, defaults, anyone, everything=everything)
-    session = Session.start(cluster, desired_state, run_store, connection_file)
+    who = parse_wanted(flags, everything=everything)
     connection = session.find_connection()
     run = OwnershipRun.start(session, Attribution(by, reason, find_login()), commit)
     writes = run.find_writes(who)
-    stoppable = record_command_if_stopped(run.folder, ADOPTED, connection_file)
+    stoppable = record_command_if_stopped(run.folder, ADOPTED, session.connection_file)
     opening = open_run_cluster(run.folder, "adopt", session.policy, connection)
     holds, stopped = holds_now(session.records.holds), run.standstill
     with stoppable, opening as opened:

@@ -38,7 +38,6 @@ Examples:
   quota-ops alter demo --from changes.jsonl --validate-only
   quota-ops alter demo --undo last"""
 )
-@options.cluster_argument
 @options.names
 @options.defaults
 @click.option(
@@ -74,14 +73,12 @@ Examples:
 @refuse_idle("--until", "Leave it out: nothing is written.", beside=("--validate-only",))
 @options.reason("Why; it is recorded.")
 @options.by
-@options.desired_state
 @options.commit
-@options.connection
-@options.run_store
+@options.on_cluster(options.connection)
 @options.output_format
 def alter(
     *,
-    cluster: str,
+    session: "Session",
     names: tuple[str, ...],
     defaults: tuple[str, ...],
     add: tuple[str, ...],
@@ -93,10 +90,7 @@ def alter(
     until: str | None,
     reason: str | None,
     by: str,
-    desired_state: Path,
     commit: str | None,
-    connection_file: Path | None,
-    run_store: str | None,
     output: str,
 ) -> None:
     """Change quotas once, without Git.
@@ -106,7 +100,6 @@ def alter(
     outcome of each entity.
     """
     from quota_ops.cli.run_end import record_command, record_command_if_stopped
-    from quota_ops.cli.session import Session
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.plans.approval import find_login
     from quota_ops.report.screens.alter import AlterReport
@@ -119,7 +112,6 @@ def alter(
     from quota_ops.store.run.files import ALTER, APPLIED, EFFECTS
     from quota_ops.store.run.state import RunState
 
-    session = Session.start(cluster, desired_state, run_store, connection_file)
     undone = None if undo is None else Undo.read(session.find_run(undo))
     wanted = _read_wanted(session.policy, undone, source, (names, defaults, add, delete))
     overridden = tuple(options.parse_allowed(allow, reason, "alter"))
@@ -132,7 +124,7 @@ def alter(
     run = start_command_run(session.store, session.policy, provenance)
     entities = {alteration.entity for alteration in wanted}
     writes = session.find_writes(entities.__contains__)
-    stoppable = record_command_if_stopped(run, APPLIED, connection_file)
+    stoppable = record_command_if_stopped(run, APPLIED, session.connection_file)
     opening = open_run_cluster(run, "validate", session.policy, connection)
     with stoppable, opening as opened:
         find_facts = opened.start_facts_query()
@@ -147,7 +139,7 @@ def alter(
             undo=undone,
             validate_only=validate_only,
             hold=hold,
-            find_audit=partial(find_audit_connection, file=connection_file),
+            find_audit=partial(find_audit_connection, file=session.connection_file),
         )
         facts = find_facts()
     sent = done.refusal is None and not validate_only
@@ -175,7 +167,7 @@ def alter(
             warn_of_writes((*writes, *session.find_writes(entities.__contains__)) if sent else ())
         finally:
             if not validate_only:
-                record_command(run, connection_file)
+                record_command(run, session.connection_file)
     _raise_unless_done(done)
 
 

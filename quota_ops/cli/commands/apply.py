@@ -1,7 +1,5 @@
 """The command that writes a plan."""
 
-from typing import Any
-
 from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_command
 
 
@@ -13,11 +11,8 @@ from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_comma
   quota-ops apply demo --approve DIGEST
   quota-ops apply --run RUN --approve DIGEST    resumes where it stopped""",
 )
-def apply(**typed: Any) -> None:
+def apply() -> None:
     """Write the changes of a plan, batch by batch.
 
     Does not send what the cluster already stores, so you can always run it again.
     """
-    from quota_ops.cli.stage_run import StageOptions, run_command
-
-    run_command("apply", StageOptions(**typed))

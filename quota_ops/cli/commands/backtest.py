@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from quota_ops.cli import options, period
+from quota_ops.cli.console import refuse_incomplete, show_result
 
 
 @click.command(
@@ -34,7 +35,6 @@ def backtest(
     changes count once. Guards that need data which the history lacks are skipped, and listed at the
     end.
     """
-    from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.desired.read import read_policy
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.history.backtest import NOT_TRIED, count_unknown, judge_plans, list_plans

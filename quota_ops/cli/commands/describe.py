@@ -2,15 +2,19 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import show_result
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.filter import EntityFilter
 from quota_ops.model.quotas.rows import StoredQuota
+
+if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
 
 
 @click.command(
@@ -37,6 +41,7 @@ Examples:
 @options.entities
 @options.strict
 @options.actual_or_cluster
+@options.with_session
 @options.desired_state
 @options.connection
 @options.run_store
@@ -52,14 +57,12 @@ Examples:
 )
 def describe(
     *,
-    cluster: str | None,
+    session: "Session",
+    flags: options.EntityFlags,
+    strict: bool,
     actual: Path | None,
-    desired_state: Path,
-    connection_file: Path | None,
-    run_store: str | None,
     run_folder: str | None,
     output: str,
-    **flags: Any,
 ) -> None:
     """Show the quotas that a cluster stores.
 
@@ -71,7 +74,6 @@ def describe(
     cluster.yaml, for the connection and the cluster id. With --run it also stores the quotas in
     the run's folder for `diff --run`.
     """
-    from quota_ops.cli.session import open_source
     from quota_ops.model.quotas.snapshot import SnapshotHeader
     from quota_ops.model.quotas.specification import parse_filter
     from quota_ops.report.screens.describe import snapshot_lines
@@ -79,17 +81,17 @@ def describe(
 
     left_out: str | None = None
     if actual is None:
-        parse_filter(**flags)  # before a cluster is queried
+        parse_filter(*flags, strict=strict)  # before a cluster is queried
     if run_folder is None:
-        with open_source(cluster, actual, desired_state, connection_file) as (source, place):
+        with session.open_source(actual) as (source, place):
             stored, cluster_id = source.describe(), source.cluster_id
             left_out = source.header.filter if isinstance(source, Snapshot) else None
-    elif cluster or actual:
+    elif session.cluster or actual:
         raise InvalidInput("--run selects the cluster already", "Leave out CLUSTER and --actual.")
     else:
-        stored, place, cluster_id = describe_run(run_folder, run_store, connection_file)
+        stored, place, cluster_id = _describe_run(session, run_folder)
     others = {kind for row in stored for kind in row.entity.types} if actual else ()
-    wanted = parse_filter(**flags, others=others)
+    wanted = parse_filter(*flags, strict=strict, others=others)
     rows = [row for row in stored if wanted.accepts(row.entity)]
     rows.sort(key=lambda row: (row.entity.text, row.key))
     if wanted.parts:
@@ -102,7 +104,6 @@ def describe(
 
 
 def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter) -> None:
-    from quota_ops.cli.console import show_result
     from quota_ops.model.text import counted, plural
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.report.screens import describe as quota_screens
@@ -125,9 +126,7 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
     )
 
 
-def describe_run(
-    named: str, run_store: str | None, connection_file: Path | None
-) -> tuple[tuple[StoredQuota, ...], str, str]:
+def _describe_run(session: "Session", named: str) -> tuple[tuple[StoredQuota, ...], str, str]:
     """Describe a cluster into an earlier run's folder; return the rows, its folder and the id."""
     from quota_ops.cli.earlier_run import open_unwritten_run
     from quota_ops.kafka.connection import find_connection
@@ -138,9 +137,11 @@ def describe_run(
     from quota_ops.store.places.parquet import to_rows
     from quota_ops.store.places.run_store import named_store, store_of
 
-    folder = open_unwritten_run(named, run_store, "describe")
-    store = store_of(folder.place, named_store(run_store))
-    with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
+    folder = open_unwritten_run(named, session.run_store, "describe")
+    store = store_of(folder.place, named_store(session.run_store))
+    with connect_once(
+        folder.policy, partial(find_connection, file=session.connection_file)
+    ) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
     stored = tuple(StoredQuota(Entity.parse(row), key, value) for row, key, value in rows)

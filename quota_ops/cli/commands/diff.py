@@ -1,7 +1,5 @@
 """The command that compares Git, the cluster and the ledger."""
 
-from typing import Any
-
 from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, OUTSIDE, stage_command
 
 
@@ -15,11 +13,8 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, OUTSIDE, 
   quota-ops diff demo --engine spark --detailed-exitcode
   quota-ops diff demo --actual snapshot.jsonl    without the cluster""",
 )
-def diff(**typed: Any) -> None:
+def diff() -> None:
     """List the differences between Git, the cluster and the ledger.
 
     The kind of a row shows which side changed: Git, the cluster, or both.
     """
-    from quota_ops.cli.stage_run import StageOptions, run_command
-
-    run_command("diff", StageOptions(**typed))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import show_result
 from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, OUTSIDE, stage_command
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ MOST = 200
         ),
     ),
     run=options.on_run("Show the effects of its plan"),
+    has_body=True,
     examples="""\
   quota-ops effects demo
   quota-ops effects demo --inventory clients.csv
@@ -117,7 +119,6 @@ def _show(
     is_kept: bool,
     every_limit: bool,
 ) -> None:
-    from quota_ops.cli.console import show_result
     from quota_ops.model.plans.client_effects import CLIENT_EFFECTS, InventoryEffects
     from quota_ops.model.plans.plan import SHORT
     from quota_ops.model.stored import to_json

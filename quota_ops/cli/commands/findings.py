@@ -3,6 +3,7 @@
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import show_result
 
 
 @click.command(
@@ -19,7 +20,6 @@ def findings(code: str | None, output: str) -> None:
     What each finding means, why it matters, what to do, and how to silence it with a reason,
     for an entity or for a whole cluster.
     """
-    from quota_ops.cli.console import show_result
     from quota_ops.findings.codes import CODES
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.outline.findings import code_screen, codes_screen

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quota_ops.cli import options, period
+from quota_ops.cli.console import refuse_incomplete, show_result
 
 if TYPE_CHECKING:
     from quota_ops.report.outline.layout import Screen
@@ -55,7 +56,6 @@ def history(
     listed on stderr. If a file of the history cannot be read, it is not counted, stderr lists it,
     and the exit code is 2.
     """
-    from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.run.listing import summarize_run
     from quota_ops.store.run.marks import find_unrecorded_runs

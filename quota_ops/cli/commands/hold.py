@@ -1,7 +1,6 @@
 """The command `hold`: pause changes to some entities."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +10,7 @@ from quota_ops.cli.console import show_result, warn_of_writes
 from quota_ops.model.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
     from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
     from quota_ops.report.outline.layout import Screen
 
@@ -23,7 +23,6 @@ Examples:
   quota-ops hold demo --run 866f --until 12h --reason 'INC-31, rolled back'
   quota-ops hold demo --any client-id --until '2026-11-23 08:00 Europe/Berlin' --reason INC-31"""
 )
-@options.cluster_argument
 @options.entities
 @options.group
 @click.option(
@@ -34,23 +33,16 @@ Examples:
 )
 @options.reason("Why; every report shows it.", required=True)
 @options.by
-@options.desired_state
-@options.run_store
+@options.on_cluster()
 @options.output_format
 def hold(
     *,
-    cluster: str,
-    names: tuple[str, ...],
-    defaults: tuple[str, ...],
-    anyone: tuple[str, ...],
-    owner: str | None,
-    file: str | None,
-    run: str | None,
+    session: "Session",
+    flags: options.EntityFlags,
+    group: dict[str, str | None],
     until: str,
     reason: str,
     by: str,
-    desired_state: Path,
-    run_store: str | None,
     output: str,
 ) -> None:
     """Pause changes to some entities until a given time.
@@ -60,7 +52,6 @@ def hold(
     and --run select the entities that belong to it now. To change the time, hold the same entities
     again.
     """
-    from quota_ops.cli.session import Session
     from quota_ops.model.moment import parse_until
     from quota_ops.model.plans.approval import find_login
     from quota_ops.model.plans.hold import Hold, select_current_holds
@@ -70,12 +61,10 @@ def hold(
     from quota_ops.store.ledger.holds import add, read
     from quota_ops.store.places.place import measure_lead
 
-    session = Session.start(cluster, desired_state, run_store)
-    group = {"owner": owner, "file": file, "run": run}
-    if options.selects_group(names, defaults, anyone, group):
+    if options.selects_group(flags, group):
         who: EntityFilter | EntityGroup = session.find_group(group, is_release=False)
     else:
-        who = parse_exactly(names, defaults, anyone)
+        who = parse_exactly(*flags)
     now = datetime.now(UTC).replace(microsecond=0)
     try:
         made = Hold(who, parse_until(until, now), by, reason, now, find_login())

@@ -1,12 +1,15 @@
 """The command `holds`: list the holds."""
 
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result, warn_empty
+
+if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
 
 
 @click.command(
@@ -15,21 +18,15 @@ Examples:
   quota-ops holds demo
   quota-ops holds demo --all --format json"""
 )
-@options.cluster_argument
 @click.option("--all", "everything", is_flag=True, help="Include ended holds and releases.")
-@options.desired_state
-@options.run_store
+@options.on_cluster()
 @options.table_format
-def holds(
-    *, cluster: str, everything: bool, desired_state: Path, run_store: str | None, output: str
-) -> None:
+def holds(*, session: "Session", everything: bool, output: str) -> None:
     """List the holds: until when, by whom and why."""
-    from quota_ops.cli.session import Session
     from quota_ops.model.plans.hold import select_current_holds
     from quota_ops.report.screens.holds import holds_screen
     from quota_ops.store.ledger.holds import read
 
-    session = Session.start(cluster, desired_state, run_store)
     now = datetime.now(UTC).replace(microsecond=0)
     kept = read(session.records.holds)
     if not kept:

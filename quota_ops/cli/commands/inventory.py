@@ -1,19 +1,20 @@
 """The command `inventory`: write the clients that a cluster knows, as a first inventory."""
 
-import csv
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.console import warn_of_formulas
+from quota_ops.cli.console import format_csv, format_json_lines, warn_of_formulas
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
 
+if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
+
 _COLUMNS = (USER, CLIENT_ID)
+_WRITERS = {".csv": format_csv, ".jsonl": format_json_lines}
 
 
 @click.command(
@@ -23,9 +24,6 @@ Examples:
   quota-ops inventory demo --out desired_state/demo/clients.csv
   quota-ops inventory demo --rates --out clients.jsonl"""
 )
-@options.cluster_argument
-@options.desired_state
-@options.connection
 @click.option(
     "--out",
     "destination",
@@ -37,17 +35,9 @@ Examples:
     is_flag=True,
     help="Add the p95 of each client on the days of the last 30 that `record` stored.",
 )
-@options.run_store
+@options.on_cluster(options.connection)
 @refuse_idle("--run-store", "Only --rates reads a run store.", without=("--rates",))
-def inventory(
-    *,
-    cluster: str,
-    desired_state: Path,
-    connection_file: Path | None,
-    destination: Path | None,
-    rates: bool,
-    run_store: str | None,
-) -> None:
+def inventory(*, session: "Session", destination: Path | None, rates: bool) -> None:
     """Write the clients that a cluster knows, as a first inventory.
 
     They are its SCRAM users, the principals of its ACLs, and the members of its consumer groups.
@@ -58,8 +48,6 @@ def inventory(
     With --rates, also lists each client that used anything on a recorded day, with its rates on its
     busiest broker. Only clients that brokers measure by user and client id together are added.
     """
-    from quota_ops.desired.read import find_cluster, read_policy
-    from quota_ops.kafka.connection import find_connection
     from quota_ops.kafka.inventory import NO_AUTHORIZER, read_clients
     from quota_ops.kafka.preflight import preflight
     from quota_ops.model.errors import InvalidInput, NotAuthorized
@@ -72,16 +60,14 @@ def inventory(
         )
     if destination is not None and destination.exists():
         raise InvalidInput(f"{destination} exists already", "Pass a new file to --out.")
-    policy = read_policy(find_cluster(cluster, desired_state))
-    connection = find_connection(policy.connection, file=connection_file)
+    policy, connection = session.policy, session.find_connection()
     used = {}
     if rates:
         from datetime import UTC, datetime
 
         from quota_ops.stages.use.recorded import read_client_rates
-        from quota_ops.store.places.run_store import find_run_store
 
-        used = read_client_rates(find_run_store(run_store), policy.cluster_id, datetime.now(UTC))
+        used = read_client_rates(session.store, policy.cluster_id, datetime.now(UTC))
     sources = read_clients(connection, preflight(connection, policy.cluster_id, policy.verify))
     for source in sources:
         if source.skipped is not None:
@@ -102,7 +88,7 @@ def inventory(
         | {key: f"{value:.6g}" for key, value in used.get((user, client_id), {}).items()}
         for user, client_id in clients
     ]
-    text = _WRITERS[suffix]((*_COLUMNS, *keys), rows)
+    text = "".join(_WRITERS[suffix](rows, (*_COLUMNS, *keys)))
     if destination is None:
         click.echo(text, nl=False)
     else:
@@ -114,18 +100,3 @@ def inventory(
         click.echo(f"{destination}: {len(clients):,} clients", err=True)
     if suffix == ".csv":
         warn_of_formulas(name for client in clients for name in client)
-
-
-def _as_csv(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    text = StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _as_json_lines(_columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-
-
-_WRITERS = {".csv": _as_csv, ".jsonl": _as_json_lines}

@@ -1,12 +1,16 @@
 """The command `ping`: test a connection, or the run store."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import show_result
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
 
 _OF_CLUSTER = "Leave it out: only a test of a cluster uses it."
 
@@ -25,6 +29,7 @@ Exit codes for a cluster: 0 all is well, 1 a permission is missing, 3 a broker d
 is fenced. For a run store: 0 all is well, 1 a permission is missing, 2 it cannot be used."""
 )
 @click.argument("cluster", required=False)
+@options.with_session
 @options.desired_state
 @options.connection
 @click.option(
@@ -38,13 +43,7 @@ is fenced. For a run store: 0 all is well, 1 a permission is missing, 2 it canno
 @options.output_format
 @refuse_idle("--desired-state", _OF_CLUSTER, without=("CLUSTER",))
 @refuse_idle("--connection", _OF_CLUSTER, without=("CLUSTER",))
-def ping(
-    cluster: str | None,
-    desired_state: Path,
-    connection_file: Path | None,
-    run_store: str | None,
-    output: str,
-) -> None:
+def ping(session: "Session", output: str) -> None:
     """Test a connection or the run store, and list your permissions.
 
     For a CLUSTER, shows each broker, its version and its response time; the principal that you
@@ -55,46 +54,29 @@ def ping(
     For a run store, shows which operations you are authorized to run, how long they take, and
     whether only one of several writers can create the same file. Deletes what it writes.
     """
-    if cluster is None:
-        _ping_store(run_store, output)
-    else:
-        _ping_cluster(cluster, desired_state, connection_file, run_store, output)
+    (_ping_store if session.cluster is None else _ping_cluster)(session, output)
 
 
-def _ping_store(run_store: str | None, output: str) -> None:
-    from quota_ops.cli.console import show_result
+def _ping_store(session: "Session", output: str) -> None:
     from quota_ops.report.screens.store_ping import store_ping_json, store_ping_screen
     from quota_ops.store.places.ping import ping_store
-    from quota_ops.store.places.run_store import find_run_store
 
-    if run_store is None:
+    if session.run_store is None:
         raise InvalidInput("ping needs a CLUSTER or --run-store", "See quota-ops ping --help.")
-    pinged = ping_store(find_run_store(run_store))
+    pinged = ping_store(session.store)
     show_result(
         output, text=lambda: store_ping_screen(pinged), json=lambda: store_ping_json(pinged)
     )
     raise click.exceptions.Exit(pinged.exit_code)
 
 
-def _ping_cluster(
-    cluster: str,
-    desired_state: Path,
-    connection_file: Path | None,
-    run_store: str | None,
-    output: str,
-) -> None:
-    from quota_ops.cli.console import show_result
-    from quota_ops.desired.read import find_cluster, read_policy
-    from quota_ops.kafka.connection import find_connection
+def _ping_cluster(session: "Session", output: str) -> None:
     from quota_ops.kafka.ping import ping as ping_cluster
     from quota_ops.report.screens.ping import as_json, ping_screen
     from quota_ops.stages.describe.absent_brokers import read_known_brokers
-    from quota_ops.store.places.run_store import find_run_store
 
-    policy = read_policy(find_cluster(cluster, desired_state))
-    found = find_connection(policy.connection, file=connection_file)
-    known = read_known_brokers(find_run_store(run_store).of_cluster(policy.cluster_id))
-    pinged = ping_cluster(found, policy, known)
+    policy, connection = session.policy, session.find_connection()
+    pinged = ping_cluster(connection, policy, read_known_brokers(session.records))
     show_result(
         output,
         text=lambda: ping_screen(policy.cluster, pinged),

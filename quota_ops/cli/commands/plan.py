@@ -1,7 +1,5 @@
 """The command `plan`: show what would change."""
 
-from typing import Any
-
 from quota_ops.cli.stage_options import (
     AS_OF,
     COMPARING,
@@ -27,12 +25,9 @@ from quota_ops.cli.stage_options import (
   quota-ops plan demo --as-of '2026-11-27 08:00 Europe/Berlin'    what Friday's run would do
   quota-ops plan demo --actual snapshot.jsonl    without the cluster, so not validated""",
 )
-def plan(**typed: Any) -> None:
+def plan() -> None:
     """Show what would change, checked by guards and by the broker.
 
     The broker validates every change (validate-only); nothing is written. The digest identifies the
     plan: pass it to `reconcile --approve`.
     """
-    from quota_ops.cli.stage_run import StageOptions, run_command
-
-    run_command("plan", StageOptions(**typed))

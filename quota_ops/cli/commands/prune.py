@@ -3,6 +3,7 @@
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import show_result
 
 
 @click.command(
@@ -35,7 +36,6 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     """
     from datetime import UTC, datetime, timedelta
 
-    from quota_ops.cli.console import show_result
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.moment import iso_utc, parse_duration
     from quota_ops.report.screens.prune import expired_screen, newest_run_words

@@ -1,7 +1,5 @@
 """The command that runs every stage."""
 
-from typing import Any
-
 from quota_ops.cli import options
 from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_command
 
@@ -17,13 +15,10 @@ from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_comma
   quota-ops reconcile demo --allow default_touched --reason 'agreed in TEAM-12'""",
     run=options.on_run("Apply, verify and report"),
 )
-def reconcile(**typed: Any) -> None:
+def reconcile() -> None:
     """Make the cluster match Git: plan, apply, verify, report.
 
     With --approve, writes only the plan with that digest; otherwise, writes the plan that it just
     made. With --run, writes the plan of an earlier command, or resumes it. A new plan is blocked by
     every guard that --allow does not override.
     """
-    from quota_ops.cli.stage_run import StageOptions, run_command
-
-    run_command("reconcile", StageOptions(**typed))

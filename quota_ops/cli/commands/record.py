@@ -1,11 +1,15 @@
 """The command `record`: keep what clients used on past days."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import show_result
 from quota_ops.cli.idle_options import refuse_idle
+
+if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
 
 
 @click.command(
@@ -14,24 +18,14 @@ Examples:
   quota-ops record demo                      the last 30 days, as far as they are missing
   quota-ops record demo --day 2026-11-25     one day, again"""
 )
-@options.cluster_argument
 @options.days(30, "How many days to look back for days that are missing.")
 @click.option(
     "--day", metavar="DATE", help="Record only this day (UTC), and replace what is stored for it."
 )
-@options.desired_state
-@options.run_store
+@options.on_cluster()
 @options.table_format
 @refuse_idle("--days", "Pass either of them.", beside=("--day",))
-def record(
-    *,
-    cluster: str,
-    days: int,
-    day: str | None,
-    desired_state: Path,
-    run_store: str | None,
-    output: str,
-) -> None:
+def record(*, session: "Session", days: int, day: str | None, output: str) -> None:
     """Store what clients used on past days in the run store.
 
     Reads the Prometheus under `usage` in cluster.yaml, and stores a table for each complete day
@@ -41,17 +35,14 @@ def record(
     """
     from datetime import UTC, datetime
 
-    from quota_ops.cli.console import show_result
-    from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.usage.digest import DigestedDay
     from quota_ops.report.screens.record import digests_screen
     from quota_ops.runs.digests import record_days, require_newest
     from quota_ops.store.history.digests import list_past_days
-    from quota_ops.store.places.run_store import find_run_store
     from quota_ops.usage.source import find_source
 
-    policy, store = read_policy(find_cluster(cluster, desired_state)), find_run_store(run_store)
+    policy, store = session.policy, session.store
     past = list_past_days(datetime.now(UTC), options.MOST_DAYS)
     if day and day not in past:
         raise InvalidInput(

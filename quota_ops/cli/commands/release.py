@@ -1,6 +1,5 @@
 """The command `release`: end a hold, or remove rows from the ledger."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +11,7 @@ from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from quota_ops.cli.ownership import OwnershipRun
+    from quota_ops.cli.session import Session
     from quota_ops.model.quotas.filter import EntityFilter
     from quota_ops.model.quotas.rows import LedgerRow
 
@@ -23,7 +23,6 @@ Examples:
   quota-ops release demo --from-ledger --names user=alice --reason 'search owns it now'
   quota-ops release demo --from-ledger --all --reason 'another repository took over'"""
 )
-@options.cluster_argument
 @refuse_idle("--commit", "Leave it out: a hold has no commit.", without=("--from-ledger",))
 @click.option("--from-ledger", is_flag=True, help="Give up managed quotas instead of a hold.")
 @options.entities
@@ -31,26 +30,19 @@ Examples:
 @click.option("--all", "everything", is_flag=True, help="With --from-ledger: every quota in it.")
 @options.reason("Why; it is recorded. Required with --from-ledger.")
 @options.by
-@options.desired_state
 @options.commit
-@options.run_store
+@options.on_cluster()
 @options.output_format
 def release(
     *,
-    cluster: str,
+    session: "Session",
     from_ledger: bool,
-    names: tuple[str, ...],
-    defaults: tuple[str, ...],
-    anyone: tuple[str, ...],
-    owner: str | None,
-    file: str | None,
-    run: str | None,
+    flags: options.EntityFlags,
+    group: dict[str, str | None],
     everything: bool,
     reason: str | None,
     by: str,
-    desired_state: Path,
     commit: str | None,
-    run_store: str | None,
     output: str,
 ) -> None:
     """End a hold early, or give up managed quotas.
@@ -61,7 +53,6 @@ def release(
     manages what Git still declares.
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
-    from quota_ops.cli.session import Session
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.plans.approval import find_login
     from quota_ops.model.plans.hold import select_current_holds
@@ -69,12 +60,10 @@ def release(
     from quota_ops.runs.ownership import Attribution
     from quota_ops.store.ledger import holds
 
-    group = {"owner": owner, "file": file, "run": run}
-    is_group = options.selects_group(names, defaults, anyone, group)
-    wanted = None if is_group else parse_wanted(names, defaults, anyone, everything=everything)
+    is_group = options.selects_group(flags, group)
+    wanted = None if is_group else parse_wanted(flags, everything=everything)
     if from_ledger and reason is None:
         raise InvalidInput("--from-ledger needs a reason", "Add --reason TEXT: it is recorded.")
-    session = Session.start(cluster, desired_state, run_store)
     if from_ledger:
         if is_group:
             raise InvalidInput("--from-ledger takes names", "Leave out --owner, --file and --run.")

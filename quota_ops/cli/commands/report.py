@@ -1,7 +1,5 @@
 """The command that writes the report of a run."""
 
-from typing import Any
-
 from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, stage_command
 
 
@@ -15,11 +13,8 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, 
   quota-ops report demo --out ./report    a job that may not write to the run store
   quota-ops report --run RUN""",
 )
-def report(**typed: Any) -> None:
+def report() -> None:
     """Write the report of a run, or of a cluster's current drift.
 
     Writes HTML, text and JSON to the run's folder, and nothing to the cluster.
     """
-    from quota_ops.cli.stage_run import StageOptions, run_command
-
-    run_command("report", StageOptions(**typed))

@@ -15,8 +15,7 @@ from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.quotas.quota import CLIENT_KEYS, IP_KEYS
 
 if TYPE_CHECKING:
-    from quota_ops.kafka.cluster import Cluster
-    from quota_ops.model.clusters.cluster_facts import Metadata
+    from quota_ops.cli.session import Session
     from quota_ops.model.quotas.rows import Key
     from quota_ops.precedence.resolution import Limits, Resolution
 
@@ -57,19 +56,12 @@ For the limits of each client of an inventory: quota-ops effects --all."""
 )
 @click.option("--explain", is_flag=True, help="Show every level that was searched, in order.")
 @options.actual_or_cluster
+@options.with_session
 @options.desired_state
 @options.connection
 @options.run_store
 @options.output_format
-def resolve(
-    *,
-    cluster: str | None,
-    desired_state: Path,
-    connection_file: Path | None,
-    run_store: str | None,
-    actual: Path | None,
-    **typed: Any,
-) -> None:
+def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
     """Show which limit applies to a client, and why.
 
     Shows the level of the limit, what it overrides and who shares it. Each key is looked up on
@@ -77,7 +69,6 @@ def resolve(
     applies, even if a later one is lower. Read-only: the limits are those that one broker responds
     with, which may be of old metadata.
     """
-    from quota_ops.cli.session import open_source
     from quota_ops.precedence.resolution import Limits
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.report.outline.sentences import callback_words, metadata_words
@@ -86,7 +77,7 @@ def resolve(
 
     names = _read_names(typed)
     keys = _choose_keys(names, typed["key"])
-    with open_source(cluster, actual, desired_state, connection_file) as (source, _):
+    with session.open_source(actual) as (source, _):
         if isinstance(source, Snapshot):
             source.require_all()
         facts = source.start_facts_query()
@@ -96,10 +87,18 @@ def resolve(
         limits = Limits(stored)
         resolutions = [_resolve(limits, key, names) for key in keys]
         if not isinstance(source, Snapshot) and typed["output"] == "text":
-            absent = _find_absent(source, str(cluster), desired_state, run_store)
+            from quota_ops.runs.limit_sources import describe_sources
+            from quota_ops.stages.describe import absent_brokers
+            from quota_ops.stages.describe.rates import read_placement
+
+            known = absent_brokers.read_known_brokers(session.records)
+            absent, _ = absent_brokers.add_absent_brokers(None, source, session.policy, known)
             brokers += len(absent.missed)
-            sources = _describe_sources(source, resolutions, str(cluster), desired_state, run_store)
-    place = (cluster or str(actual)) if typed["explain"] else None
+            placement = partial(read_placement, source, session.policy, known)
+            sources = describe_sources(
+                session.folder, session.policy, session.store, _find_applied(resolutions), placement
+            )
+    place = (session.cluster or str(actual)) if typed["explain"] else None
     show_result(
         typed["output"],
         text=lambda: (
@@ -112,45 +111,15 @@ def resolve(
     )
 
 
-def _find_absent(
-    source: "Cluster", cluster: str, desired_state: Path, run_store: str | None
-) -> "Metadata":
-    """Find the brokers of the cluster that could not be queried; they enforce limits too."""
-    from quota_ops.desired.read import find_cluster, read_policy
-    from quota_ops.stages.describe.absent_brokers import add_absent_brokers, read_known_brokers
-    from quota_ops.store.places.run_store import find_run_store
-
-    policy = read_policy(find_cluster(cluster, desired_state))
-    known = read_known_brokers(find_run_store(run_store).of_cluster(policy.cluster_id))
-    image, _ = add_absent_brokers(None, source, policy, known)
-    return image
-
-
-def _describe_sources(
-    source: "Cluster",
-    resolutions: "Sequence[Resolution]",
-    cluster: str,
-    desired_state: Path,
-    run_store: str | None,
-) -> "dict[Key, str]":
-    """Describe where the limits that apply come from."""
-    from quota_ops.desired.read import find_cluster, read_policy
+def _find_applied(resolutions: "Sequence[Resolution]") -> "dict[Key, float]":
+    """Return the limits that apply, by the row that sets each."""
     from quota_ops.model.quotas.rows import Key
-    from quota_ops.runs.limit_sources import describe_sources
-    from quota_ops.stages.describe.absent_brokers import read_known_brokers
-    from quota_ops.stages.describe.rates import read_placement
-    from quota_ops.store.places.run_store import find_run_store
 
-    applied = {
+    return {
         Key(resolution.applied.entity.text, resolution.key): resolution.applied.value
         for resolution in resolutions
         if resolution.applied is not None and resolution.applied.value is not None
     }
-    folder = find_cluster(cluster, desired_state)
-    policy, store = read_policy(folder), find_run_store(run_store)
-    known = read_known_brokers(store.of_cluster(policy.cluster_id))
-    placement = partial(read_placement, source, policy, known)
-    return describe_sources(folder, policy, store, applied, placement)
 
 
 def _read_names(typed: dict[str, Any]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import show_result, warn_empty
 from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     a run that was cut off while it wrote, it is Interrupted, Running or Running or interrupted; for
     one that does not compare with Git, what it did: Rolled back, Altered, Adopted, Released.
     """
-    from quota_ops.cli.console import show_result, warn_empty
     from quota_ops.report.screens.runs import runs_screen
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.run.listing import list_runs

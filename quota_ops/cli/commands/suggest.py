@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import refuse_incomplete, show_result
 
 if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
     from quota_ops.desired.export.accept import Accepted
     from quota_ops.model.usage.suggestion import Suggestion
 
@@ -19,7 +21,6 @@ Examples:
   quota-ops suggest demo --days 14 --margin 50 --owner payments
   quota-ops suggest demo --format json | jq -r .patch | git apply"""
 )
-@options.cluster_argument
 @options.days(14, "How many days of use count.")
 @click.option(
     "--margin",
@@ -30,18 +31,10 @@ Examples:
     help="How far a limit is above the p95 of the use.",
 )
 @click.option("--owner", metavar="TEXT", help="Only quotas of this owner in Git.")
-@options.desired_state
-@options.run_store
+@options.on_cluster()
 @options.table_format
 def suggest(
-    *,
-    cluster: str,
-    days: int,
-    margin: float,
-    owner: str | None,
-    desired_state: Path,
-    run_store: str | None,
-    output: str,
+    *, session: "Session", days: int, margin: float, owner: str | None, output: str
 ) -> None:
     """Suggest limits by what clients used, as a patch of the YAML.
 
@@ -52,29 +45,24 @@ def suggest(
     """
     from datetime import UTC, datetime, timedelta
 
-    from quota_ops.cli.console import refuse_incomplete, show_result
-    from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.model.usage.series import Time
     from quota_ops.model.usage.suggestion import Suggestion, suggest_limits
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.report.screens.suggest import suggestions_screen
     from quota_ops.runs.usage import read_overview, require_known, select_owned
-    from quota_ops.store.places.run_store import find_run_store
     from quota_ops.usage.source import find_source
 
-    folder = find_cluster(cluster, desired_state)
-    policy = read_policy(folder)
     end = datetime.now(UTC).replace(microsecond=0)
     overview = read_overview(
-        find_source(policy),
-        policy,
-        find_run_store(run_store),
+        find_source(session.policy),
+        session.policy,
+        session.store,
         Time(end - timedelta(days=days), end),
         lambda _done, _all: None,
     )
     overview = overview._replace(quotas=select_owned(overview, owner))
     found = list(suggest_limits(overview, margin))
-    changed = _edit(folder, found)
+    changed = _edit(session.folder, found)
     left_out = [{**key._asdict(), "why": why} for key, why in changed.left_out]
     rows = [suggestion._asdict() for suggestion in found]
     show_result(

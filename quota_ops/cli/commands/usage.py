@@ -2,21 +2,19 @@
 
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import refuse_incomplete, show_result
 from quota_ops.cli.idle_options import refuse_idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from quota_ops.model.plans.policy import Policy
-    from quota_ops.store.places.run_store import RunStore
-    from quota_ops.usage.source import UsageSource
+    from quota_ops.cli.session import Session
 
 _NOW = ("--now", "--probe")
 _ALONE = "Leave it out: --now looks at the last minute, and --probe at the last hour."
@@ -32,7 +30,6 @@ Examples:
   quota-ops usage demo --now
   quota-ops usage demo --probe"""
 )
-@options.cluster_argument
 @options.days(7, "How many days to look back.")
 @click.option("--owner", metavar="TEXT", help="Only quotas of this owner in Git.")
 @click.option(
@@ -49,8 +46,7 @@ Examples:
 )
 @click.option("--now", is_flag=True, help="List the clients that brokers throttle now.")
 @click.option("--probe", is_flag=True, help="Check what Prometheus has, and why use is missing.")
-@options.desired_state
-@options.run_store
+@options.on_cluster()
 @options.table_format
 @refuse_idle("--days", _ALONE, beside=_NOW)
 @refuse_idle("--owner", _ALONE, beside=_NOW)
@@ -63,7 +59,7 @@ Examples:
 @refuse_idle("--near", "A quota that nobody used has no share of its limit.", beside=("--unused",))
 def usage(
     *,
-    cluster: str,
+    session: "Session",
     days: int,
     owner: str | None,
     near: float | None,
@@ -71,8 +67,6 @@ def usage(
     recorded: bool,
     now: bool,
     probe: bool,
-    desired_state: Path,
-    run_store: str | None,
     output: str,
 ) -> None:
     """Show what clients use, beside their limits.
@@ -85,16 +79,6 @@ def usage(
     """
     from datetime import UTC, datetime, timedelta
 
-    from quota_ops.desired.read import find_cluster, read_policy
-    from quota_ops.store.places.run_store import find_run_store
-    from quota_ops.usage.source import find_source
-
-    policy = read_policy(find_cluster(cluster, desired_state))
-    end = datetime.now(UTC).replace(microsecond=0)
-    if recorded:
-        end = end.replace(hour=0, minute=0, second=0)
-    store = find_run_store(run_store)
-    from quota_ops.cli.console import refuse_incomplete, show_result
     from quota_ops.model.usage.series import Time
     from quota_ops.report.screens.usage import (
         USAGE_COLUMNS,
@@ -104,17 +88,18 @@ def usage(
         usage_screen,
     )
     from quota_ops.runs.usage import read_overview, require_known, select_owned
+    from quota_ops.usage.source import find_source
 
-    if probe:
-        _show_probe(find_source(policy), policy, store, end, output)
+    end = datetime.now(UTC).replace(microsecond=0)
+    if recorded:
+        end = end.replace(hour=0, minute=0, second=0)
+    if probe or now:
+        (_show_probe if probe else _show_throttled)(session, end, output)
         return
-    if now:
-        _show_throttled(find_source(policy), policy, store, end, output)
-        return
-    source = None if recorded else find_source(policy)
+    source = None if recorded else find_source(session.policy)
     with _show_reading(output) as progress:
         time = Time(end - timedelta(days=days), end)
-        found = read_overview(source, policy, store, time, progress)
+        found = read_overview(source, session.policy, session.store, time, progress)
     shown = select_quotas(select_owned(found, owner), near=near, unused=unused)
     show_result(
         output,
@@ -142,19 +127,18 @@ def _show_reading(output: str) -> "Iterator[Callable[[int, int], None]]":
         yield show
 
 
-def _show_throttled(
-    source: "UsageSource", policy: "Policy", store: "RunStore", at: "datetime", output: str
-) -> None:
+def _show_throttled(session: "Session", at: "datetime", output: str) -> None:
     """Show the clients that are throttled, those that wait longest first."""
-    from quota_ops.cli.console import show_result
     from quota_ops.model.usage.throttling import ThrottledClient
     from quota_ops.report.screens.throttled import throttled_screen
     from quota_ops.runs.past_quotas import read_past_quotas
     from quota_ops.stages.use.throttled import find_throttled
+    from quota_ops.usage.source import find_source
 
-    past = read_past_quotas(store, policy.cluster, policy.cluster_id, at)
+    policy = session.policy
+    past = read_past_quotas(session.store, policy.cluster, policy.cluster_id, at)
     brokers = len(past.facts.brokers) if past.facts else 0
-    found = find_throttled(source, at, brokers, lambda: past)
+    found = find_throttled(find_source(policy), at, brokers, lambda: past)
     clients = [client._asdict() for client in found.clients]
     show_result(
         output,
@@ -171,23 +155,22 @@ def _show_throttled(
     )
 
 
-def _show_probe(
-    source: "UsageSource", policy: "Policy", store: "RunStore", at: "datetime", output: str
-) -> None:
+def _show_probe(session: "Session", at: "datetime", output: str) -> None:
     """Show the metrics in Prometheus; raise UseUnknown after that if it has none of the cluster."""
-    from quota_ops.cli.console import show_result
     from quota_ops.model.errors import UseUnknown
     from quota_ops.report.screens.usage import ProbeFacts, probe_json, probe_screen
     from quota_ops.runs.past_quotas import read_past_quotas
     from quota_ops.usage.probe import probe_usage
+    from quota_ops.usage.source import find_source
 
-    past = read_past_quotas(store, policy.cluster, policy.cluster_id, at)
+    policy = session.policy
+    past = read_past_quotas(session.store, policy.cluster, policy.cluster_id, at)
     facts = ProbeFacts(
         len(past.facts.brokers) if past.facts else None,
         {key: len(limits) for key, limits in past.looks[-1].stored.items()} if past.looks else None,
         next(iter(past.facts.callback_classes), None) if past.facts else None,
     )
-    found = probe_usage(source, at)
+    found = probe_usage(find_source(policy), at)
     usage = policy.usage
     show_result(
         output,

@@ -1,7 +1,5 @@
 """The command `validate`: let the broker validate every change."""
 
-from typing import Any
-
 from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, stage_command
 
 
@@ -14,11 +12,8 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, 
   quota-ops validate demo
   quota-ops validate --run RUN""",
 )
-def validate(**typed: Any) -> None:
+def validate() -> None:
     """Let the broker validate every change.
 
     With a CLUSTER it does what `plan` does; with --run it validates an earlier plan again.
     """
-    from quota_ops.cli.stage_run import StageOptions, run_command
-
-    run_command("validate", StageOptions(**typed))
