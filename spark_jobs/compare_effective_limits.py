@@ -1,9 +1,7 @@
 """Compare limits of clients: `spark-submit compare_effective_limits.py RUN_FOLDER...`."""
 
-import sys
 from argparse import ArgumentParser
 
-from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.client_effects import compare_runs
 from quota_ops.sql.spark import job_session
 from quota_ops.sql.spark_effects import SparkEffects
@@ -19,13 +17,9 @@ def main(folders: list[str], *, multi_line: bool = False) -> None:
     A run whose cluster.yaml names no inventory is left out. If an inventory is wrong, the other
     runs get their results, and the job prints each wrong one with its line and exits with code 2.
     """
-    try:
-        with job_session("quota-ops effects") as spark:
-            runs = [RunFolder(open_place(folder)) for folder in folders]
-            compare_runs(SparkEffects(spark, multi_line=multi_line), runs)
-    except QuotaOpsError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_code)
+    with job_session("quota-ops effects") as spark:
+        runs = [RunFolder(open_place(folder)) for folder in folders]
+        compare_runs(SparkEffects(spark, multi_line=multi_line), runs)
 
 
 if __name__ == "__main__":

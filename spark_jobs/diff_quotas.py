@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.client_effects import compare_large_inventories
 from quota_ops.sql.job import diff_and_record
 from quota_ops.sql.spark import SparkEngine, job_session
@@ -33,12 +32,8 @@ def main(folders: list[str]) -> None:
     spark-submit sets master and memory. If some runs are damaged, the others get their results,
     and the job prints each damaged run with the reason and exits with code 2.
     """
-    try:
-        with job_session("quota-ops diff") as spark:
-            diff_quotas(spark, [open_place(folder) for folder in folders])
-    except QuotaOpsError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_code)
+    with job_session("quota-ops diff") as spark:
+        diff_quotas(spark, [open_place(folder) for folder in folders])
 
 
 if __name__ == "__main__":

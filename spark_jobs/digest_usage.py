@@ -4,7 +4,6 @@ import sys
 from argparse import ArgumentParser
 from datetime import date
 
-from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.spark import job_session
 from quota_ops.sql.spark_usage import SampleFiles, digest_samples
 from quota_ops.store.places.run_store import RunStore, open_place
@@ -22,10 +21,10 @@ def main(
     with Kafka's names; `scrapes` has `cluster`, `time`, `broker` and `up`. `step` is the scrape
     interval in seconds. `usage --recorded`, plans and pages read the days as those of `record`.
     """
-    store = RunStore(open_place(run_store))
-    store.prepare()
     files = SampleFiles(rates, scrapes, throttle_times)
     with job_session("quota-ops digest") as spark:
+        store = RunStore(open_place(run_store))
+        store.prepare()
         for cluster in digest_samples(spark, files, day.isoformat(), step, store):
             sys.stdout.write(f"{cluster} {day}\n")
 
@@ -36,8 +35,4 @@ if __name__ == "__main__":
         parser.add_argument(name)
     parser.add_argument("day", type=date.fromisoformat, help="for example 2026-11-25, in UTC")
     parser.add_argument("--step", type=int, default=60, help="seconds between two scrapes")
-    try:
-        main(**vars(parser.parse_args()))
-    except QuotaOpsError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_code)
+    main(**vars(parser.parse_args()))

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from quota_ops.model.errors import MissingTool
+from quota_ops.model.errors import MissingTool, QuotaOpsError
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
 from quota_ops.sql import text
@@ -206,20 +207,24 @@ def change_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
 
 @contextmanager
 def job_session(name: str) -> Iterator[SparkSession]:
-    """Yield the session of a job, and stop it at the end.
+    """Yield the session of a job, and stop it at the end; print an error, and exit with its code.
 
     It is on the Spark Connect server of SPARK_REMOTE; without one, spark-submit chose where Spark
-    runs. Raises the errors of `connect`.
+    runs.
     """
-    if address := os.environ.get(ADDRESS):
-        with connect(address, {}) as session:
-            yield session
-        return
-    spark = SparkSession.builder.appName(name).getOrCreate()
     try:
-        yield spark
-    finally:
-        spark.stop()
+        if address := os.environ.get(ADDRESS):
+            with connect(address, {}) as session:
+                yield session
+            return
+        spark = SparkSession.builder.appName(name).getOrCreate()
+        try:
+            yield spark
+        finally:
+            spark.stop()
+    except QuotaOpsError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)
 
 
 @contextmanager
