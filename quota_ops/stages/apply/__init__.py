@@ -1,6 +1,6 @@
 """apply: describe again, record the intents, send each batch, write each entity's outcome."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import NamedTuple
@@ -38,7 +38,7 @@ from quota_ops.stages.apply.requests import send_noted, write_batches
 from quota_ops.stages.describe.rates import watch_brokers
 from quota_ops.stages.succession import record_claim, refuse_if_overtaken
 from quota_ops.store.ledger.decisions import record_use
-from quota_ops.store.ledger.holds import separate_held_rows
+from quota_ops.store.ledger.holds import held_among
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.attempt import Attempt
@@ -191,6 +191,10 @@ def _write_outcomes(folder: RunFolder, outcomes: Sequence[Outcome], records: Clu
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 
+_Reason = tuple[Status, str | None]
+"""Why a row is not sent, as the status and message of its outcome."""
+
+
 @dataclass
 class _Writer:
     """Writes the rows of a plan's batch that may be written now."""
@@ -208,13 +212,14 @@ class _Writer:
             self.described = _describe(self.cluster, checks.find_moved)
         refuse_while_paused(checks.policy)
         stored = self.described.stored
-        waiting = [row for row in rows if row.id in checks.waiting]
-        going = [row for row in rows if row.id not in checks.waiting]
-        free, on_hold = separate_held_rows(number, going, stored, checks.holds)
-        lasting, ended = _separate_old_rows(number, free, checks.ends, self.described.moved)
-        unsent, to_send = _sort_rows(number, lasting, stored, released)
-        waits = build_outcomes(number, waiting, Status.WAITING, None)
-        others = (*unsent, *on_hold, *ended, *waits)
+        to_send, kept = [], dict[_Reason, list[BatchRow]]()
+        for row, reason in self._find_reasons(rows, released):
+            (to_send if reason is None else kept.setdefault(reason, [])).append(row)
+        others = tuple(
+            _with_values(outcome, stored)
+            for (status, message), some in kept.items()
+            for outcome in build_outcomes(number, some, status, message)
+        )
         if not to_send:
             return others
         sent, stored = send_noted(
@@ -223,63 +228,40 @@ class _Writer:
         self.described = self.described._replace(stored=stored)
         return (*others, *sent)
 
+    def _find_reasons(
+        self, rows: Sequence[BatchRow], released: Keys
+    ) -> Iterator[tuple[BatchRow, _Reason | None]]:
+        """Yield each row with the first reason why it is not sent now; None if it is."""
+        checks, (stored, _, moved), now = self.checks, self.described, iso_utc()
+        going = (row for row in rows if row.id not in checks.waiting)
+        due = (row.entity for row in going if not row.is_stored(stored))
+        on_hold = held_among(due, checks.holds)
+        for row in rows:
+            hold, until = on_hold.get(row.entity), checks.ends.get(row.id)
+            is_over = until is not None and until <= now
+            reasons = (
+                (row.id in checks.waiting, Status.WAITING, None),
+                (hold is not None, Status.HELD, hold and hold.text),
+                (is_over, Status.STALE, f"Git declares another value since {until}"),
+                (row.id in moved, Status.STALE, moved.get(row.id)),
+                (row.is_stored(stored), Status.ALREADY, None),
+                (row.id in released, Status.STALE, "released since the plan was made"),
+                (not is_as_planned(row.before, row.after, stored.get(row.id)), Status.STALE, None),
+            )
+            yield row, next(((status, why) for holds, status, why in reasons if holds), None)
+
     def _send(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         self.checks.find_released()
         return self.cluster.apply(alterations)
 
 
-def _separate_old_rows(
-    number: int, rows: Sequence[BatchRow], ends: Mapping[Key, str], moved: Mapping[Key, str]
-) -> tuple[Sequence[BatchRow], tuple[Outcome, ...]]:
-    """Return the rows whose value still applies, and the outcomes of the others."""
-    now = iso_utc()
-    ended = {
-        key: f"Git declares another value since {until}"
-        for key, until in ends.items()
-        if until <= now
-    }
-    why = {**moved, **ended}
-    outcomes = (
-        outcome
-        for row in rows
-        if row.id in why
-        for outcome in build_outcomes(number, [row], Status.STALE, why[row.id])
-    )
-    return [row for row in rows if row.id not in why], tuple(outcomes)
-
-
-def _sort_rows(
-    number: int, rows: Iterable[BatchRow], stored: Stored, released: Keys
-) -> tuple[tuple[Outcome, ...], tuple[BatchRow, ...]]:
-    """Return the outcomes of rows that need no sending, and the rows that do.
-
-    Rows that are already stored, were released or have changed since the plan are not sent.
-    """
-    already, stale, released_rows, to_send = [], [], [], []
-    for row in rows:
-        if row.is_stored(stored):
-            already.append(row)
-        elif row.id in released:
-            released_rows.append(row)
-        elif is_as_planned(row.before, row.after, stored.get(row.id)):
-            to_send.append(row)
-        else:
-            stale.append(row)
-    outcomes = build_outcomes(number, already, Status.ALREADY, None)
-    skipped = build_outcomes(
-        number, released_rows, Status.STALE, "released since the plan was made"
-    )
-    return (*outcomes, *skipped, *_stale_outcomes(number, stale, stored)), tuple(to_send)
-
-
-def _stale_outcomes(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Outcome]:
-    """Yield the outcomes of rows that changed since the plan, each with its current values."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        value = format_limit(row.key, stored.get(row.id))
-        found.setdefault(row.entity, []).append(f"{row.key} is now {value}")
-    for outcome in build_outcomes(number, rows, Status.STALE, None):
-        yield outcome._replace(message=", ".join(found[outcome.entity]))
+def _with_values(outcome: Outcome, stored: Stored) -> Outcome:
+    """Return an outcome; of rows that changed since the plan, with the values they have now."""
+    if outcome.status is not Status.STALE or outcome.message is not None:
+        return outcome
+    values = ((row[1], stored.get(row)) for row in outcome.rows)
+    now = ", ".join(f"{key} is now {format_limit(key, value)}" for key, value in values)
+    return outcome._replace(message=now)
 
 
 def _raise_unless_done(

@@ -37,14 +37,14 @@ def record_intents(
             row.key,
             row.target,
             ledger_edits.INTENDED,
-            row.owner,
-            row.file,
-            row.find_commit(about.commit),
-            about.run,
-            now,
-            about.sequence,
-            row.returns_to,
-            row.brokers,
+            owner=row.owner,
+            file=row.file,
+            commit=row.find_commit(about.commit),
+            run=about.run,
+            at=now,
+            sequence=about.sequence,
+            returns_to=row.returns_to,
+            brokers=row.brokers,
         )
         for row in plan.writes
     ]

@@ -10,9 +10,8 @@ from quota_ops.model.plans.approval import find_login
 from quota_ops.model.plans.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
-from quota_ops.model.quotas.rows import BatchRow, HoldRow, Stored
+from quota_ops.model.quotas.rows import HoldRow
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
-from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
 from quota_ops.store.places.numbered_files import (
     create_next,
     encode,
@@ -112,25 +111,6 @@ def held_entities(folder: RunFolder, cluster_id: str, lasting: Sequence[Hold]) -
         hold = find_hold(lasting, Entity.parse(text))
         if hold is not None:
             yield HoldRow(cluster_id, text, hold.text)
-
-
-def separate_held_rows(
-    number: int, rows: Sequence[BatchRow], stored: Stored, folder: Place
-) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...]]:
-    """Return the rows of a batch that are not held now, and the outcomes of those that are.
-
-    A row that the cluster already stores as planned does not count as held.
-    """
-    due = (row.entity for row in rows if not row.is_stored(stored))
-    on_hold = held_among(due, folder)
-    outcomes = (
-        build_outcomes(
-            number, [row for row in rows if row.entity == entity], Status.HELD, hold.text
-        )
-        for entity, hold in on_hold.items()
-    )
-    free = tuple(row for row in rows if row.entity not in on_hold)
-    return free, tuple(outcome for some in outcomes for outcome in some)
 
 
 def held_among(entities: Iterable[str], folder: Place) -> Mapping[str, Hold]:
