@@ -150,9 +150,9 @@ def _make_line(
     status = cluster.summary.status
     reason = cluster.summary.reason
     others = [
-        f"{number:,} {status}"
-        for status in _OTHERS
-        if status not in reason and (number := cluster.count.get(status, 0))
+        f"{number:,} {other}"
+        for other in _OTHERS
+        if other not in reason and (number := cluster.count.get(other, 0))
     ]
     reasons = (reason, *others, count_ending(report) if report else "")
     return ClusterLine(

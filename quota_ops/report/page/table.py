@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -91,4 +90,4 @@ def list_choices(tables: Iterable[PageTable]) -> dict[str, list[str]]:
     rows = [row for table in tables for row in table.rows]
     found = {name: {getattr(row, name) for row in rows} - {""} for name in ("owner", "kind", "key")}
     found["news"] = {row.news for row in rows} - {""}
-    return {name: sorted(islice(sorted(values), 1000)) for name, values in found.items()}
+    return {name: sorted(values)[:1000] for name, values in found.items()}

@@ -1,19 +1,17 @@
 """One attempt of apply: the outcomes of each batch, recorded before and after its request."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.quotas.rows import BatchRow
+from quota_ops.model.quotas.rows import Batches
 from quota_ops.model.runs.outcome import SETTLED, Outcome, Status, build_outcomes
 from quota_ops.model.text import counted
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.files import ABOUT, APPLIED, BATCH
 from quota_ops.store.run.folder import RunFolder
-
-Batches = Mapping[int, Sequence[BatchRow]]
 
 
 @dataclass

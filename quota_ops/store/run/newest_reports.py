@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore, safe_name
 from quota_ops.store.run.files import REPORT
@@ -14,7 +15,7 @@ from quota_ops.store.run.names import latest_first, read_id, read_name
 from quota_ops.store.run.order import runs_latest_first
 
 Json = Mapping[str, Any]
-_TO_COMPARE = ("check", "describe", "diff", "plan")
+_TO_COMPARE = frozenset({"check", "describe", "diff", "plan"})
 """The stages that compare a cluster with Git."""
 _EACH = 20
 """How many of the newest runs of all clusters are read for each cluster before its own are."""
@@ -75,8 +76,8 @@ def _read(
 
 def _counts(report: Json, *, compared: bool) -> bool:
     ends = {stage["stage"]: stage["status"] for stage in report["stages"]}
-    tried = any(ends.get(stage, "not run") != "not run" for stage in ("diff", "plan"))
-    stopped = any(ends.get(stage, "done") not in {"done", "not run"} for stage in _TO_COMPARE)
+    ran = {stage for stage, status in ends.items() if status != StageStatus.NOT_RUN}
+    stopped = {stage for stage in ran if ends[stage] != StageStatus.DONE}
     if compared and report["plan"] is None:
         return False
-    return report["rollback"] is None and (tried or stopped)
+    return report["rollback"] is None and bool(ran & {"diff", "plan"} or stopped & _TO_COMPARE)
