@@ -28,7 +28,7 @@ from quota_ops.store.run import files
 from quota_ops.store.run.claim import claim_run
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.listing import summarize_run
-from quota_ops.store.run.names import latest_first, read_id
+from quota_ops.store.run.names import latest_first, read_id, read_number
 from quota_ops.store.run.state import RunState
 
 
@@ -82,9 +82,17 @@ _TRUSTED = 3
 def _list_starts(store: RunStore) -> Iterator[datetime]:
     """Yield when runs began, the newest first."""
     for run in latest_first(store, store.runs()):
-        with suppress(InvalidInput, KeyError, OSError, TypeError, ValueError):
-            started = datetime.fromisoformat(str(RunFolder(run).read_json(files.ABOUT)["started"]))
-            yield min(started, (run / files.ABOUT).modified())
+        if started := _read_start(RunFolder(run)):
+            with suppress(InvalidInput, OSError):
+                yield min(started, (run / files.ABOUT).modified())
+
+
+def _read_start(folder: RunFolder) -> datetime | None:
+    """Return when a run or an overview began; None if that is unknown."""
+    with suppress(InvalidInput, KeyError, TypeError, ValueError):
+        started = datetime.fromisoformat(str(folder.read_json(files.ABOUT)["started"]))
+        return started if started.tzinfo else None
+    return None
 
 
 def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
@@ -156,10 +164,11 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
         by_cluster.setdefault((run.parent.name, read_id(run) or ""), []).append(RunFolder(run))
     for (cluster, _), folders in sorted(by_cluster.items()):
         verified = [folder for folder in folders if _is_verified(folder)]
-        last = max(verified, key=_order, default=None)
+        last = max(verified, key=lambda run: (read_number(run.place), run.place.name), default=None)
         for folder in folders:
+            started = _read_start(folder)
             kept = folder == last or folder.place.name in unsettled
-            if kept or not _began_before(folder, before):
+            if kept or started is None or started >= before:
                 continue
             yield from _expired_folder("run", cluster, folder.place, stays=not _only_read(folder))
 
@@ -210,7 +219,8 @@ def _split_files(folder: Place) -> tuple[dict[str, int], list[str]]:
 def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
     folder = store.overviews
     for name in folder.list():
-        if _began_before(RunFolder(folder / name), before):
+        started = _read_start(RunFolder(folder / name))
+        if started and started < before:
             yield from _expired_folder("overview", "", folder / name, stays=False)
 
 
@@ -257,22 +267,6 @@ def _is_verified(folder: RunFolder) -> bool:
     try:
         return RunState(folder).stage("verify").status is StageStatus.DONE
     except InvalidInput:
-        return False
-
-
-def _order(folder: RunFolder) -> tuple[int, str]:
-    """Return the sort key of a run in its store: its number (0 if it has none), then its name."""
-    with suppress(InvalidInput):
-        return folder.about().sequence or 0, folder.place.name
-    return 0, folder.place.name
-
-
-def _began_before(folder: RunFolder, moment: datetime) -> bool:
-    """Return whether a run began before a moment; False if its start is unknown."""
-    try:
-        started = str(folder.read_json(files.ABOUT)["started"])
-        return datetime.fromisoformat(started) < moment
-    except (InvalidInput, KeyError, TypeError, ValueError):
         return False
 
 
