@@ -10,14 +10,13 @@ from datetime import datetime
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.guard import GuardFinding, idle_words
-from quota_ops.model.text import counted
+from quota_ops.model.text import command, counted
 
 if TYPE_CHECKING:
     from quota_ops.model.plans.policy import Policy
@@ -190,7 +189,7 @@ def warn_invalid(cluster: str, words: str) -> None:
     """Warn on stderr that a command knows only what an invalid file declared when it was valid."""
     click.echo(
         f"{words}: only its quotas in the ledger are known. To see every problem: "
-        f"quota-ops check {quote(cluster)}",
+        f"{command('check', cluster)}",
         err=True,
     )
 

@@ -1,10 +1,10 @@
 """The run folder of an earlier command, as --run names it."""
 
 from collections.abc import Sequence
-from shlex import quote
 
 from quota_ops.cli.approval import ApprovalOptions
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.text import command
 from quota_ops.runs.chain import RESUMED
 from quota_ops.store.places.run_store import find_run_store
 from quota_ops.store.retention import refuse_pruned
@@ -37,7 +37,7 @@ def refuse_written(folder: RunFolder, stage: str) -> None:
         raise InvalidInput(
             f"{folder.place} is a run that wrote: {stage} would replace files that its report and "
             "rollback need",
-            f"Make a new plan: quota-ops plan {folder.about().cluster}",
+            f"Make a new plan: {command('plan', folder.about().cluster)}",
         )
 
 
@@ -61,13 +61,13 @@ def _refuse_unwritten(folder: RunFolder) -> None:
     if not any(outcome.was_written for outcome in RunState(folder).outcomes):
         raise InvalidInput(
             f"{folder.place} wrote nothing that could be verified: no broker accepted its change",
-            f"How it ended: quota-ops show {quote(str(folder.place))}",
+            f"How it ended: {command('show', folder.place)}",
         )
 
 
 def _digest_words(folder: RunFolder) -> str:
     """Return the remedy for a missing digest: how to review the plan, and its digest."""
-    show = f"quota-ops show {quote(str(folder.place))}"
+    show = command("show", folder.place)
     if not folder.has(PLAN):
         return f"This run has no plan to approve. How it ended: {show}"
     return f"If you reviewed this plan ({show}), add --approve {folder.plan()[1]}"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from quota_ops.cli.console import warn_invalid, warn_unnamed
@@ -20,6 +19,7 @@ from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
 from quota_ops.model.quotas.rows import DesiredRow
 from quota_ops.model.quotas.tables import ACTUAL, DIFFERENCES
 from quota_ops.model.runs.progress import ConcurrentWrite
+from quota_ops.model.text import command
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import ClusterStore, RunStore, find_run_store
@@ -84,7 +84,7 @@ class Session:
         if folder.has(POLICY) and folder.policy().cluster_id != self.policy.cluster_id:
             raise InvalidInput(
                 f"run {folder.place.name} belongs to a different cluster than {self.heading}",
-                f"List the runs of this one: quota-ops runs {quote(self.policy.cluster)}",
+                f"List the runs of this one: {command('runs', self.policy.cluster)}",
             )
         return folder
 
@@ -115,7 +115,7 @@ class Session:
         if not found and not is_release:
             raise InvalidInput(
                 f"there is no quota of --{kind} {value}",
-                f"See quota-ops plan {quote(self.policy.cluster)}, or name entities with --names.",
+                f"See {command('plan', self.policy.cluster)}, or name entities with --names.",
             )
         return EntityGroup(f"{kind} {value}", frozenset(found))
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from itertools import count
 
@@ -22,6 +23,14 @@ def plural(number: float, one: str, many: str | None = None) -> str:
     if one.endswith("y") and one[-2:-1] not in "aeiou":
         return f"{one[:-1]}ies"
     return f"{one}es" if one.endswith(_ES) else f"{one}s"
+
+
+def command(name: str, *words: object, **options: object) -> str:
+    """Return a command of quota-ops as a person types it, with quotes where a shell needs them."""
+    parts = [name, *words]
+    for option, value in options.items():
+        parts += [f"--{option.replace('_', '-')}", value]
+    return shlex.join(["quota-ops", *map(str, parts)])
 
 
 def name_first(

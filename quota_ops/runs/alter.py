@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from shlex import quote
 from time import monotonic
 from typing import NamedTuple, Self
 
@@ -36,7 +35,7 @@ from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
 from quota_ops.model.runs.run import Alter
 from quota_ops.model.stored import from_json
-from quota_ops.model.text import counted
+from quota_ops.model.text import command, counted
 from quota_ops.precedence.addresses import find_shortest
 from quota_ops.precedence.changed_limits import ANY_IP
 from quota_ops.precedence.effects import find_write_effects
@@ -97,8 +96,7 @@ class Undo(NamedTuple):
         state, run = RunState(earlier), earlier.about().run
         if state.alter is None:
             raise Refused(
-                f"run {run} is not an alter",
-                f"To roll back a plan: quota-ops rollback {quote(str(run))}",
+                f"run {run} is not an alter", f"To roll back a plan: {command('rollback', run)}"
             )
         if state.life is not None:
             raise Refused(

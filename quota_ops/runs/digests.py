@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
+from quota_ops.model.text import command
 from quota_ops.model.usage.digest import BUCKETS, DELAYED, DigestedDay
 from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.use import explain_others, explain_step, find_stretch
@@ -49,7 +50,7 @@ def require_newest(cluster: str, found: Sequence[DigestedDay], newest: str) -> N
     if found and found[-1].day == newest and found[-1].why:
         raise UseUnknown(
             f"the use of {cluster} on {found[-1].day} is unknown: {found[-1].why}",
-            f"Run quota-ops usage {cluster} --probe to see why.",
+            f"Run {command('usage', cluster)} --probe to see why.",
         )
 
 

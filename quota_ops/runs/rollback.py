@@ -1,7 +1,6 @@
 """rollback: a run whose desired rows are the values that an earlier run replaced, not YAML."""
 
 from collections.abc import Iterable, Iterator
-from shlex import quote
 
 from quota_ops.model.commit import rollback_of
 from quota_ops.model.errors import Refused
@@ -17,6 +16,7 @@ from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.model.runs.rollback import Rollback, Undone
 from quota_ops.model.runs.stages import Life
 from quota_ops.model.stored import from_json
+from quota_ops.model.text import command
 from quota_ops.stages.diff import find_differences
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.numbered_files import read_file
@@ -72,11 +72,12 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
         if all(row.unknown for row in rows):
             raise Refused(
                 f"run {about.run} does not know which of its changes were written",
-                f"Let the next run settle it: quota-ops reconcile {about.cluster}. Then roll back.",
+                "Let the next run settle it: "
+                f"{command('reconcile', about.cluster)}. Then roll back.",
             )
         raise Refused(
             f"run {about.run} was not verified, so the rows to roll back are unknown",
-            f"Verify it first: quota-ops verify --run {earlier.place}",
+            f"Verify it first: {command('verify', run=earlier.place)}",
         )
     return Rollback(about.run, about.commit, digest, by, reason, rows, find_login())
 
@@ -84,16 +85,16 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
 def _refuse_alter(store: RunStore, earlier: RunFolder) -> Refused:
     about = earlier.about()
     planned = find_last_planned_write(store, about.cluster, earlier.policy().cluster_id)
-    other = f". The last run that wrote a plan: quota-ops rollback {planned}" if planned else ""
+    other = f". The last run that wrote a plan: {command('rollback', planned)}" if planned else ""
     return Refused(
         f"run {about.run} is an alter: a rollback undoes what a plan changed",
-        f"Undo it: quota-ops alter {quote(about.cluster)} --undo {quote(about.run)}{other}",
+        f"Undo it: {command('alter', about.cluster, undo=about.run)}{other}",
     )
 
 
 def _explain_wait(state: RunState, cluster: str) -> str:
     """Return what to do until a run that has not recorded its end can be rolled back."""
-    settle = f"the next run settles it: quota-ops reconcile {cluster}. Then roll back."
+    settle = f"the next run settles it: {command('reconcile', cluster)}. Then roll back."
     match state.life:
         case Life.RUNNING:
             return "It is running: wait until it has ended."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
+from quota_ops.model.text import command
 from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.use import QuotaUse, UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
@@ -113,7 +114,7 @@ def require_known(overview: UseOverview, *, is_list: bool = False) -> None:
     list.
     """
     verdicts = {quota.verdict for quota in overview.quotas}
-    remedy = f"Run quota-ops usage {overview.cluster} --probe to see why."
+    remedy = f"Run {command('usage', overview.cluster)} --probe to see why."
     if is_list and not verdicts & {Verdict.USED, Verdict.UNUSED}:
         raise UseUnknown(
             f"the use of {overview.cluster} is unknown, so this list does not show who is near a "

@@ -28,6 +28,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS, QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key, StoredQuota, Targets
 from quota_ops.model.quotas.tables import ACTUAL, DIFFERENCES
+from quota_ops.model.text import command
 from quota_ops.precedence.tables import LIMITS, list_limits
 from quota_ops.sql.attempt import delete_tree
 from quota_ops.sql.inventory import Inventory, explain_no_client, find_inventory
@@ -186,7 +187,7 @@ def _find_place(folder: RunFolder) -> Place:
         raise InvalidInput(
             f"cluster.yaml of {policy.cluster} has no inventory of clients",
             "Add `inventory` to it, or pass a file with --inventory. To write a first one: "
-            f"quota-ops inventory {policy.cluster}.",
+            f"{command('inventory', policy.cluster)}.",
         )
     if policy.inventory_in_git:
         return folder.place / INVENTORY.file

@@ -11,6 +11,7 @@ from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import DESIRED, LEDGER
 from quota_ops.model.runs.run import Beginning
+from quota_ops.model.text import command
 from quota_ops.store.ledger import claims, ledger_end
 from quota_ops.store.ledger.claims import Claim
 from quota_ops.store.ledger.ledger import Ledger, last, read, read_applied_notes
@@ -73,8 +74,9 @@ def refuse_if_overtaken(folder: RunFolder, records: ClusterStore) -> None:
 
 def format_new_plan_remedy(folder: RunFolder) -> str:
     """Return the remedy for a plan that may no longer be written: the command for a new plan."""
-    again = "rollback RUN" if folder.has(ROLLBACK) else f"plan {folder.about().cluster}"
-    return f"Nothing was written. Make a new plan: quota-ops {again}"
+    is_rollback = folder.has(ROLLBACK)
+    again = command("rollback", "RUN") if is_rollback else command("plan", folder.about().cluster)
+    return f"Nothing was written. Make a new plan: {again}"
 
 
 def why_lost(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from quota_ops.model.plans.plan import change_share, is_cut
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, parse_limit
-from quota_ops.model.text import counted, format_percent, name_first, plural
+from quota_ops.model.text import command, counted, format_percent, name_first, plural
 from tests.unit.report_sample import difference
 
 LIMITS = st.integers(1, 2**53).map(float)
@@ -93,3 +93,10 @@ def test_the_first_names_and_how_many_more() -> None:
 
     assert named == ["", "A", "A, B", "A, B and 1 more"]
     assert name_first(["x"] * 1205, between="; ") == "x and 1,204 more"
+
+
+def test_a_command_to_copy() -> None:
+    """A path with a blank has quotes; an option is spelled as a person types it."""
+    assert command("plan", "demo") == "quota-ops plan demo"
+    assert command("verify", run="/my runs/1") == "quota-ops verify --run '/my runs/1'"
+    assert command("ping", run_store="s3://a/b") == "quota-ops ping --run-store s3://a/b"

@@ -1,6 +1,5 @@
 """The command `accept`: write what a cluster stores into the YAML that declares otherwise."""
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +8,7 @@ from quota_ops.cli import options
 from quota_ops.cli.console import show_result
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.quota import QUOTA_KEYS
-from quota_ops.model.text import counted
+from quota_ops.model.text import command, counted
 
 if TYPE_CHECKING:
     from quota_ops.cli.session import Session
@@ -94,7 +93,7 @@ def accept(
     if not (is_alter or folder.has(DIFFERENCES.file)):
         raise InvalidInput(
             f"run {folder.place.name} has not compared Git with the cluster",
-            f"Compare again: quota-ops report {quote(session.policy.cluster)}. Or pass an earlier "
+            f"Compare again: {command('report', session.policy.cluster)}. Or pass an earlier "
             "run with --run.",
         )
     rows: list[Difference] = []
@@ -112,14 +111,14 @@ def accept(
     if not drifted and is_alter:
         raise InvalidInput(
             f"run {folder.place.name} is an alter, which changed none of these quotas",
-            "Pass the run that found the drift with --run, or compare again: quota-ops report "
-            f"{quote(session.policy.cluster)}",
+            "Pass the run that found the drift with --run, or compare again: "
+            f"{command('report', session.policy.cluster)}",
         )
     if not drifted:
         others = f"; {counted(len(rows), 'difference')} of another kind" if rows else ""
         raise InvalidInput(
             f"run {folder.place.name} found no drift among these quotas{others}",
-            f"What it found: quota-ops show {quote(session.policy.cluster)}/{folder.place.name}",
+            f"What it found: {command('show', f'{session.policy.cluster}/{folder.place.name}')}",
         )
     reason = folder.read(ALTER).reason if is_alter else None
     found = accept_limits(

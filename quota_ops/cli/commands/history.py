@@ -6,6 +6,7 @@ import click
 
 from quota_ops.cli import options, period
 from quota_ops.cli.console import refuse_incomplete, show_result
+from quota_ops.model.text import command
 
 if TYPE_CHECKING:
     from quota_ops.report.outline.layout import Screen
@@ -65,9 +66,10 @@ def history(
     found = find_cluster(store, cluster)
     unrecorded = [run for run in find_unrecorded_runs(store.root) if found.has_run(run)]
     for run in unrecorded if output != "json" else ():
+        name = f"{run.parent.name}/{run.name}"
         click.echo(
             f"run {run.name} ({summarize_run(run).status}) has not recorded its end, so the "
-            f"history may lack what it wrote. See quota-ops show {run.parent.name}/{run.name}",
+            f"history may lack what it wrote. See {command('show', name)}",
             err=True,
         )
     first = period.parse_since(since)

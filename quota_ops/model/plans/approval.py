@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from shlex import quote
 from typing import Any, NamedTuple
 
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.stored import to_json
+from quota_ops.model.text import command
 
 LARGE = 100
 """Approving a plan with this many changes or more requires typing the cluster's name."""
@@ -142,7 +142,7 @@ def approve_command(run: str, plan: Plan) -> str:
 
 def resume_command(run: str, plan: Plan) -> str:
     """Return the command that resumes the run in a folder after its plan was approved."""
-    return f"quota-ops reconcile --run {quote(run)} --approve {plan.digest}"
+    return command("reconcile", run=run, approve=plan.digest)
 
 
 def approval_source(plan: Plan) -> str:

@@ -8,7 +8,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.specification import format_flags
 from quota_ops.model.runs.rollback import Rollback
-from quota_ops.model.text import counted, is_visible
+from quota_ops.model.text import command, counted, is_visible
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 
 MOST = 20
@@ -84,7 +84,7 @@ def _revert(commit: str, cluster: str) -> str:
         return f", in a new commit (the run was of {named(commit)}). Until then"
     return (
         ". The run that is rolled back was a rollback itself, so there is no commit to revert: "
-        f"quota-ops plan {quote(cluster)} shows whether Git differs. If it does,"
+        f"{command('plan', cluster)} shows whether Git differs. If it does,"
     )
 
 

@@ -14,7 +14,7 @@ from quota_ops.model.quotas.owners import OwnerChange
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.report import Report
-from quota_ops.model.text import counted, name_first, plural
+from quota_ops.model.text import command, counted, name_first, plural
 from quota_ops.report.outline.formats import duration, escape_text, moment
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, count_statuses, report_rows
 
@@ -288,7 +288,7 @@ def _invalid_words(report: Report) -> Iterator[str]:
         number = count_statuses(report)[RowStatus.NOT_JUDGED]
         which = plural(len(report.invalid), "it is", "they are")
         is_checked = any(file.problems for file in report.invalid)
-        more = f": quota-ops check {report.cluster} shows every problem" if is_checked else ""
+        more = f": {command('check', report.cluster)} shows every problem" if is_checked else ""
         yield (
             f"Until {which} corrected, nothing is cleared on {report.cluster}, and "
             f"{counted(number, 'quota')} {plural(number, 'stays', 'stay')} as stored, not "

@@ -7,7 +7,7 @@ from typing import Any
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import DesiredRow, Key
-from quota_ops.model.text import counted, plural
+from quota_ops.model.text import command, counted, plural
 from quota_ops.report.outline.layout import Line, Screen, Tone, line
 
 Changes = Mapping[Key, Sequence[tuple[str, DesiredRow | None]]]
@@ -60,7 +60,7 @@ def undivided_lines(rows: Iterable[DesiredRow], cluster: str) -> Iterator[Line]:
     """Yield a line that states how many limits nobody can know without the brokers, if any."""
     if undivided := sum(map(_is_undivided, rows)):
         limits = f"{counted(undivided, 'limit')} of the whole cluster"
-        shares = f"quota-ops explain {cluster} --brokers N, or a FILE for topics"
+        shares = f"{command('explain', cluster)} --brokers N, or a FILE for topics"
         text = f"{limits} {plural(undivided, 'is', 'are')} divided by the brokers at each run."
         yield line(f"{text} To see the shares: {shares}", Tone.CONTEXT)
 

@@ -7,7 +7,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
-from quota_ops.model.text import name_first
+from quota_ops.model.text import command, name_first
 from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 
@@ -148,7 +148,7 @@ def _never_written(policy: Policy, who: EntityFilter | EntityGroup) -> list[str]
 
 def _next(policy: Policy, runs: str) -> str:
     """Return what runs do with an entity that is not held; the sentence begins with `runs`."""
-    plan = f"quota-ops plan {policy.cluster}"
+    plan = command("plan", policy.cluster)
     if policy.drift is DriftPolicy.REPORT:
         return (
             f"{runs} apply changes in Git, and only report values that were changed outside Git, "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import floor
 
-from quota_ops.model.text import counted
+from quota_ops.model.text import command, counted
 from quota_ops.model.usage.digest import DigestedDay
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 
@@ -16,7 +16,7 @@ def digests_screen(cluster: str, days: Sequence[DigestedDay]) -> Screen:
     missing = [day for day in days if day.why is not None]
     doubts = [f"{day.day}: {day.doubt}" for day in stored if day.doubt]
     if doubts:
-        again = f"quota-ops record {cluster} --day DATE"
+        again = f"{command('record', cluster)} --day DATE"
         doubts.append(f"Correct this, and record the day again: {again}")
     if not days:
         return (line(f"Every day of {cluster} is stored already.", Tone.OK),)

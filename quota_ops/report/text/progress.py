@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.progress import ConcurrentWrite
 from quota_ops.model.runs.verification import BrokerResult
-from quota_ops.model.text import name_first
+from quota_ops.model.text import command, name_first
 from quota_ops.report.outline.brokers import broker_words, brokers_words
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.layout import GAP
@@ -52,6 +52,6 @@ def concurrent_words(writes: Iterable[ConcurrentWrite]) -> Iterator[str]:
     for (run, until), sure in entities.items():
         verb = "is writing" if all(sure.values()) else "may be writing"
         whom = name_first(sure, quoted=escape_text)
-        look = f"look again when it has ended (quota-ops show {run})"
+        look = f"look again when it has ended ({command('show', run)})"
         when = f", unless it has ended: it counts as running until {until}" if until else ""
         yield f"run {run} {verb} {whom} at this moment{when}: {look}"

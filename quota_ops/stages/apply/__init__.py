@@ -26,7 +26,7 @@ from quota_ops.model.runs.outcome import (
     format_outcomes,
 )
 from quota_ops.model.runs.progress import SILENT, Progress
-from quota_ops.model.text import counted
+from quota_ops.model.text import command, counted
 from quota_ops.stages.apply.approved_plan import load_approved_plan, load_repairs
 from quota_ops.stages.apply.intent import (
     is_as_planned,
@@ -212,7 +212,7 @@ class _Writer:
             self.described = _describe(self.cluster, checks.find_moved)
         refuse_while_paused(checks.policy)
         stored = self.described.stored
-        to_send, kept = [], dict[_Reason, list[BatchRow]]()
+        to_send, kept = list[BatchRow](), dict[_Reason, list[BatchRow]]()
         for row, reason in self._find_reasons(rows, released):
             (to_send if reason is None else kept.setdefault(reason, [])).append(row)
         others = tuple(
@@ -241,7 +241,7 @@ class _Writer:
             is_over = until is not None and until <= now
             reasons = (
                 (row.id in checks.waiting, Status.WAITING, None),
-                (hold is not None, Status.HELD, hold and hold.text),
+                (hold is not None, Status.HELD, hold.text if hold else None),
                 (is_over, Status.STALE, f"Git declares another value since {until}"),
                 (row.id in moved, Status.STALE, moved.get(row.id)),
                 (row.is_stored(stored), Status.ALREADY, None),
@@ -271,8 +271,8 @@ def _raise_unless_done(
         return
     total = counted(len(outcomes), "entity")
     unknown = any(outcome.status is Status.UNKNOWN for outcome in failed)
-    command = resume_command(str(folder.place), plan)
-    retry = f"Run again: it recognizes the writes that arrived and sends the rest: {command}"
+    again = resume_command(str(folder.place), plan)
+    retry = f"Run again: it recognizes the writes that arrived and sends the rest: {again}"
     if trouble is not None and not unknown:
         done = sum(outcome.status in DONE for outcome in outcomes)
         kind = Refused if done and isinstance(trouble, InvalidInput) else type(trouble)
@@ -283,7 +283,7 @@ def _raise_unless_done(
         retry
         if unknown
         else f"{_describe_others(outcomes)}Plan again to see their status: "
-        f"quota-ops plan {plan.policy.cluster}",
+        f"{command('plan', plan.policy.cluster)}",
     )
 
 

@@ -9,7 +9,7 @@ from quota_ops.model.plans.plan import NAMED, SHORT, Plan, matches_digest
 from quota_ops.model.quotas.rows import Batches, BatchRow
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Status, group_keys
-from quota_ops.model.text import counted
+from quota_ops.model.text import command, counted
 from quota_ops.stages.plan import judge_plan, refuse_unless_guards_pass
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects
@@ -144,7 +144,7 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
         raise Refused(
             f"the broker has not accepted {missing:,} of {counted(len(planned), 'entity')} "
             "(validate-only)",
-            f"Nothing was written. Validate it first: quota-ops validate --run {folder.place}",
+            f"Nothing was written. Validate it first: {command('validate', run=folder.place)}",
         )
 
 

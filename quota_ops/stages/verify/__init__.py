@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from shlex import quote
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.registration import KnownBrokers
@@ -13,7 +12,7 @@ from quota_ops.model.quotas.rows import DesiredRow, Key, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written
 from quota_ops.model.runs.progress import SILENT, Progress
-from quota_ops.model.text import name_first, plural
+from quota_ops.model.text import command, name_first, plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
 from quota_ops.stages.succession import why_lost, why_overtaken
 from quota_ops.stages.verify.brokers import FEW, ReadBack, raise_unless_agreed, read_back
@@ -81,12 +80,13 @@ def verify_cluster(
     read.write(folder, digest, undeclared=len(undeclared))
     if refusal is not None:
         raise refusal
-    what = f"--run {quote(str(folder.place))}" if has_applied else run.about.cluster
     raise_unless_agreed(
         read.brokers,
         read.wrong_rows,
         late_writes=describe_late_writes(differences),
-        retry=f"quota-ops verify {what}",
+        retry=command("verify", run=folder.place)
+        if has_applied
+        else command("verify", run.about.cluster),
         sent={row for outcome in run.outcomes for row in outcome.rows} if has_applied else None,
     )
     if not has_plan:
@@ -137,7 +137,7 @@ def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore
         read.brokers,
         read.wrong_rows,
         late_writes="",
-        retry=f"quota-ops verify --run {quote(str(folder.place))}",
+        retry=command("verify", run=folder.place),
         wanted="the change",
     )
 

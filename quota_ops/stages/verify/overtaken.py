@@ -7,7 +7,7 @@ from quota_ops.model.quotas.difference import WRITES
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, LedgerRow, Stored
 from quota_ops.model.runs.outcome import find_open, find_written
-from quota_ops.model.text import name_first
+from quota_ops.model.text import command, name_first
 from quota_ops.stages.verify.ledger_update import AppliedRun
 
 FEW = 5
@@ -25,12 +25,12 @@ def format_remedy(run: AppliedRun, stored: Mapping[int, Stored], known: Iterable
         rows = name_first(map(" ".join, own), FEW)
         return (
             f"The cluster stores values of this run, not of the later one: {rows}. "
-            f"To correct them: quota-ops reconcile {cluster}"
+            f"To correct them: {command('reconcile', cluster)}"
         )
     if find_open(run.outcomes):
         return (
             "Writes of this run got no response, and may still arrive. "
-            f"To see whether they did: quota-ops plan {cluster}"
+            f"To see whether they did: {command('plan', cluster)}"
         )
     return "The later run takes precedence. How it ended: quota-ops runs"
 

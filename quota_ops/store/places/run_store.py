@@ -27,6 +27,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.text import command
 from quota_ops.store.places.local import IN_THE_WAY, LocalPlace, find_key
 from quota_ops.store.places.place import Place
 
@@ -109,7 +110,7 @@ class RunStore:
                 f"the run store {self.root} is not safe to write to: in a test by quota-ops ping, "
                 "several writers created the same file",
                 "Move the run store elsewhere. If the store was repaired, test it again: "
-                f"quota-ops ping --run-store {self.root}",
+                f"{command('ping', run_store=self.root)}",
             )
 
     @property

@@ -21,6 +21,7 @@ from quota_ops.model.errors import Claimed, InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.stored import from_json, to_json
+from quota_ops.model.text import command
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.process import Process, has_ended, is_running
@@ -182,7 +183,7 @@ def _explain_open(folder: RunFolder, number: int) -> Claimed:
     return Claimed(
         f"another process has been applying run {run} since {holder.since}, and has not ended: "
         f"{holder}",
-        f"Nothing was written. To see how it ended: quota-ops show {run}",
+        f"Nothing was written. To see how it ended: {command('show', run)}",
     )
 
 
@@ -190,7 +191,7 @@ def _explain_taken(folder: RunFolder, number: int) -> Claimed:
     holder, run = _read(folder, number), _name_run(folder)
     return Claimed(
         f"this process was paused, and {holder} has been applying run {run} since {holder.since}",
-        f"Nothing more was written. To see how it ended: quota-ops show {run}",
+        f"Nothing more was written. To see how it ended: {command('show', run)}",
     )
 
 
