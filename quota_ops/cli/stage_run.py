@@ -98,32 +98,33 @@ def run_command(name: str, typed: StageOptions) -> None:
     approval = typed.read_approval_options()
     begun = _begin(name, typed, approval)
     error = _run_until_error(begun, typed, approval)
-    folder = begun.folder
-    try:
-        try:
-            shown = show_run(name, folder, typed.output)
-        finally:
-            _record_end(begun, typed)
-    except InvalidInput as failed:
-        sent = state_sent(failed, list_sent(folder, begun.stages), folder.place)
-        raise error or sent from None
+    shown = _show_end(name, begun, typed, error)
     warn_idle(approval.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
-        _show_offline(typed.actual, folder, shown, typed.output)
-    is_shown = shown.plan is not None and bool(shown.plan.refused)  # guards on the screen
-    if (
-        isinstance(error, GuardsRefused)
-        and is_shown
-        and (typed.output, typed.approve) == (TEXT, None)
-    ):
-        if name == "reconcile":
-            show_screen(next_command(name, folder, shown))
-        raise click.exceptions.Exit(error.exit_code)
+        _show_offline(typed.actual, begun.folder, shown, typed.output)
     if error is not None:
+        has_guards = shown.plan is not None and bool(shown.plan.refused)
+        is_on_screen = has_guards and (typed.output, typed.approve) == (TEXT, None)
+        if isinstance(error, GuardsRefused) and is_on_screen:
+            if name == "reconcile":
+                show_screen(next_command(name, begun.folder, shown))
+            raise click.exceptions.Exit(error.exit_code)
         raise error
     if name == "report" and typed.run_folder is None:
         _refuse_unseen(shown)
     _exit_if_differs(shown, is_detailed=typed.detailed_exitcode)
+
+
+def _show_end(name: str, begun: _Begun, typed: StageOptions, error: QuotaOpsError | None) -> Report:
+    """Show how a run ended, and record it; if either fails, raise the run's own error, if any."""
+    try:
+        try:
+            return show_run(name, begun.folder, typed.output)
+        finally:
+            _record_end(begun, typed)
+    except InvalidInput as failed:
+        sent = list_sent(begun.folder, begun.stages)
+        raise error or state_sent(failed, sent, begun.folder.place) from None
 
 
 def _exit_if_differs(report: Report, *, is_detailed: bool) -> None:
