@@ -1,16 +1,22 @@
 """The form that asks a person to approve a plan: a title, and Markdown that is safe to render."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 
 from quota_ops.model.commit import named, short
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.quotas.difference import WRITES, Kind
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
-from quota_ops.report.markdown.parts import cell, code, commit_part, format_block, table_lines
+from quota_ops.report.markdown.parts import (
+    code,
+    commit_part,
+    format_block,
+    owner_table,
+    table_lines,
+)
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import NO_EFFECT, effect_parts
 from quota_ops.report.outline.formats import escape_text
@@ -61,7 +67,10 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
         *_format_overriding(report),
     ]
     if rows[MOST_ROWS:]:
-        head += [*_count_by_owner(rows), f"\nThe {MOST_ROWS} riskiest of them:"]
+        present = {row.difference.kind for row in rows}
+        kinds = [kind for kind in Kind if kind in present]
+        head += owner_table(rows, kinds, attrgetter("difference.kind"), MOST_OWNERS)
+        head += [f"\nThe {MOST_ROWS} riskiest of them:"]
     throttling = [block for block in blocks if block.topic is Topic.THROTTLING]
     tail = [*map(format_block, throttling), "", *_format_choices(report, plan, rows, until)]
     describe = partial(_describe_row, report, set())
@@ -131,22 +140,6 @@ def _format_commits(report: Report) -> Iterator[str]:
         yield f"- {code(short(commit.id))} {code(commit.subject)} by {code(commit.author)}"
     if (more := changes.total - MOST_COMMITS) > 0:
         yield f"- and {more:,} more"
-
-
-def _count_by_owner(rows: Sequence[ReportRow]) -> Iterator[str]:
-    """Yield a table of the changes of each owner by kind, the most first."""
-    numbers = Counter((row.difference.owner or "", row.difference.kind) for row in rows)
-    owners = Counter(row.difference.owner or "" for row in rows).most_common()
-    kinds = [kind for kind in Kind if any(kind == counted for _, counted in numbers)]
-    heading = " | ".join(kind.replace("_", " ") for kind in kinds)
-    yield f"\n| owner | changes | {heading} |"
-    yield "|-" * (len(kinds) + 2) + "|"
-    for owner, total in owners[:MOST_OWNERS]:
-        counts = (f"{number:,}" if (number := numbers[owner, kind]) else "" for kind in kinds)
-        yield f"| {cell(owner) or 'no owner'} | {total:,} | {' | '.join(counts)} |"
-    if more := owners[MOST_OWNERS:]:
-        others = sum(total for _, total in more)
-        yield f"| {counted(len(more), 'more owner')} | {others:,} |{' |' * len(kinds)}"
 
 
 def _format_reasons(plan: Plan) -> Iterator[str]:

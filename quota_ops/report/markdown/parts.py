@@ -5,10 +5,12 @@ markup or HTML.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from quota_ops.model.commit import Provenance, short
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.text import counted
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.findings import EXPLAIN
 from quota_ops.report.outline.formats import escape_text, shortened, stated_words, uncommitted_words
@@ -63,31 +65,54 @@ def cell(text: str) -> str:
 
 
 def _table_row(row: ReportRow, described: Sequence[str]) -> str:
-    change = cells.change(row).replace("-", "\N{MINUS SIGN}")
     why = cells.trouble(row) or cells.held(row) or cells.origin(row)
     difference = row.difference
-    share = f" ({change})" if change.endswith("%") else ""
-    whom = (
-        f"{noun} {cell(name)}".strip()
-        for noun, name in cells.list_entity_names(Entity.parse(difference.entity))
-    )
-    columns = (
+    does = filter(None, map(cell, (*described, why)))
+    source = (difference.owner or "", difference.reason or "", cells.source(row))
+    return table_row(
         cells.sign(row),
-        ", ".join(whom),
+        format_who(row),
         cell(difference.key),
-        _BREAK.join(
-            [
-                f"{cells.current(row)} → **{cells.desired(row)}**{share}",
-                *(cell(words) for words in (*described, why) if words),
-            ]
-        ),
-        _BREAK.join(
-            cell(words)
-            for words in (difference.owner, difference.reason, cells.source(row))
-            if words
-        ),
+        _BREAK.join([format_values(row), *does]),
+        _BREAK.join(filter(None, map(cell, source))),
     )
+
+
+def table_row(*columns: str) -> str:
+    """Return a line of a table."""
     return f"| {' | '.join(columns)} |"
+
+
+def format_who(row: ReportRow) -> str:
+    """Return the entity of a row for a cell."""
+    names = cells.list_entity_names(Entity.parse(row.difference.entity))
+    return ", ".join(f"{noun} {cell(name)}".strip() for noun, name in names)
+
+
+def format_values(row: ReportRow) -> str:
+    """Return the values of a row for a cell."""
+    change = cells.change(row).replace("-", "\N{MINUS SIGN}")
+    share = f" ({change})" if change.endswith("%") else ""
+    return f"{cells.current(row)} → **{cells.desired(row)}**{share}"
+
+
+def owner_table(
+    rows: Sequence[ReportRow], kinds: Sequence[str], kind_of: Callable[[ReportRow], str], most: int
+) -> list[str]:
+    """Return a table of the changes of each owner by kind, the owner with the most first."""
+    numbers = Counter((row.difference.owner or "", kind_of(row)) for row in rows)
+    totals = Counter(row.difference.owner or "" for row in rows)
+    owners = sorted(totals, key=lambda owner: (-totals[owner], owner))
+    headings = (kind.replace("_", " ") for kind in kinds)
+    lines = ["", table_row("owner", "changes", *headings), f"|-|-:|{'-:|' * len(kinds)}"]
+    for owner in owners[:most]:
+        counts = (f"{number:,}" if (number := numbers[owner, kind]) else "" for kind in kinds)
+        lines.append(table_row(cell(owner) or "no owner", f"{totals[owner]:,}", *counts))
+    if more := owners[most:]:
+        others = sum(totals[owner] for owner in more)
+        blank = ("" for _ in kinds)
+        lines.append(table_row(counted(len(more), "more owner"), f"{others:,}", *blank))
+    return lines
 
 
 def format_block(block: Block) -> str:

@@ -1,17 +1,23 @@
 """The comment of a pull request: what its branch changes, safe whatever names contain."""
 
-from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
 from quota_ops.model.commit import short
 from quota_ops.model.plans.plan import cuts_a_client
 from quota_ops.model.quotas.difference import Action, Kind
-from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
 from quota_ops.model.runs.review import ClusterReview, Links, Review
 from quota_ops.model.text import counted, plural
-from quota_ops.report.markdown.parts import LONGEST, cell, code
+from quota_ops.report.markdown.parts import (
+    LONGEST,
+    cell,
+    code,
+    format_values,
+    format_who,
+    owner_table,
+    table_row,
+)
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import effect_parts
 from quota_ops.report.outline.folding import Fold, fold_profiles
@@ -118,8 +124,7 @@ def _list_rows(
         return _fit([*head, *row_lines(review, rows, links)], len(head), room)
     groups = group_by_owner(rows)
     lines = [
-        *owner_table(groups[:_MOST_OWNERS]),
-        *_list_cut(len(groups) - _MOST_OWNERS, "more owner"),
+        *owner_table(rows, ("removed", "cut", "raised", "new"), _count_as, _MOST_OWNERS),
         f"\nThe {_RISKIEST} riskiest of {counted(len(rows), 'change')}:",
         *head,
         *row_lines(review, rows[:_RISKIEST], links),
@@ -199,35 +204,18 @@ def _row(review: ClusterReview, row: ReportRow, links: Links | None) -> str:
         cell(_kind(row)),
         cell(cells.trouble(row) or cells.held(row) or cells.left_alone(row) or _stays(row)),
     )
-    columns = (
-        cells.sign(row),
-        _who(row),
-        cell(difference.key),
-        "<br>".join(filter(None, (_values(row), *words))),
-        "<br>".join(
-            filter(
-                None,
-                (
-                    _owner(review, row, links),
-                    cell(difference.derivation or ""),
-                    cell(difference.reason or ""),
-                ),
-            )
-        ),
+    source = (
+        _owner(review, row, links),
+        cell(difference.derivation or ""),
+        cell(difference.reason or ""),
     )
-    return f"| {' | '.join(columns)} |"
-
-
-def _who(row: ReportRow) -> str:
-    entity = Entity.parse(row.difference.entity)
-    parts = cells.list_entity_names(entity)
-    return ", ".join(f"{noun} {cell(name)}".strip() for noun, name in parts)
-
-
-def _values(row: ReportRow) -> str:
-    change = cells.change(row).replace("-", "\N{MINUS SIGN}")
-    share = f" ({change})" if change.endswith("%") else ""
-    return f"{cells.current(row)} → **{cells.desired(row)}**{share}"
+    return table_row(
+        cells.sign(row),
+        format_who(row),
+        cell(difference.key),
+        "<br>".join(filter(None, (format_values(row), *words))),
+        "<br>".join(filter(None, source)),
+    )
 
 
 def _total(row: ReportRow, brokers: int) -> str:
@@ -276,21 +264,6 @@ def group_by_owner(rows: Sequence[ReportRow]) -> list[tuple[str, list[ReportRow]
     return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
 
 
-def owner_table(groups: Sequence[tuple[str, Sequence[ReportRow]]]) -> list[str]:
-    """Return a table with the number of changes of each owner, by what they do."""
-    head = ["", "| owner | changes | removed | cut | raised | new |", "|-|-:|-:|-:|-:|-:|"]
-    counts = ((owner, len(rows), Counter(map(_count_as, rows))) for owner, rows in groups)
-    return [
-        *head,
-        *(
-            f"| {cell(owner) or 'none'} | {total:,} | "
-            + " | ".join(f"{count[kind]:,}" for kind in ("removed", "cut", "raised", "new"))
-            + " |"
-            for owner, total, count in counts
-        ),
-    ]
-
-
 def _count_as(row: ReportRow) -> str:
     difference = row.difference
     if difference.action is Action.CLEAR:
@@ -313,7 +286,7 @@ def other_table(rows: Sequence[ReportRow]) -> list[str]:
     return [
         *head,
         *(
-            f"| {_who(row)} | {cell(row.difference.key)} | {cells.current(row)} → "
+            f"| {format_who(row)} | {cell(row.difference.key)} | {cells.current(row)} → "
             f"{format_limit(row.difference.key, row.difference.after)} | {cell(cells.kind(row))} |"
             for row in rows
         ),
