@@ -71,18 +71,18 @@ def _list_columns(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
 
 def write_effects(folder: RunFolder, effects: Mapping[Key, Effect]) -> None:
     """Write effects.json if a write has an effect that its values do not show."""
-    rows = [
-        effect_json(entity, key, effect)
-        for (entity, key), effect in effects.items()
-        if not effect.is_evident(key)
-    ]
-    if rows or folder.has(EFFECTS):
+    shown = {row: effect for row, effect in effects.items() if not effect.is_evident(row.key)}
+    if shown or folder.has(EFFECTS):
+        rows = [effect_json(*row, effect) for row, effect in shown.items()]
         folder.write_json(EFFECTS, {"effects": rows})
+        folder.read_cached(EFFECTS, lambda: shown)
 
 
 def read_effects(folder: RunFolder) -> dict[Key, Effect]:
     """Return what `write_effects` wrote. Raises InvalidInput if it is damaged."""
-    return folder.read_as(EFFECTS, lambda values: parse_effects(values["effects"]))
+    return folder.read_cached(
+        EFFECTS, lambda: folder.read_as(EFFECTS, lambda values: parse_effects(values["effects"]))
+    )
 
 
 def effect_json(entity: str, key: str, effect: Effect) -> Any:
