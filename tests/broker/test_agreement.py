@@ -7,7 +7,6 @@ from shlex import split
 from typing import Any
 
 import pytest
-import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from quota_ops.model.quotas.entity import Entity
@@ -15,9 +14,10 @@ from quota_ops.model.quotas.specification import format_flags
 from quota_ops.store.run.files import PAGE, REPORT
 from tests.lab import Lab
 from tests.writing import State
+from tests.yaml_cases import load_yaml
 
 KEY = "producer_byte_rate"
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases/agreement/report.yaml").read_text())
+CASES = load_yaml((Path(__file__).parents[1] / "cases/agreement/report.yaml").read_text())
 BEFORE = {"user=carol": 10485760.0, "user=<default>": 20971520.0}
 HOLD = ("hold", "demo", "--until", "2h", "--reason", "x")
 METRICS = ("in_sync", "pending", "overriding", "returned", "held", "not_judged", "unmanaged")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.cluster import Cluster, open_cluster
@@ -23,8 +22,9 @@ from quota_ops.model.plans.policy import VerifyPolicy
 from tests.broker.conftest import PASSWORD, USER, Listeners
 from tests.certificates import KEY_PASSWORD
 from tests.clock import PROMPTLY
+from tests.yaml_cases import load_yaml
 
-FAILURES = yaml.safe_load(
+FAILURES = load_yaml(
     (Path(__file__).parents[1] / "cases/connection/failures.yaml").read_text("utf-8")
 )
 LOGIN = {"sasl.username": USER, "sasl.password": PASSWORD}

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
@@ -16,8 +15,9 @@ from quota_ops.model.quotas.entity import Entity
 from tests.broker.conftest import Listeners
 from tests.broker.token_endpoint import CLIENT, SCOPE, SECRET
 from tests.clock import PROMPTLY
+from tests.yaml_cases import load_yaml
 
-FAILURES = yaml.safe_load(
+FAILURES = load_yaml(
     (Path(__file__).parents[1] / "cases/connection/tokens.yaml").read_text("utf-8")
 )
 JAVA = f"""\

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.report.outline.sentences import INCOMPLETE
@@ -17,8 +16,9 @@ from tests.broker.pinging import Pinged, ping
 from tests.broker.rights import properties_of, rights
 from tests.broker.zookeeper import running_zookeeper
 from tests.clock import PROMPTLY
+from tests.yaml_cases import load_yaml
 
-FAILURES = yaml.safe_load(
+FAILURES = load_yaml(
     (Path(__file__).parents[1] / "cases/connection/failures.yaml").read_text("utf-8")
 )
 WORTH_A_PING = {

@@ -16,9 +16,10 @@ from tests.calling import call_cli
 from tests.comments_api import TOKEN, serve_comments
 from tests.lab import Lab
 from tests.repositories import git, head
+from tests.yaml_cases import load_yaml
 
 ROOT = Path(__file__).parents[2]
-ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+ACTION = load_yaml((ROOT / "action.yml").read_text("utf-8"))
 
 
 def environment_of(lab: Lab, **more: str) -> dict[str, str]:
@@ -119,7 +120,7 @@ def read_jobs(lab: Lab, ci: str) -> Any:
     ended = call_cli(["init", ci, "--ci", ci, "--cluster", "demo"], lab.environment, lab.root)
     assert ended.returncode == 0
     job = list(JOBS[ci])[-1]
-    jobs = yaml.safe_load((lab.root / ci / job).read_text("utf-8"))
+    jobs = load_yaml((lab.root / ci / job).read_text("utf-8"))
     return jobs["jobs"] if ci == "github" else jobs
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
@@ -22,11 +21,12 @@ from tests.broker.stage_runs import outcomes
 from tests.broker.states import described, emptied_cluster, settled
 from tests.lab import open_lab
 from tests.writing import State, alterations, write
+from tests.yaml_cases import load_yaml
 
 CASES = {
     f"{path.stem}: {case['case']}": case
     for path in sorted((Path(__file__).parents[1] / "cases" / "broker").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text("utf-8"))
+    for case in load_yaml(path.read_text("utf-8"))
 }
 ALWAYS = [name for name, case in CASES.items() if "versions" not in case]
 RATES = {"producer_byte_rate": 1_048_576.0, "consumer_byte_rate": 2_000_000.0}

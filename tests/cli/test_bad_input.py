@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from kafka.admin import (
     ACL,
     ACLOperation,
@@ -23,8 +22,9 @@ from tests.clock import PROMPTLY
 from tests.lab import Lab, open_lab
 from tests.places import on_disk
 from tests.writing import State
+from tests.yaml_cases import load_yaml
 
-CASES = yaml.safe_load(
+CASES = load_yaml(
     (Path(__file__).parents[1] / "cases" / "cli" / "bad_input.yaml").read_text("utf-8")
 )
 STATE: State = {"user=alice": {"producer_byte_rate": 10.0}}

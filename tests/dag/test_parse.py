@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk import timezone
-from airflow.timetables.base import TimeRestriction
-from airflow.timetables.trigger import MultipleCronTriggerTimetable
 from jsonschema import Draft202012Validator, ValidationError
 
 from quota_ops.model.errors import InvalidInput
@@ -51,6 +48,10 @@ def shape(dag: Any) -> dict[str, tuple[str, list[str]]]:
 
 def test_a_run_starts_when_a_temporary_limit_starts_or_ends(repository: Repository) -> None:
     """The schedule has a run at the first whole minute from each such time on, and its own."""
+    from airflow.sdk import timezone
+    from airflow.timetables.base import TimeRestriction
+    from airflow.timetables.trigger import MultipleCronTriggerTimetable
+
     team = repository.root / "desired_state" / "demo" / "team.yaml"
     team.write_text(
         "owner: team\nquotas:\n"

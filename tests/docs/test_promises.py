@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
-
 from tests.docs.markdown import ROOT
+from tests.yaml_cases import load_yaml
 
 ABSOLUTE = re.compile(
     r"\b(no|only|every|ever|never|always|however|whatever|whenever"
@@ -16,7 +15,7 @@ ABSOLUTE = re.compile(
     re.IGNORECASE,
 )
 """Words and phrases that promise something absolute."""
-PROMISES = yaml.safe_load((ROOT / "tests" / "cases" / "docs" / "promises.yaml").read_text("utf-8"))
+PROMISES = load_yaml((ROOT / "tests" / "cases" / "docs" / "promises.yaml").read_text("utf-8"))
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",

@@ -7,7 +7,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from quota_ops.desired.read import read_cluster
@@ -18,6 +17,7 @@ from quota_ops.usage.connection import PrometheusConnection
 from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
 from tests.platforms import schema
+from tests.yaml_cases import load_yaml
 
 CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 SHARED_FILE = "profiles: {%s: {producer_byte_rate: 50 MiB}}\n"
@@ -76,7 +76,7 @@ def check_platform(document: Any) -> None:
         jsonschema.validate(document, schema("gitlab-ci"))
     else:
         (repository,) = document["repos"]
-        hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+        hooks = load_yaml((ROOT / ".pre-commit-hooks.yaml").read_text())
         assert [one["id"] for one in repository["hooks"]] == [hook["id"] for hook in hooks]
 
 
@@ -85,9 +85,9 @@ def test_yaml_passes_check(page: Page, block: Block, tmp_path: Path) -> None:
     """YAML that readers may copy is valid: a cluster.yaml, quotas, or a job of a CI platform."""
     del page
     names = {"cluster_id": "cluster.yaml", "owner": "team.yaml"}
-    found = [file for field, file in names.items() if field in yaml.safe_load(block.text)]
+    found = [file for field, file in names.items() if field in load_yaml(block.text)]
     if not found:
-        check_platform(yaml.safe_load(block.text))
+        check_platform(load_yaml(block.text))
         return
     folder = tmp_path / "demo"
     folder.mkdir()
@@ -127,8 +127,8 @@ def test_every_setting_is_told() -> None:
 
 def test_the_workflow_uses_inputs_of_the_action() -> None:
     """The example of a workflow passes inputs that the action has."""
-    jobs = yaml.safe_load((ROOT / "docs/examples/pull-request.yml").read_text())["jobs"]
-    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    jobs = load_yaml((ROOT / "docs/examples/pull-request.yml").read_text())["jobs"]
+    inputs = load_yaml((ROOT / "action.yml").read_text())["inputs"]
     steps = [step for job in jobs.values() for step in job["steps"] if "quota-ops@" in step["uses"]]
     assert len(steps) == 2
     assert {name for step in steps for name in step["with"]} <= set(inputs)
@@ -136,7 +136,7 @@ def test_the_workflow_uses_inputs_of_the_action() -> None:
 
 def test_alerts_use_metrics_that_exist() -> None:
     """Each metric in the example of alerts is on the page, and one that `metrics` writes."""
-    groups = yaml.safe_load((ROOT / "docs/examples/prometheus_alerts.yml").read_text())["groups"]
+    groups = load_yaml((ROOT / "docs/examples/prometheus_alerts.yml").read_text())["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     page = (ROOT / "docs/how-to/metrics.md").read_text()
     written = {one.name for one in parse(format_metrics([]))}

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
 from tests.docs.markdown import ROOT, Block, Page
 from tests.docs.shell import Said, without_moment
+from tests.yaml_cases import load_yaml
 
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 """Whether pages are rewritten rather than compared."""
 
-NOT_RUN: dict[str, str] = yaml.safe_load((ROOT / "tests/cases/docs/not_run.yaml").read_text())
+NOT_RUN: dict[str, str] = load_yaml((ROOT / "tests/cases/docs/not_run.yaml").read_text())
 """The reason why a block of commands is not run, by its first line."""
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
+from tests.yaml_cases import load_yaml
 
 FOLDER = Path(__file__).parents[1] / "cases" / "diff"
 KEY = "producer_byte_rate"
@@ -38,7 +37,7 @@ def cases() -> list[Case]:
     return [
         _case(f"{path.stem}-{number}", values)
         for path in sorted(FOLDER.glob("*.yaml"))
-        for number, values in enumerate(yaml.safe_load(path.read_text()), start=1)
+        for number, values in enumerate(load_yaml(path.read_text()), start=1)
     ]
 
 

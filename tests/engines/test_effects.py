@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +24,7 @@ from quota_ops.sql.client_effects import EffectsEngine
 from quota_ops.sql.embedded_effects import EmbeddedEffects
 from tests.engines.comparing import by_client, compare
 from tests.engines.effects_oracle import Stored, count_expected, find_expected
+from tests.yaml_cases import load_yaml
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ entities = st.sampled_from(SHAPES).flatmap(
 )
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=case["case"])
-    for case in yaml.safe_load(
+    for case in load_yaml(
         (Path(__file__).parents[1] / "cases" / "effects" / "clients.yaml").read_text("utf-8")
     )
 )

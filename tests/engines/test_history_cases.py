@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.model.history.history import HISTORY, QUOTAS, HistoryRow
 from quota_ops.sql.embedded import fold_history
 from quota_ops.store.places import parquet
+from tests.yaml_cases import load_yaml
 
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=case["case"])
-    for case in yaml.safe_load(
+    for case in load_yaml(
         (Path(__file__).parents[1] / "cases" / "history" / "drifts.yaml").read_text("utf-8")
     )
 )

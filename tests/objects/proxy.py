@@ -117,6 +117,7 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
         """Forwards each request, and applies the next fault to a put."""
 
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a body would wait 40 ms for the receipt of its headers
 
         def _forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

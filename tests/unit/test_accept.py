@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,8 +14,9 @@ from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.quotas.rows import Key
+from tests.yaml_cases import load_yaml
 
-CASES = yaml.safe_load(
+CASES = load_yaml(
     (Path(__file__).parents[1] / "cases" / "accept" / "files.yaml").read_text(encoding="utf-8")
 )
 RATES = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")

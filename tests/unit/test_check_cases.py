@@ -20,11 +20,12 @@ from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
 from quota_ops.model.plans.placement import Placement
 from quota_ops.model.quotas.rows import DesiredRow
+from tests.yaml_cases import load_yaml
 
 CASES = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
     for path in sorted((Path(__file__).parents[1] / "cases" / "check").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text("utf-8"))
+    for case in load_yaml(path.read_text("utf-8"))
 )
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 _COLUMNS = len(("entity", "key", "value", "owner", "reason", "file", "line"))

@@ -13,11 +13,12 @@ from quota_ops.kafka.client.tls import build_tls_context
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.kafka.connection.settings import SETTINGS, map_to_confluent, map_to_kafka_python
 from quota_ops.model.errors import InvalidInput
+from tests.yaml_cases import load_yaml
 
 CASES = [
     case
     for file in ("files.yaml", "java.yaml")
-    for case in yaml.safe_load(
+    for case in load_yaml(
         (Path(__file__).parents[1] / "cases/connection" / file).read_text("utf-8")
     )
 ]
@@ -50,7 +51,7 @@ def test_what_a_file_says(case: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
     write(tmp_path, case.get("files", {}))
     for name, value in case.get("env", {}).items():
         monkeypatch.setenv(name, value)
-    expected = yaml.safe_load(yaml.safe_dump(case).replace("${FOLDER}", str(tmp_path)))
+    expected = load_yaml(yaml.safe_dump(case).replace("${FOLDER}", str(tmp_path)))
     said = told(case["text"], tmp_path)
     assert said == {part: expected[part] for part in ("properties", "error") if part in expected}
     assert SECRET not in said.get("error", "")

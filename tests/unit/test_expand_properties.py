@@ -5,13 +5,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.quotas.rows import DesiredRow
 from tests.quotas_yaml import quota_entry, to_yaml
+from tests.yaml_cases import load_yaml
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
 TIMES = tuple(f"2026-12-{day:02}T00:00:00Z" for day in range(1, 9))
@@ -95,7 +95,7 @@ def test_what_is_expanded_stays_as_it_is(quotas: list[dict[str, Any]], at: str) 
     for (entity, key), value in found:
         plain.setdefault(entity, {})[key] = value
     entries = [quota_entry(entity, values) for entity, values in plain.items()]
-    cluster = yaml.safe_load("{cluster_id: a, connection: b}")
+    cluster = load_yaml("{cluster_id: a, connection: b}")
     files = {"cluster.yaml": cluster, "team.yaml": {"owner": "team", "quotas": entries}}
 
     assert sorted((row.id, row.value) for row in read(files, at)) == sorted(found)

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 import pytest
-import yaml
 
 from quota_ops.cli.idle_options import check_rule, rules_of
 from quota_ops.model.errors import InvalidInput
 from tests.cli.test_help import EVERY
+from tests.yaml_cases import load_yaml
 
-TABLE: dict[str, Any] = yaml.safe_load(
+TABLE: dict[str, Any] = load_yaml(
     (Path(__file__).parents[1] / "cases" / "cli" / "options.yaml").read_text("utf-8")
 )
 COMMANDS = {

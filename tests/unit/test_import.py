@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import any_accepts
 from quota_ops.model.quotas.quota import QUOTA_KEYS, explain_unalterable
 from quota_ops.model.quotas.rows import StoredQuota
+from tests.yaml_cases import load_yaml
 
 FOLDER = Path(__file__).parents[1] / "cases" / "import"
 CLUSTER_YAML = "cluster_id: A\nconnection: demo\n"
@@ -29,7 +29,7 @@ POLICY = Policy("demo", "A", "demo")
 
 def cases(name: str) -> Any:
     """Return the cases of a file."""
-    return yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
+    return load_yaml((FOLDER / f"{name}.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", cases("groups"), ids=lambda case: str(Entity.of(case["entity"])))

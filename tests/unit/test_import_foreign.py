@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.desired.foreign import read_foreign_files
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tool import Tool
+from tests.yaml_cases import load_yaml
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases/import/foreign.yaml").read_text("utf-8"))
+CASES = load_yaml((Path(__file__).parents[1] / "cases/import/foreign.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])

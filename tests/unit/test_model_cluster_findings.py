@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.plans.plan import Plan
@@ -17,11 +16,12 @@ from quota_ops.store.run.files import FACTS
 from quota_ops.store.run.folder import RunFolder
 from tests.unit.report_sample import CLUSTER_ID
 from tests.unit.test_model_findings import CLUSTER_YAML, told
+from tests.yaml_cases import load_yaml
 
 CASES = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
     for path in sorted((Path(__file__).parents[1] / "cases/findings/cluster").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text("utf-8"))
+    for case in load_yaml(path.read_text("utf-8"))
 )
 STAYS, CLEARED = (Kind.UNMANAGED, Action.REPORT), (Kind.REMOVED, Action.CLEAR)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import EFFECTS
 from quota_ops.store.run.folder import RunFolder
 from tests.effects import find_effects
+from tests.yaml_cases import load_yaml
 
 KEY = "producer_byte_rate"
 ABSENT, OTHER, NAMELESS = "absent", "other", ""
@@ -36,7 +36,7 @@ ENTITIES = [
 VALUES = st.sampled_from([None, 1.0, 2.0])
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=case["case"])
-    for case in yaml.safe_load(
+    for case in load_yaml(
         (Path(__file__).parents[1] / "cases" / "effects" / "classes.yaml").read_text()
     )
 )

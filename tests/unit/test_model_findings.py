@@ -4,17 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.findings.codes import CODES, DecidedBy
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.finding import Finding, InvalidFile
+from tests.yaml_cases import load_yaml
 
 CASES = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
     for path in sorted((Path(__file__).parents[1] / "cases" / "findings").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text("utf-8"))
+    for case in load_yaml(path.read_text("utf-8"))
 )
 CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.model.plans.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.plans.effect import Risk
@@ -25,12 +24,13 @@ from quota_ops.model.quotas.rows import Key
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.effects import Ownership, find_write_effects
+from tests.yaml_cases import load_yaml
 
 KEY = "producer_byte_rate"
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
     for path in sorted((Path(__file__).parents[1] / "cases" / "guards").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text())
+    for case in load_yaml(path.read_text())
 )
 
 

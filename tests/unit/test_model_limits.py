@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -20,10 +19,11 @@ from quota_ops.model.quotas.quota import (
     parse_limit,
     same,
 )
+from tests.yaml_cases import load_yaml
 
 CASES = tuple(
     pytest.param(case, id=f"{case['key']}: {case['text']}")
-    for case in yaml.safe_load((Path(__file__).parents[1] / "cases" / "limits.yaml").read_text())
+    for case in load_yaml((Path(__file__).parents[1] / "cases" / "limits.yaml").read_text())
 )
 stored = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
 

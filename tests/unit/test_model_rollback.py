@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.model.commit import Provenance, named, rollback_of, short
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import Key, LedgerRow
 from quota_ops.model.runs.rollback import NOT_OURS, ONLY_REPORTED, Rollback, Undone
+from tests.yaml_cases import load_yaml
 
-CASES = yaml.safe_load(
+CASES = load_yaml(
     (Path(__file__).parents[1] / "cases" / "rollback" / "rows.yaml").read_text("utf-8")
 )
 ENTITY, KEY = "user=alice", "producer_byte_rate"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
@@ -20,13 +19,12 @@ from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.places import on_disk
+from tests.yaml_cases import load_yaml
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 UNKNOWN = tuple(
     pytest.param(case, id=f"{Entity.of(case['entity'])} {case['key']}")
-    for case in yaml.safe_load(
-        (Path(__file__).parents[1] / "cases" / "unknown.yaml").read_text("utf-8")
-    )
+    for case in load_yaml((Path(__file__).parents[1] / "cases" / "unknown.yaml").read_text("utf-8"))
 )
 ALLOW = "--allow", "unlimited", "--reason", "nobody uses it"
 ALICE = '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1024.0}\n'

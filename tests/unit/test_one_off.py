@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.desired.export.one_off import OneOff
 from quota_ops.desired.read import Desired
@@ -17,6 +16,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow
 from quota_ops.model.runs.run import Alter
 from quota_ops.model.stored import from_json, to_json
+from tests.yaml_cases import load_yaml
 
 CASES = Path(__file__).parents[1] / "cases" / "alter"
 P, C = "producer_byte_rate", "consumer_byte_rate"
@@ -24,7 +24,7 @@ P, C = "producer_byte_rate", "consumer_byte_rate"
 
 def cases(name: str) -> Any:
     """Return the cases of a file."""
-    return yaml.safe_load((CASES / f"{name}.yaml").read_text("utf-8"))
+    return load_yaml((CASES / f"{name}.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", cases("flags"))

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+
+from tests.yaml_cases import load_yaml
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -17,7 +18,7 @@ TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), 
 
 def workflow(name: str) -> dict[str, Any]:
     """Read the jobs of a workflow."""
-    found = yaml.safe_load((ROOT / ".github/workflows" / name).read_text("utf-8"))
+    found = load_yaml((ROOT / ".github/workflows" / name).read_text("utf-8"))
     jobs: dict[str, Any] = found["jobs"]
     return jobs
 
@@ -64,7 +65,7 @@ def test_only_the_publishing_job_may_identify_itself() -> None:
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
 def test_forms_and_workflows_are_yaml(path: Path) -> None:
     """Every form and workflow is valid YAML, and an issue form has fields."""
-    found = yaml.safe_load(path.read_text("utf-8"))
+    found = load_yaml(path.read_text("utf-8"))
     assert found
     if path.parent.name == "ISSUE_TEMPLATE" and path.stem != "config":
         assert {"name", "description", "body"} <= set(found)

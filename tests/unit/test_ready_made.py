@@ -13,6 +13,7 @@ from quota_ops.cli.commands.init import JOBS
 from tests.calling import call_cli
 from tests.platforms import schema
 from tests.repositories import write_cluster
+from tests.yaml_cases import load_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,7 +49,7 @@ def test_init_writes_jobs_and_the_schemas(ci: str, name: str, tmp_path: Path) ->
     assert [path for path in every if (root / path).exists()] == list(JOBS[ci])
     for path in JOBS[ci]:
         text = (root / path).read_text("utf-8")
-        jsonschema.validate(yaml.safe_load(text.replace("\non:", '\n"on":')), schema(name))
+        jsonschema.validate(load_yaml(text.replace("\non:", '\n"on":')), schema(name))
         assert "$$" not in text
         assert not {"$cluster", "$version", "$connection"} & set(re.findall(r"\$\w+", text))
         assert "git+https://github" not in text, "a private copy needs no token"
@@ -61,12 +62,12 @@ def test_init_writes_jobs_and_the_schemas(ci: str, name: str, tmp_path: Path) ->
     for file in (root / "desired_state" / "main").iterdir():
         text = file.read_text("utf-8")
         named = text.partition("\n")[0].removeprefix("# yaml-language-server: $schema=")
-        jsonschema.validate(yaml.safe_load(text), json.loads((file.parent / named).read_text()))
+        jsonschema.validate(load_yaml(text), json.loads((file.parent / named).read_text()))
 
 
 def test_the_hook_of_pre_commit_runs(tmp_path: Path) -> None:
     """The hook names a command of quota-ops, which passes in a repository of quotas."""
-    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    (hook,) = load_yaml((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     write_cluster(tmp_path / "desired_state" / "demo")
     program, command = hook["entry"].split()
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,12 +11,13 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.precedence.resolution import LEVELS, Limits, Resolution, find_level
 from tests.unit.resolve_oracle import ABSENT, DEFAULT, limit, tags
+from tests.yaml_cases import load_yaml
 
 PRODUCER = "producer_byte_rate"
 CASES = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
     for path in sorted((Path(__file__).parents[1] / "cases" / "resolve").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text("utf-8"))
+    for case in load_yaml(path.read_text("utf-8"))
 )
 
 

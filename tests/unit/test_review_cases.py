@@ -12,7 +12,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.ci import comment
 from quota_ops.desired.git.repository import Repository
@@ -20,11 +19,12 @@ from quota_ops.report.review.comment import MARKER
 from tests.calling import call_cli
 from tests.comments_api import OWN, TOKEN, serve_comments
 from tests.repositories import commit_all, git, head
+from tests.yaml_cases import load_yaml
 
 CASES = [
     pytest.param(case, id=case["name"])
     for file in sorted((Path(__file__).parents[1] / "cases" / "review").glob("*.yaml"))
-    for case in yaml.safe_load(file.read_text("utf-8"))
+    for case in load_yaml(file.read_text("utf-8"))
 ]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.runs.stages import StageResult, StageStatus
@@ -19,8 +18,9 @@ from quota_ops.store.run.listing import list_runs, summarize_run
 from quota_ops.store.run.names import find_run
 from tests.places import on_disk
 from tests.records import complete
+from tests.yaml_cases import load_yaml
 
-CASES = yaml.safe_load(
+CASES = load_yaml(
     (Path(__file__).parents[1] / "cases" / "run_list" / "runs.yaml").read_text("utf-8")
 )
 ABOUT = {"run": "one", "cluster": "demo", "commit": "c1", "started": "2026-11-21T10:00:00Z"}

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -20,10 +19,11 @@ from quota_ops.model.quotas.specification import (
     parse_filter,
 )
 from quota_ops.model.text import is_visible
+from tests.yaml_cases import load_yaml
 
 CASES = tuple(
     pytest.param(case, id=case["case"])
-    for case in yaml.safe_load(
+    for case in load_yaml(
         (Path(__file__).parents[1] / "cases" / "specification" / "filters.yaml").read_text("utf-8")
     )
 )

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import yaml
 
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.quotas.difference import Action, Difference, Kind
@@ -20,13 +19,14 @@ from quota_ops.report.outline.throttling import throttling_words
 from quota_ops.sql.client_effects import apply_targets
 from quota_ops.stages.plan.throttling import DAYS, PastUse, find_throttling
 from quota_ops.usage.source import Samples
+from tests.yaml_cases import load_yaml
 
 KEY = "producer_byte_rate"
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 MINUTES = DAYS * 24 * 60
 CASES = [
     pytest.param(case, id=case["case"])
-    for case in yaml.safe_load(
+    for case in load_yaml(
         (Path(__file__).parents[1] / "cases" / "throttling.yaml").read_text("utf-8")
     )
 ]

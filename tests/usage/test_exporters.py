@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -26,6 +25,7 @@ from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import connect
 from tests.usage.lab import start_exported, start_prometheus
 from tests.usage.scenario import CLUSTER_ID, QUOTED, set_quotas
+from tests.yaml_cases import load_yaml
 
 pytestmark = pytest.mark.matrix
 HERE = Path(__file__).parent
@@ -115,7 +115,7 @@ def test_a_preset_reads_what_its_rules_export(
     """Use and throttling of real clients are read under their names, near the limit."""
     file = next(path for path in (EXAMPLES / rules, HERE / "rules" / rules) if path.exists())
     if rules == "strimzi.yaml":
-        config = yaml.safe_load(file.read_text(encoding="utf-8"))
+        config = load_yaml(file.read_text(encoding="utf-8"))
         file = tmp_path / "rules.yml"
         file.write_text(config["data"]["kafka-metrics-config.yml"], encoding="utf-8")
     for url in measured(file):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.runs.digests import digest_days
@@ -17,12 +16,13 @@ from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import connect
 from tests.usage.recorded import read_use
 from tests.usage.recording import Answer, Question, serve
+from tests.yaml_cases import load_yaml
 
 DAY = "2026-11-25"
 START = int(datetime.fromisoformat(DAY).replace(tzinfo=UTC).timestamp())
 HOURS = 3
 POLICY = UsagePolicy("monitoring", match=(("cluster", "demo"),))
-CASES = yaml.safe_load(
+CASES = load_yaml(
     (Path(__file__).parents[1] / "cases/usage/faults.yaml").read_text(encoding="utf-8")
 )
 

@@ -7,13 +7,13 @@ from math import inf
 from pathlib import Path
 
 import pytest
-import yaml
 
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.usage import Preset, UsagePolicy
 from quota_ops.report.records.metrics import format_metrics, label_limits
 from tests.usage.recording import read_recorded
 from tests.usage.scenario import ENCODED, QUOTED
+from tests.yaml_cases import load_yaml
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "docs/examples/usage"
@@ -67,9 +67,9 @@ def test_other_presets_have_other_labels() -> None:
 
 def test_strimzi_gets_the_same_rules() -> None:
     """The ConfigMap for Strimzi has the rules of the JMX exporter's file."""
-    config = yaml.safe_load((EXAMPLES / "strimzi.yaml").read_text(encoding="utf-8"))
-    rules = yaml.safe_load(config["data"]["kafka-metrics-config.yml"])["rules"]
-    own = yaml.safe_load((EXAMPLES / "jmx_exporter.yml").read_text(encoding="utf-8"))["rules"]
+    config = load_yaml((EXAMPLES / "strimzi.yaml").read_text(encoding="utf-8"))
+    rules = load_yaml(config["data"]["kafka-metrics-config.yml"])["rules"]
+    own = load_yaml((EXAMPLES / "jmx_exporter.yml").read_text(encoding="utf-8"))["rules"]
     assert rules == own
 
 
