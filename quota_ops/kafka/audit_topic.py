@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from quota_ops.connections.deadlines import call_within
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.librdkafka import SILENT, build_options
+from quota_ops.kafka.preflight import SILENT, build_options
 from quota_ops.model.moment import timed
 
 _log = logging.getLogger(__name__)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from quota_ops.kafka.client.broker_client import BrokerClient, ResponseLost
@@ -131,32 +130,17 @@ class Brokers:
         )
 
 
-def describe_by_bootstrap(
-    connection: Connection, seconds: float, *, alone: bool
-) -> ClusterDescription:
+def describe_by_bootstrap(connection: Connection, seconds: float) -> ClusterDescription:
     """Return the description from the first address of bootstrap.servers that responds.
 
-    Unless that address is used `alone`, one of the brokers must respond at the address that it
-    advertises. If none responds, raises the error of the last one: Unreachable, LoginFailed,
-    InvalidInput.
+    If none responds, raises the error of the last address: Unreachable, LoginFailed, InvalidInput.
     """
-    until = time.monotonic() + seconds
-    servers = dict.fromkeys(connection.properties["bootstrap.servers"].split(","))
-    found, server = _describe_by_any(connection, [*map(Broker.at, servers)], until)
-    if alone:
-        return replace(found, bootstrap=server)
-    if server.address not in {broker.address for broker in found.brokers}:
-        _describe_by_any(connection, found.brokers, until)
-    return found
-
-
-def _describe_by_any(
-    connection: Connection, servers: Sequence[Broker], until: float
-) -> tuple[ClusterDescription, Broker]:
-    trouble: ClusterTrouble = Unreachable(f"cluster {connection.name}: it has no live broker.")
-    for untried, server in zip(range(len(servers), 0, -1), servers, strict=True):
+    deadline = time.monotonic() + seconds
+    servers = list(dict.fromkeys(connection.properties["bootstrap.servers"].split(",")))
+    for untried in range(len(servers), 0, -1):
+        server = Broker.at(servers[-untried])
         try:
-            return _describe(connection, server, (until - time.monotonic()) / untried), server
+            return _describe(connection, server, (deadline - time.monotonic()) / untried)
         except ClusterTrouble as error:
             trouble = error
     raise trouble
@@ -171,4 +155,4 @@ def _describe(connection: Connection, server: Broker, limit: float) -> ClusterDe
     finally:
         client.close()
     nodes = (Broker(broker.node_id, broker.host, broker.port) for broker in response.brokers)
-    return ClusterDescription(response.cluster_id, tuple(sorted(nodes)))
+    return ClusterDescription(response.cluster_id, tuple(sorted(nodes)), server)

@@ -16,7 +16,7 @@ from quota_ops.kafka.client.kafka_python import (
 )
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import EVERY_ACL, map_nodes
-from quota_ops.kafka.librdkafka import SILENT, build_options
+from quota_ops.kafka.preflight import SILENT, build_options
 from quota_ops.model.moment import timed
 from quota_ops.model.text import counted
 

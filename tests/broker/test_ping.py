@@ -151,8 +151,6 @@ def test_another_cluster(granted: RunningBroker, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.usefixtures("leftovers")
-@pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
 @pytest.mark.parametrize(
     "case",
     [case for case in FAILURES if case["case"] in WORTH_A_PING],
