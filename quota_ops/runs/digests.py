@@ -3,20 +3,22 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from math import floor
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quota_ops.model.errors import UseUnknown
+from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.text import command
-from quota_ops.model.usage.digest import BUCKETS, DELAYED, DigestedDay
+from quota_ops.model.usage.digest import BUCKETS, DELAYED, DIGEST, DigestedDay
 from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.use import explain_others, explain_step, find_stretch
 from quota_ops.runs.past_quotas import read_past_quotas
-from quota_ops.store.history.digests import find_missing, list_past_days, write_digest
+from quota_ops.store.history.digests import find_digests, find_missing, list_past_days, write_digest
 from quota_ops.store.places import parquet
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.overview import find_interval, read_throttled
 from quota_ops.usage.prometheus import open_prometheus
@@ -98,13 +100,32 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
     )
     if not digest.num_rows:
         return DigestedDay(day, 0, len(brokers), why="no client has a series on that day")
-    write_digest(store, cluster_id, day, digest)
     found = summarize_day(day, digest)
+    if not found.series:
+        why = "no series of that day has the name of a user or a client id"
+        return DigestedDay(day, 0, len(brokers), why=why)
+    _refuse_less(store, cluster_id, found)
+    write_digest(store, cluster_id, day, digest)
     times = [scrapes.filter(pc.equal(scrapes["broker"], broker))["time"] for broker in brokers]
     interval = find_interval([time.timestamp() for time in some.to_pylist()] for some in times)
     if interval and find_stretch(interval, source.step) > 1:
         return found._replace(doubt=explain_step(interval, source.step))
     return found
+
+
+def _refuse_less(store: RunStore, cluster_id: str, found: DigestedDay) -> None:
+    """Raise InvalidInput if more of a day is stored than was found; a damaged one is replaced."""
+    for day, place in find_digests(store, cluster_id, [found.day]).items():
+        try:
+            stored = summarize_day(day, parquet.from_bytes(DIGEST, read_file(place), str(place)))
+        except InvalidInput:
+            return
+        now, before = (floor(100 * each.share) for each in (found, stored))
+        if now < before:
+            raise InvalidInput(
+                f"{day} stays as it is: Prometheus has {now} % of it, and {before} % are stored",
+                f"To store less all the same, remove {place} first.",
+            )
 
 
 def _read_rates(

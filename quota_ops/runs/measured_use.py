@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from quota_ops.model.usage.digest import ShareRow
 from quota_ops.model.usage.series import SeriesNames, Time
-from quota_ops.model.usage.use import find_stretch
+from quota_ops.model.usage.use import AT_LIMIT, find_stretch
 from quota_ops.stages.use.past_limits import PastQuotas, Period
-from quota_ops.stages.use.spans import KeyUse, Span, Use, find_limit
+from quota_ops.stages.use.spans import KeyUse, Span, Use, find_span
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_parts
@@ -73,7 +73,8 @@ class MeasuredTime(NamedTuple):
         """Return the uses, with for how many seconds those that reached their limit did so.
 
         It is measured for those that are nearest to it, because their samples are read. Of others,
-        it was one scrape at least, and all of their scrapes at most.
+        it was one scrape at least, and all of their scrapes at most. So it was of those whose limit
+        is one of several.
         """
         from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
 
@@ -85,12 +86,15 @@ class MeasuredTime(NamedTuple):
         )
         reached: dict[Time, list[int]] = defaultdict(list)
         stretch = find_stretch(self.coverage.interval, self.coverage.step)
-        for number in nearest[:MOST_MEASURED]:
-            reached[uses[number].span.time].append(number)
-        for number in nearest[MOST_MEASURED:]:
-            most = stretch * uses[number].series.counted
-            found[number] = uses[number]._replace(
-                at_limit_least=self.coverage.counted, at_limit=most
+        for place, number in enumerate(nearest):
+            use = uses[number]
+            if place < MOST_MEASURED and use.limit == use.span.lowest:
+                reached[use.span.time].append(number)
+                continue
+            is_sure = use.limit is not None and use.series.highest >= AT_LIMIT * use.limit
+            found[number] = use._replace(
+                at_limit_least=self.coverage.counted if is_sure else 0.0,
+                at_limit=stretch * use.series.counted,
             )
         interval = max(1, round(self.coverage.counted))
         for time, numbers in reached.items():
@@ -114,10 +118,7 @@ def _find_spans(key: str, periods: Iterable[Period], names: SeriesNames) -> list
     """Return the spans of a series, without gaps."""
     found: list[Span] = []
     for period in periods:
-        decided = {find_limit(key, limits, names) for limits in period.limits}
-        is_known = len(decided) == 1
-        quota, limit = next(iter(decided)) if is_known else (None, None)
-        span = Span(Time(period.start, period.end), is_known, quota, limit, limit)
+        span = find_span(key, [period], names, Time(period.start, period.end))
         if found and found[-1][1:] == span[1:]:
             found[-1] = span._replace(time=Time(found[-1].time.start, period.end))
         else:

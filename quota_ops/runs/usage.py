@@ -13,7 +13,7 @@ from quota_ops.model.text import command
 from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.use import QuotaUse, UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
-from quota_ops.stages.use.listing import Listing
+from quota_ops.stages.use.listing import NOBODY, Listing
 from quota_ops.stages.use.past_limits import PastQuotas
 from quota_ops.stages.use.recorded import DAY, open_recorded, time_of
 from quota_ops.stages.use.spans import KeyUse, Use
@@ -48,6 +48,7 @@ def read_overview(
     exported = find_names(policy.usage).rates if policy.usage else {}
     quotas: list[QuotaUse] = []
     unlimited: dict[str, int] = {}
+    without_names: list[str] = []
     window = (time.end - time.start).total_seconds()
     known = [window]
     coverage: dict[str, float] = {}
@@ -64,6 +65,8 @@ def read_overview(
                 [use for part in parts for use in part.uses],
                 {names for part in parts for names in part.without_number},
             )
+            if any(use.series.names == NOBODY and use.series.highest > 0 for use in found.uses):
+                without_names.append(key)
             listing = Listing(past, time, key, key in exported, found, seen)
             quotas += listing.list_quotas()
             if count := len({use.series.names for use in found.uses if _is_unlimited(use)}):
@@ -91,6 +94,8 @@ def read_overview(
         unlimited,
         past.troubles,
         len(digests),
+        len(gaps),
+        tuple(without_names),
     )
 
 
@@ -114,8 +119,9 @@ def require_known(overview: UseOverview, *, is_list: bool = False) -> None:
     list.
     """
     verdicts = {quota.verdict for quota in overview.quotas}
+    has_share = any(quota.busiest and quota.busiest.share is not None for quota in overview.quotas)
     remedy = f"Run {command('usage', overview.cluster)} --probe to see why."
-    if is_list and not verdicts & {Verdict.USED, Verdict.UNUSED}:
+    if is_list and not has_share and Verdict.UNUSED not in verdicts:
         raise UseUnknown(
             f"the use of {overview.cluster} is unknown, so this list does not show who is near a "
             "limit, or what is unused",

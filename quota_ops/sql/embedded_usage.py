@@ -37,6 +37,9 @@ _LITTLE: Mapping[str, str | int] = {"threads": 1, "memory_limit": "100MB"}
 memory of the first again, for its own sums."""
 
 
+_REMEDY = "Record that day again: quota-ops record CLUSTER --day DATE"
+
+
 def digest_part(
     rates: pa.Table, scrapes: pa.Table, delayed: pa.Table, day: str, step: int
 ) -> pa.Table:
@@ -52,13 +55,13 @@ def digest_part(
 
 def join_parts(parts: pa.Table) -> pa.Table:
     """Return BUCKETS of a day from those of parts of its rates, each with all scrapes."""
-    return _run(BUCKETS, text.read_sql("usage_parts"), {"parts": parts})
+    return _run(BUCKETS, text.read_sql("usage_parts"), {"parts": parts}, **_LITTLE)
 
 
 def pack_day(parts: pa.Table) -> pa.Table:
     """Return DIGEST of a day, sorted, from BUCKETS as `join_parts` takes them."""
     packed = text.read_sql("usage_packed", joined=text.read_sql("usage_parts"))
-    return _run(DIGEST, packed, {"parts": parts})
+    return _run(DIGEST, packed, {"parts": parts}, **_LITTLE)
 
 
 class RecordedSeries(NamedTuple):
@@ -174,7 +177,7 @@ def open_digests(
                 db.execute(f"CREATE TABLE series AS {text.read_sql('usage_series')}")
         except duckdb.IOException as error:
             raise InvalidInput(
-                f"a recorded day of {places[0].parent} is damaged: {error}"
+                f"a recorded day of {places[0].parent} is damaged: {error}", _REMEDY
             ) from error
         yield SummedDays(db)
 
@@ -184,7 +187,10 @@ def _link(place: Place, folder: Path) -> Path:
 
     A local file gets a link, and one in a bucket a copy.
     """
-    parquet.check_columns(DIGEST, parquet.columns(place), str(place))
+    try:
+        parquet.check_columns(DIGEST, parquet.columns(place), str(place))
+    except InvalidInput as error:
+        raise InvalidInput(error.message, error.remedy or _REMEDY) from error
     path = folder / place.name
     if "://" in str(place):
         path.write_bytes(read_file(place))
@@ -203,8 +209,10 @@ def find_delays(
     )
 
 
-def _run(table: Table[Any], sql: str, views: Mapping[str, pa.Table]) -> pa.Table:
-    with open_database(**_LITTLE) as db:
+def _run(
+    table: Table[Any], sql: str, views: Mapping[str, pa.Table], **settings: str | int
+) -> pa.Table:
+    with open_database(**settings) as db:
         db.execute("CREATE MACRO unix_millis(moment) AS epoch_ms(moment)")  # as in Spark
         for name, rows in views.items():
             db.register(name, rows)

@@ -10,7 +10,8 @@
 -- time that was not seen nothing is sent and nothing comes, because nothing shows either.
 --
 -- Time before the first sample of those who share a limit does not count as seen: they were idle
--- then, or brokers counted them by other names.
+-- then, or brokers counted them by other names. Neither does time in which a sample of them is no
+-- number.
 WITH intervals AS (
   SELECT
     broker, time, up,
@@ -30,14 +31,15 @@ limits AS (
 ),
 
 used AS (
-  SELECT s.shared_by, r.broker, r.time, SUM(r.value) AS rate
+  SELECT
+    s.shared_by, r.broker, r.time, SUM(r.value) AS rate,
+    BOOL_AND(ABS(r.value) < CAST('Infinity' AS DOUBLE)) AS is_number  -- NaN is above it
   FROM rates AS r
   INNER JOIN shares AS s
     ON
       r.key = s.key
       AND r.user_name IS NOT DISTINCT FROM s.user_name
       AND r.client_id IS NOT DISTINCT FROM s.client_id
-  WHERE ABS(r.value) < CAST('Infinity' AS DOUBLE)  -- NaN is above it
   GROUP BY s.shared_by, r.broker, r.time
 ),
 
@@ -45,6 +47,7 @@ known AS (
   SELECT u.shared_by, MIN(u.time) AS since
   FROM used AS u
   INNER JOIN seen AS s ON u.broker = s.broker AND u.time = s.time
+  WHERE u.is_number
   GROUP BY u.shared_by
 ),
 
@@ -60,6 +63,7 @@ sums AS (
   INNER JOIN known AS k ON l.shared_by = k.shared_by
   INNER JOIN seen AS s ON k.since <= s.time
   LEFT JOIN used AS u ON l.shared_by = u.shared_by AND s.broker = u.broker AND s.time = u.time
+  WHERE COALESCE(u.is_number, TRUE)
 ),
 
 backlogs AS (

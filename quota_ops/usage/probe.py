@@ -82,6 +82,5 @@ def _probe_key(source: UsageSource, key: str, count: Callable[[str], int]) -> Ke
 
 def _select_unnamed(source: UsageSource, key: str) -> str:
     """Return the expression of the series of a key without names, in the last hour."""
-    labels = (source.names.user, source.names.client_id)
-    selector = source.select(source.names.rates[key], [f'{label}=""' for label in labels])
+    selector = source.select(source.names.rates[key], source.unnamed)
     return f"last_over_time({selector}[1h])"

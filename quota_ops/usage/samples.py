@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quota_ops.model.errors import UseUnknown
-from quota_ops.model.usage.series import SeriesNames
+from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import (
     decode_client_id,
@@ -46,6 +46,15 @@ def list_brokers(source: UsageSource, start: datetime, end: datetime) -> tuple[s
     with open_prometheus(source.connection) as server:
         found = server.query(f"count by ({source.broker}) ({scrapes})", end)
     return tuple(sorted(find_broker(source, series) for series in found))
+
+
+def has_unnamed(source: UsageSource, key: str, time: Time) -> bool:
+    """Return whether series of a key have no names of clients; UseUnknown as a query."""
+    if (metric := source.names.rates.get(key)) is None:
+        return False
+    with open_prometheus(source.connection) as server:
+        selector = f"{source.select(metric, source.unnamed)}{format_range(*time)}"
+        return bool(server.query(f"count(max_over_time({selector}) > 0)", time.end))
 
 
 def find_broker(source: UsageSource, series: Series) -> str:

@@ -65,6 +65,11 @@ class UsageSource:
         """Return the source that cluster.yaml declares."""
         return cls(connection, find_names(policy), policy.match, policy.broker, policy.step)
 
+    @property
+    def unnamed(self) -> tuple[str, str]:
+        """The matchers of series without names of clients."""
+        return f'{self.names.user}=""', f'{self.names.client_id}=""'
+
     def select(self, metric: Metric, extra: Iterable[str] = ()) -> str:
         """Return the selector of a metric's series of this cluster, in PromQL."""
         labels = (*metric.labels, *self.match)

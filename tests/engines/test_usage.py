@@ -218,6 +218,16 @@ def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
     assert delays == DelayRow("alice", "1", 165.0, 75.0, 75.0, 30.0, 0.0, 3e4)
 
 
+def test_time_without_a_number_is_not_seen() -> None:
+    """A sample that is NaN is no proof of use below a limit."""
+    some = [Sample(0, "1", "alice", None, 3e4), Sample(1, "1", "alice", None, nan)]
+    scrapes = table_of_scrapes({("1", minute) for minute in range(MINUTES + 1)})
+
+    (delays,) = find_delays(table_of_rates(some), scrapes, list_shares(2e4), STEP)
+
+    assert (delays.seen, delays.above, delays.highest) == (STEP * MINUTES, STEP, 3e4)
+
+
 def test_spark_finds_the_same(session: "SparkSession") -> None:
     """Spark finds the same digest and delays as DuckDB, row by row."""
     random = Random(1)  # noqa: S311 - samples, the same each time

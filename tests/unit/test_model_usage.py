@@ -99,5 +99,6 @@ def test_more_brokers_than_are_registered_are_explained() -> None:
     """Matchers that select another cluster are the likely reason."""
     assert explain_others(4, 2) == (
         "4 brokers were scraped and 2 registered: match may select another cluster, whose use is "
-        "counted here."
+        "counted here, or a broker got another value of the label that `broker` under `usage` "
+        "names."
     )

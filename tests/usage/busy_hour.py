@@ -25,7 +25,7 @@ class BusyHour:
     def respond(self, asked: Question, _headers: Mapping[str, str]) -> Answer:
         """Respond to the queries of quota-ops."""
         at = float(asked.time)
-        if at <= self._since:
+        if at <= self._since or 'user=""' in asked.query:  # all series have names
             return self._answer([])
         if asked.query.startswith("count"):
             return self._answer([{"metric": {"instance": "kafka-1:9404"}, "value": [at, "1"]}])

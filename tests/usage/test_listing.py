@@ -10,7 +10,7 @@ from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.use import Verdict
 from quota_ops.stages.use.listing import Listing
 from quota_ops.stages.use.past_limits import Look, PastQuotas
-from quota_ops.stages.use.spans import KeyUse, Span, Use
+from quota_ops.stages.use.spans import KeyUse, Span, Use, find_span
 
 KEY = "producer_byte_rate"
 CAROL = Entity.of({"user": "carol"})
@@ -76,3 +76,54 @@ def test_a_quota_is_unused_only_if_nothing_contradicts_it(
 
     clients = [(each.p95, each.highest, each.share, each.at_limit) for each in quota.clients]
     assert (quota.verdict, quota.reason, clients) == expected
+
+
+def test_a_short_part_of_the_time_does_not_decide_the_p95() -> None:
+    """The p95 is that of the longer of two times with one limit, and the highest that of both."""
+    day = Span(TIME, True, CAROL, 10e6, 10e6)
+    names = SeriesNames("carol", None)
+    recorded = Use(SeriesUse("1", names, 1e6, 1e6, 9e6, 5 * 86400.0), day)
+    today = Use(SeriesUse("1", names, 1e6, 9e6, 9.5e6, 17 * 3600.0), day)
+    past = PastQuotas([Look(TIME.start, {KEY: {CAROL: 10e6}})], {}, None, None, ())
+    found = KeyUse([recorded, today], set())
+
+    (quota,) = Listing(past, TIME, KEY, True, found, {}).list_quotas()
+
+    (client,) = quota.clients
+    assert (client.p95, client.share, client.highest) == (1e6, 0.1, 9.5e6)
+    assert client.counted == 5 * 86400 + 17 * 3600
+
+
+def test_a_time_whose_limit_is_not_known_is_no_time_below_it() -> None:
+    """Between runs that saw two limits the higher one counts for the share, the lower for the rest.
+
+    Before the first run, a client may have been at its limit in all of the time.
+    """
+    looks = [
+        Look(TIME.start + timedelta(days=day), {KEY: {CAROL: limit}})
+        for day, limit in ((1, 10e6), (3, 8.2e6))
+    ]
+    past = PastQuotas(looks, {}, None, None, ())
+    names = SeriesNames("carol", None)
+    spans = [
+        find_span(KEY, [period], names, Time(period.start, period.end))
+        for period in past.periods(KEY, *TIME)
+    ]
+    uses = [
+        Use(
+            SeriesUse("1", names, 8e6, 8e6, 8e6, (span.time.end - span.time.start).total_seconds()),
+            span,
+        )
+        for span in spans
+    ]
+
+    (quota,) = Listing(past, TIME, KEY, True, KeyUse(uses, set()), {}).list_quotas()
+
+    assert [(span.limit, span.lowest) for span in spans] == [
+        (None, None),
+        (10e6, 8.2e6),
+        (8.2e6, 8.2e6),
+    ]
+    assert [use.has_reached for use in uses] == [False, True, True]
+    (client,) = quota.clients
+    assert (client.at_limit_least, client.at_limit) == (0, 86400)

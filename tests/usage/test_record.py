@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops import cli
-from quota_ops.store.history.digests import list_days
+from quota_ops.store.history.digests import find_digests, list_days
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.retention import find_expired, remove
 from tests.usage.busy_hour import BusyHour
@@ -30,7 +30,8 @@ def test_days_are_recorded_once_and_missing_ones_later(
 ) -> None:
     """A day without samples stays missing, a recorded one is exact, and prune removes old ones.
 
-    If the newest day is missing, the exit code says so: a scheduled task would go unnoticed.
+    If the newest day is missing, the exit code says so: a scheduled task would go unnoticed. Less
+    never replaces more, and a damaged day can be recorded again.
     """
     folder, store = tmp_path / "state/demo", RunStore(open_place(tmp_path / "store"))
     folder.mkdir(parents=True)
@@ -42,8 +43,8 @@ def test_days_are_recorded_once_and_missing_ones_later(
     connection = tmp_path / "monitoring.properties"
     monkeypatch.setenv("QUOTA_OPS_CONNECTION_MONITORING", str(connection))
 
-    def call(*options: str) -> tuple[int, str]:
-        args = ["record", "demo", "--desired-state", str(folder.parent), *options]
+    def call(*options: str, command: str = "record") -> tuple[int, str]:
+        args = [command, "demo", "--desired-state", str(folder.parent), *options]
         ran = CliRunner().invoke(cli.main, [*args, "--run-store", str(store.root)])
         return ran.exit_code, ran.output
 
@@ -53,6 +54,10 @@ def test_days_are_recorded_once_and_missing_ones_later(
         first, again = call("--days", "3"), call("--days", "3")
         header = call("--days", "2", "--format", "csv")
         (folder / "cluster.yaml").write_text(CLUSTER.replace("demo}}", "demo}, step: 30s}"))
+        less = call("--day", days[2])
+        (stored,) = find_digests(store, CLUSTER_ID, days[2:]).values()
+        Path(str(stored)).write_bytes(Path(str(stored)).read_bytes()[:500])
+        damaged = call(command="usage")
         one_day = call("--day", days[2])
         (folder / "cluster.yaml").write_text(CLUSTER)
         leave_look(store, today - timedelta(days=9), {}, brokers=0, cluster="demo")
@@ -76,6 +81,17 @@ def test_days_are_recorded_once_and_missing_ones_later(
     )
     assert again == (0, f"{missing}\nStored the use of demo on 0 days.\n")
     assert header == (0, "day,series,brokers,share,why,doubt\n")
+    assert less == (
+        2,
+        (
+            f"{days[2]} stays as it is: Prometheus has 50 % of it, and 100 % are stored\n"
+            f"  To store less all the same, remove {stored} first.\n"
+        ),
+    )
+    assert (damaged[0], damaged[1].splitlines()[-1]) == (
+        2,
+        "  Record that day again: quota-ops record CLUSTER --day DATE",
+    )
     assert one_day == (
         0,
         (
@@ -87,7 +103,7 @@ def test_days_are_recorded_once_and_missing_ones_later(
         ),
     )
     doubt = "1 broker was scraped and 0 registered: match may select another cluster, whose "
-    assert f"{days[2]}: {doubt}use is counted here.\n" in others[1]
+    assert f"{days[2]}: {doubt}use is counted here, or a broker" in others[1]
     assert (down[0], "cannot be reached" in down[1]) == (6, True)
     why = "Prometheus has no scrape of this cluster on that day"
     assert (nothing[0], nothing[1].splitlines()[-2:]) == (

@@ -20,7 +20,7 @@ Examples:
 )
 @options.days(30, "How many days to look back for days that are missing.")
 @click.option(
-    "--day", metavar="DATE", help="Record only this day (UTC), and replace what is stored for it."
+    "--day", metavar="DATE", help="Record only this day (UTC) again, unless more of it is stored."
 )
 @options.on_cluster()
 @options.table_format

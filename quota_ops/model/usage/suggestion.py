@@ -66,13 +66,14 @@ def _explain_little(quota: QuotaUse, overview: UseOverview) -> str | None:
     """Return why the use of a quota is not known well enough for another limit, if it is not."""
     if overview.has_others:
         return "more brokers were scraped than are registered, so it may be use of another cluster"
+    if quota.key in overview.without_names:
+        return "some series of this key have no names of clients, so it may be the use of others"
     if overview.seen < ENOUGH:
         return f"only {floor(100 * overview.seen)} % of the time was seen"
-    window = (overview.end - overview.start).total_seconds()
     counted = max(quota.clients, key=lambda series: series.p95).counted
-    if counted >= ENOUGH * window:
+    if counted >= ENOUGH * overview.seconds:
         return None
-    hours = f"{counted / 3600:.1f} of {window / 3600:.0f} hours"
+    hours = f"{counted / 3600:.1f} of {overview.seconds / 3600:.0f} hours"
     return f"its busiest client has samples for only {hours}"
 
 

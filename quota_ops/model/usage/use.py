@@ -32,7 +32,8 @@ def explain_others(scraped: int, registered: int) -> str:
     """Return what it means that more brokers were scraped than are registered."""
     return (
         f"{counted(scraped, 'broker')} {plural(scraped, 'was', 'were')} scraped and {registered:,} "
-        "registered: match may select another cluster, whose use is counted here."
+        "registered: match may select another cluster, whose use is counted here, or a broker "
+        "got another value of the label that `broker` under `usage` names."
     )
 
 
@@ -120,6 +121,16 @@ class UseOverview(NamedTuple):
     """Why parts of the history of limits could not be read."""
     recorded_days: int = 0
     """How many of the days were read from their digests, whose rates are wrong by up to 2.5 %."""
+    measured_times: int = 0
+    """How many times before, between and after these days were read from Prometheus."""
+
+    without_names: tuple[str, ...] = ()
+    """The keys of which some used series have no names: their rows may be of other clients."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the time is."""
+        return (self.end - self.start).total_seconds()
 
     @property
     def has_others(self) -> bool:

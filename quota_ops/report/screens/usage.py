@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.quota import format_limit, json_number, limits_a_client
-from quota_ops.model.text import counted
+from quota_ops.model.text import command, counted
+from quota_ops.model.usage.throttling import ENOUGH
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.model.usage.use import (
     SEEN,
@@ -54,7 +55,7 @@ def format_range(least: float | None, most: float | None) -> str:
 
 def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
     """Return the window and the part of it with data, the shown quotas, and what is unknown."""
-    rows = tuple(Row(_cells(quota)) for quota in shown)
+    rows = tuple(Row(_cells(quota, overview)) for quota in shown)
     headings = ("entity", "key", "limit", "p95", "share of the limit", "at limit", "highest seen")
     table = [Table((*headings, "owner", "note"), rows)] if rows else []
     listed = f"{counted(len(shown), 'quota')} of {len(overview.quotas):,}"
@@ -81,7 +82,6 @@ def list_coverage(overview: UseOverview) -> list[Line]:
             Tone.STRONG,
         )
     ]
-    window = (overview.end - overview.start).total_seconds()
     interval, stretch = (
         overview.scrape_interval,
         find_stretch(overview.scrape_interval, overview.step),
@@ -89,7 +89,9 @@ def list_coverage(overview: UseOverview) -> list[Line]:
     if stretch > 1:
         lines.append(line(f"  {explain_step(interval, overview.step)}", Tone.CHANGE))
     lines += [
-        line(f"  {broker} was not seen for {format_seconds(unseen * window)}.", Tone.CHANGE)
+        line(
+            f"  {broker} was not seen for {format_seconds(unseen * overview.seconds)}.", Tone.CHANGE
+        )
         for broker, share in overview.coverage.items()
         if (unseen := 1 - share * stretch) > 1 - SEEN
     ]
@@ -100,6 +102,10 @@ def list_coverage(overview: UseOverview) -> list[Line]:
     if registered is not None and registered < len(overview.coverage):
         text = explain_others(len(overview.coverage), registered)
         lines.append(line(f"  {text}", Tone.CHANGE))
+    if overview.without_names:
+        text = f"  Some series of {', '.join(overview.without_names)} have no names of clients, so"
+        probe = f"{command('usage', overview.cluster)} --probe shows why."
+        lines.append(line(f"{text} its rows may be of others: {probe}", Tone.CHANGE))
     if overview.limits_known < SEEN:
         text = f"  The limits are known for {_percent(overview.limits_known)} of the time only"
         lines.append(line(f"{text}: no run saw them before.", Tone.CHANGE))
@@ -120,13 +126,13 @@ def _remarks(overview: UseOverview) -> list[Line]:
         )
     ]
     if overview.recorded_days:
-        lines.append(
-            line(
-                f"{counted(overview.recorded_days, 'day')} of this time are recorded: there, rates "
-                "are exact to 2.5 %, and the highest limit of a day counts for all of it.",
-                Tone.CONTEXT,
-            )
+        text = (
+            f"{counted(overview.recorded_days, 'day')} of this time are recorded: there, rates are "
+            "exact to 2.5 %, and the highest limit of a day counts for all of it."
         )
+        if overview.measured_times:
+            text += " p95 is that of the recorded days or of the other time, whichever is longer."
+        lines.append(line(text, Tone.CONTEXT))
     if overview.last_look:
         text = f"Limits are as they were at that time; since {iso_utc(overview.last_look)}"
         lines.append(line(f"{text} no run has read them.", Tone.CONTEXT))
@@ -141,7 +147,7 @@ def _remarks(overview: UseOverview) -> list[Line]:
     return lines
 
 
-def _cells(quota: QuotaUse) -> Line:
+def _cells(quota: QuotaUse, overview: UseOverview) -> Line:
     busiest = quota.busiest
     limit = format_limit(quota.key, quota.limit)
     own = (Span(quota.entity.text, Tone.STRONG), Span(quota.key), Span(limit))
@@ -161,11 +167,11 @@ def _cells(quota: QuotaUse) -> Line:
         Span(at_limit if share is not None else "", tone),
         Span(format_rate(quota.key, busiest.highest)),
         owner,
-        Span(_note(quota, busiest), Tone.CONTEXT),
+        Span(_note(quota, busiest, overview), Tone.CONTEXT),
     )
 
 
-def _note(quota: QuotaUse, busiest: SeriesShare) -> str:
+def _note(quota: QuotaUse, busiest: SeriesShare, overview: UseOverview) -> str:
     """Return further facts about the busiest series."""
     names = {"user": busiest.user, "client-id": busiest.client_id}
     own = {kind: name for kind, name in quota.entity.parts if name is not None}
@@ -181,6 +187,10 @@ def _note(quota: QuotaUse, busiest: SeriesShare) -> str:
         notes.append("the limit of that time is not known")
     elif busiest.limit is not None and busiest.limit != quota.limit:
         notes.append(f"share of the limit then, {format_limit(quota.key, busiest.limit)}")
+    if busiest.counted < ENOUGH * overview.seen * overview.seconds:
+        notes.append(
+            f"samples for {format_seconds(busiest.counted)} of {format_seconds(overview.seconds)}"
+        )
     return ", ".join(notes)
 
 
@@ -283,6 +293,8 @@ def explain_key(found: KeyProbe, facts: ProbeFacts, probe: UseProbe) -> str:
         ),
     )
     otherwise = "no rule exports it, or it has another name: see the rules to copy"
+    if facts.quotas is None:
+        otherwise = f"no quota of this key is stored (quota-ops plan reads them), or {otherwise}"
     if found.elsewhere:  # those of other clusters, if the matchers are right
         otherwise = f"{otherwise}; {found.elsewhere:,} series have other labels than match"
     return next((verdict for is_so, verdict in verdicts if is_so), otherwise)

@@ -36,9 +36,14 @@ def read_samples(
     source: UsageSource, key: str, series: Collection[SeriesNames], time: Time
 ) -> Samples:
     """Return the use of some series of a key on all brokers; UseUnknown if it cannot be read."""
-    from quota_ops.usage.samples import join_samples, list_brokers, read_parts  # noqa: PLC0415 - an HTTP client
+    from quota_ops.usage.samples import has_unnamed, join_samples, list_brokers, read_parts  # noqa: PLC0415 - an HTTP client
 
     brokers = list_brokers(source, *time)
+    if has_unnamed(source, key, time):
+        raise UseUnknown(
+            f"some series of {key} have no names of clients, so its use may be of others",
+            "quota-ops usage CLUSTER --probe shows which.",
+        )
     return join_samples(read_parts(source, brokers, key, *time, selection=series))
 
 

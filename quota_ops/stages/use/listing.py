@@ -13,7 +13,7 @@ from quota_ops.precedence.series import find_quota
 from quota_ops.stages.use.past_limits import Limits, PastQuotas, Period
 from quota_ops.stages.use.spans import KeyUse, Use
 
-_NOBODY = SeriesNames(None, None)
+NOBODY = SeriesNames(None, None)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Listing:
             return "the preset has no metric of this key; set it in usage.metrics"
         if self.past.facts and self.past.facts.callback_classes:
             return "client.quota.callback.class of the brokers decides what is measured"
-        if any(use.series.names == _NOBODY and use.series.highest > 0 for use in self.found.uses):
+        if any(use.series.names == NOBODY and use.series.highest > 0 for use in self.found.uses):
             return "its series have no names of clients: the exporter or a scrape rule drops them"
         return None if self.found.uses else "no series of this key; see usage --probe"
 
@@ -121,26 +121,35 @@ def _place(found: KeyUse, stored: Limits) -> _Placed:
 
 
 def _share(uses: list[Use]) -> SeriesShare:
-    """Return the use of a series under a quota: the highest of all brokers and periods."""
-    busiest = max((use.series for use in uses), key=lambda series: (series.p95, series.highest))
-    shares = [(use.series.p95 / use.limit, use.limit) for use in uses if use.limit]
-    share, limit = max(shares, default=(None, None))
+    """Return the use of a series under a quota: the highest of all brokers and limits.
+
+    Percentiles of times with the same limit cannot be merged: that of the longest counts for all.
+    """
+    longest: dict[tuple[str, float | None], Use] = {}
     counted, at_limit_least, at_limit = (defaultdict[str, float](float) for _ in range(3))
-    for use in uses:
-        counted[use.series.broker] += use.series.counted
-        if use.quota is not None:
-            at_limit_least[use.series.broker] += use.at_limit_least
-            at_limit[use.series.broker] += use.at_limit
+    for use in sorted(uses, key=lambda use: use.series.counted):
+        broker = use.series.broker
+        longest[broker, use.limit] = use
+        counted[broker] += use.series.counted
+        at_limit_least[broker] += use.at_limit_least
+        # Where no limit is known, it may have been at its limit.
+        at_limit[broker] += use.at_limit if use.span.is_known else use.series.counted
+    busiest = max(
+        (use.series for use in longest.values()), key=lambda series: (series.p95, series.highest)
+    )
+    shares = [(use.series.p95 / use.limit, use.limit) for use in longest.values() if use.limit]
+    share, limit = max(shares, default=(None, None))
+    is_known = any(use.quota is not None for use in uses)
     return SeriesShare(
         *busiest.names,
         busiest.broker,
-        max(use.series.median for use in uses),
+        max(use.series.median for use in longest.values()),
         busiest.p95,
         max(use.series.highest for use in uses),
         share,
         limit,
-        max(at_limit_least.values(), default=None),
-        max(at_limit.values(), default=None),
+        max(at_limit_least.values()) if is_known else None,
+        max(at_limit.values()) if is_known else None,
         any(use.throttled for use in uses),
         counted[busiest.broker],
     )

@@ -14,7 +14,7 @@ from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.stages.use.past_limits import PastQuotas, Period
-from quota_ops.stages.use.spans import KeyUse, Span, Use, find_limit
+from quota_ops.stages.use.spans import KeyUse, Span, Use, find_span
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
@@ -70,9 +70,13 @@ class RecordedDays(NamedTuple):
 
         spans: dict[tuple[SeriesNames, Span], int] = {}
         rows: list[SpanRow] = []
+        days = sorted(day for part in self.parts for day in part.days)
         for series in self.summed.list_series():
             names = SeriesNames(series.user_name, series.client_id)
-            span = self.parts[series.part].find_span(series.key, names)
+            periods = self.parts[series.part].periods[series.key]
+            # With the same time for all days, those with the same limit are one span.
+            whole = Time(time_of(days[0]).start, time_of(days[-1]).end)
+            span = find_span(series.key, periods, names, whole)
             number = spans.setdefault((names, span), len(spans))
             surely, perhaps = (
                 None if limit is None else AT_LIMIT * limit for limit in (span.limit, span.lowest)
@@ -165,18 +169,6 @@ class _Part(NamedTuple):
 
     days: list[str]
     periods: Mapping[str, Sequence[Period]]
-
-    def find_span(self, key: str, names: SeriesNames) -> Span:
-        """Return the span of a series in these days."""
-        time = Time(time_of(self.days[0]).start, time_of(self.days[-1]).end)
-        periods = self.periods[key]
-        decided = {find_limit(key, limits, names) for period in periods for limits in period.limits}
-        quotas, values = {quota for quota, _ in decided}, [limit for _, limit in decided]
-        if len(quotas) != 1 or not all(period.limits for period in periods):
-            return Span(time, False, None, None, None)
-        finite = [value for value in values if value is not None]
-        limit = None if None in values else max(finite)
-        return Span(time, True, quotas.pop(), limit, min(finite, default=None))
 
 
 def _divide(days: Sequence[str], past: PastQuotas, *, by_day: bool) -> list[_Part]:

@@ -1,5 +1,6 @@
 """The use of series in spans of a time, each with the quota and the limit that decided then."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import Entity
@@ -7,11 +8,11 @@ from quota_ops.model.quotas.quota import limits_a_client
 from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.series import find_quota
-from quota_ops.stages.use.past_limits import Limits
+from quota_ops.stages.use.past_limits import Limits, Period
 
 
 class Span(NamedTuple):
-    """A period in which the limit of a series did not change."""
+    """A time in which one quota decided a series, with one limit as far as is known."""
 
     time: Time
     is_known: bool
@@ -48,8 +49,10 @@ class Use(NamedTuple):
 
     @property
     def has_reached(self) -> bool:
-        """Whether the highest use was at the limit."""
-        return bool(self.limit) and self.series.highest >= AT_LIMIT * (self.limit or 0.0)
+        """Whether the highest use was at the limit, or at the lowest that it may have been."""
+        return bool(self.span.lowest) and self.series.highest >= AT_LIMIT * (
+            self.span.lowest or 0.0
+        )
 
 
 class KeyUse(NamedTuple):
@@ -59,7 +62,21 @@ class KeyUse(NamedTuple):
     without_number: set[SeriesNames]
 
 
-def find_limit(key: str, limits: Limits, names: SeriesNames) -> tuple[Entity | None, float | None]:
+def find_span(key: str, periods: Sequence[Period], names: SeriesNames, time: Time) -> Span:
+    """Return the span of a series in a time, whose periods these are.
+
+    It is known if one quota decided in all of them, though perhaps with several limits.
+    """
+    decided = {_find_limit(key, limits, names) for period in periods for limits in period.limits}
+    quotas, values = {quota for quota, _ in decided}, [limit for _, limit in decided]
+    if len(quotas) != 1 or not all(period.limits for period in periods):
+        return Span(time, False, None, None, None)
+    finite = [value for value in values if value is not None]
+    limit = None if None in values else max(finite)
+    return Span(time, True, quotas.pop(), limit, min(finite, default=None))
+
+
+def _find_limit(key: str, limits: Limits, names: SeriesNames) -> tuple[Entity | None, float | None]:
     """Return the quota that decides a series, and its limit unless it is unlimited."""
     quota = find_quota(limits, *names)
     value = None if quota is None else limits[quota]

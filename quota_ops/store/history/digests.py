@@ -16,13 +16,12 @@ from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 
 _FILE = re.compile(r"(?P<day>\d{4}-\d{2}-\d{2})\.parquet")
-_NAMES, _NUMBERS = ("user_name", "client_id"), ("bucket", "highest")
+_NUMBERS = {"bucket", "highest"}
 _SMALL: dict[str, Any] = {
     "compression": "zstd",
     "compression_level": 19,
-    "use_dictionary": ["day", "broker", "key", "idle", "seconds.list.element"],
-    "column_encoding": dict.fromkeys(_NAMES, "DELTA_BYTE_ARRAY")
-    | dict.fromkeys(_NUMBERS, "BYTE_STREAM_SPLIT"),
+    "use_dictionary": [*({*DIGEST.names} - _NUMBERS), "seconds.list.element"],
+    "column_encoding": dict.fromkeys(_NUMBERS, "BYTE_STREAM_SPLIT"),
     # So few that most groups have less than 256 different `seconds`, of a byte each.
     "group_rows": 4_000,
 }
