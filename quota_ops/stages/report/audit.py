@@ -3,15 +3,17 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_type_hints
 
 from quota_ops.model.commit import CommitSource
+from quota_ops.model.plans.approval import Decision
+from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.quotas.difference import WRITES
 from quota_ops.model.quotas.quota import json_number, same
 from quota_ops.model.runs.outcome import DONE, Status
 from quota_ops.model.runs.report import Record, Report, Verb
-from quota_ops.model.runs.stages import STAGES, StageStatus
-from quota_ops.model.runs.verification import Verdict
+from quota_ops.model.runs.stages import STAGES, StageResult, StageStatus
+from quota_ops.model.runs.verification import BrokerResult, Verdict
 from quota_ops.report.outline.row_status import ReportRow, report_rows
 from quota_ops.report.outline.summary import summarize
 from quota_ops.store.places.json_text import without_nulls
@@ -170,6 +172,23 @@ def _object(**properties: Json) -> Json:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
+_TYPES = {
+    str: _TEXT,
+    int: _COUNT,
+    bool: {"type": "boolean"},
+    str | None: _MAYBE,
+    int | None: {"type": ["integer", "null"]},
+    float | None: {"type": ["number", "null"]},
+}
+
+
+def _fields(kind: Any, **others: Json) -> Json:
+    """Return the schema of a value, all of whose fields a record has; `others` are set apart."""
+    hints = get_type_hints(kind).items()
+    known = {name: _TYPES[hint] for name, hint in hints if name not in others}
+    return _object(**known, **others)
+
+
 def _list(items: Json) -> Json:
     return {"type": "array", "items": items}
 
@@ -180,14 +199,7 @@ def _values(*names: str | None) -> Json:
 
 def audit_schema() -> Json:
     """Return the JSON Schema of an audit record; fields may be added to it."""
-    guard = _object(
-        guard=_TEXT,
-        message=_TEXT,
-        allowed=_MAYBE,
-        rows=_COUNT,
-        share={"type": ["number", "null"]},
-        subject=_TEXT,
-    )
+    guard = _fields(GuardFinding)
     change = _object(
         entity=_TEXT,
         key=_TEXT,
@@ -205,33 +217,10 @@ def audit_schema() -> Json:
         "message": _TEXT,
         "seen": _list({"type": "array", "prefixItems": [_COUNT, _NUMBER]}),
     }
-    stage = _object(
-        stage=_values(*STAGES, Verb.ADOPT, Verb.RELEASE),
-        status=_values(*StageStatus),
-        seconds={"type": ["number", "null"]},
-        message=_MAYBE,
-    )
-    decision = _object(
-        said=_TEXT,
-        digest=_TEXT,
-        guards=_list(_TEXT),
-        shown=_list(guard),
-        by=_MAYBE,
-        login=_MAYBE,
-        at=_TEXT,
-        reason=_TEXT,
-        run=_TEXT,
-    )
+    stages = _values(*STAGES, Verb.ADOPT, Verb.RELEASE)
+    stage = _fields(StageResult, stage=stages, status=_values(*StageStatus))
+    decision = _fields(Decision, said=_TEXT, shown=_list(guard), guards=_list(_TEXT))
     rollback = _object(run=_TEXT, by=_TEXT, login=_MAYBE, reason=_TEXT)
-    broker = _object(
-        broker=_COUNT,
-        address=_TEXT,
-        asked=_COUNT,
-        behind={"type": ["integer", "null"]},
-        error=_MAYBE,
-        bootstrap={"type": "boolean"},
-        absent={"type": "boolean"},
-    )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The end of a run, or a part of it",
@@ -257,7 +246,7 @@ def audit_schema() -> Json:
             plan={"anyOf": [{"type": "null"}, _object(digest=_TEXT, guards=_list(guard))]},
             decisions=_list(decision),
             rollback={"anyOf": [{"type": "null"}, rollback]},
-            brokers=_list(broker),
+            brokers=_list(_fields(BrokerResult)),
             changed=_COUNT,
             changes=_list(change),
         ),
