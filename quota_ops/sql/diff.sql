@@ -15,6 +15,16 @@
 --
 -- The ledger also remembers the values that a run `cleared`. Late writes and cleared values never
 -- decide alone that a row is managed: when Git does not declare it, a guard blocks the plan.
+--
+-- What is said of a row of the ledger that remembers a value, and then of its key:
+--
+--   is_back      the cluster stores its value
+--   is_current   it is an intent that no later run has replaced or verified
+--   arrived      both
+--   recalled     its state, if it explains the cluster's value; of an old alter, `intended`
+--   place        1 for the row that explains the key's value best; the others are left out
+--   is_open      an invalid file declared the key last, or may declare it
+--   is_recalled  owner, file, run and time are those of this row, not of the verified one
 WITH differing AS (
   SELECT
     cluster, entity, key,
