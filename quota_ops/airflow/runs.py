@@ -78,7 +78,12 @@ def start_folder(
     context = get_current_context()
     place, dag_id = find_run_place(context, cluster, run_store), context["dag"].dag_id
     return RunFolder.start(
-        place, cluster=cluster.name, commit=None, redo=reads_files, dag_id=dag_id
+        place,
+        cluster=cluster.name,
+        commit=None,
+        redo=reads_files,
+        dag_id=dag_id,
+        author=_find_author(),
     )
 
 

@@ -1,7 +1,7 @@
 """A run from the command line: its folder, connection and stages, and its result."""
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -176,20 +176,25 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
         store.prepare()
         return _Begun(folder.with_cache(), store, Path(), choose_resumed(name, folder, approval))
     store, cluster_folder = typed.session.store, typed.session.folder
-    folder = _start_run(name, store, cluster_name(cluster_folder), typed)
-    by, login = approval.author
-    if by not in {None, login}:  # the default of --by is the login
-        folder.change_about(by=by)
-    if typed.as_of is not None:
-        folder.change_about(as_of=typed.as_of)
+    start = partial(
+        RunFolder.start,
+        cluster=cluster_name(cluster_folder),
+        commit=typed.commit,
+        author=approval.author,
+        as_of=typed.as_of,
+    )
+    cluster = cluster_name(cluster_folder)
+    folder = _start_run(name, store, cluster, typed, start)
     stages = [chain for chain in CHAINS[name] if typed.actual is None or chain in SNAPSHOT_STAGES]
     return _Begun(folder.with_cache(), store, cluster_folder, stages)
 
 
-def _start_run(name: str, store: RunStore, cluster: str, typed: StageOptions) -> RunFolder:
+def _start_run(
+    name: str, store: RunStore, cluster: str, typed: StageOptions, start: Callable[..., RunFolder]
+) -> RunFolder:
     if typed.out is None:
         try:
-            return RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit)
+            return start(store.new_run(cluster))
         except InvalidInput as error:
             if name not in _HAVE_OUT or not error.message.endswith(DENIED):
                 raise
@@ -203,7 +208,7 @@ def _start_run(name: str, store: RunStore, cluster: str, typed: StageOptions) ->
         raise InvalidInput(f"--out {place} is inside the run store {outer}", _NAME_ANOTHER)
     if f"{place.resolved()}/".startswith(f"{desired}/"):
         raise InvalidInput(f"--out {place} is inside the desired state {desired}", _NAME_ANOTHER)
-    return RunFolder.start(place, cluster=cluster, commit=typed.commit, only_read=store)
+    return start(place, only_read=store)
 
 
 def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:

@@ -79,27 +79,28 @@ def write_rules(path: str, owners: Sequence[Owner]) -> str:
     )
 
 
-def find_disagreements(folder: Path, path: str, policy: Policy) -> list[Problem]:
+def find_disagreements(folder: Path, path: str | None, policy: Policy) -> list[Problem]:
     """Return a problem for each file that CODEOWNERS gives to others than cluster.yaml does.
 
-    `path` is the path of the cluster's folder below the root of its repository. Nothing is compared
-    unless an owner has `code_owners`.
+    `path` is the path of the cluster's folder below the root of its repository; None outside any.
+    The file of a problem is below that root, too. Nothing is compared unless an owner has
+    `code_owners`.
     """
     owners = [owner for owner in policy.owners if owner.code_owners and owner.files]
-    if not owners:
+    if not owners or path is None:
         return []
     root = folder.resolve().parents[len(Path(path).parts) - 1] if path else folder.resolve()
-    place = next((root / name for name in PLACES if (root / name).exists()), None)
+    place = next((name for name in PLACES if (root / name).exists()), None)
     if place is None:
         words = "cluster.yaml has code_owners, and the repository has no CODEOWNERS."
         remedy = f"Create it with: {write_rules(path, owners).strip()}"
-        return [Problem(str(root / PLACES[0]), 1, 1, words, remedy)]
+        return [Problem(PLACES[0], 1, 1, words, remedy)]
     try:
-        with open_folder(place.parent, own=1) as opened:
-            text = opened.read(place.name, _MOST_BYTES).decode("utf-8", "replace")
+        with open_folder((root / place).parent, own=1) as opened:
+            text = opened.read(Path(place).name, _MOST_BYTES).decode("utf-8", "replace")
     except OSError as error:
-        return [not_opened(error, str(place), "file")]
-    return list(_compare(list(read_rules(text)), str(place), path, owners))
+        return [not_opened(error, place, "file")]
+    return list(_compare(list(read_rules(text)), place, path, owners))
 
 
 def _compare(

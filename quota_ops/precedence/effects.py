@@ -69,7 +69,7 @@ def find_write_effects(
     limit which they shared rise together.
     """
     changes = {row.id: Change(row.before, row.target) for row in writes}
-    agreed = {row.id: row.target for row in writes if row.restores or row.is_return}
+    agreed = {row.id: row.target for row in writes if row.is_agreed}
     later = {
         row.id: Change(row.before, row.returns_to or None)
         for row in writes

@@ -91,6 +91,8 @@ def review_branch(branch: Branch, shared: ReviewOptions) -> Iterator[ClusterRevi
             policy=policy,
             base=base,
             target=target,
+            head=heads.get(name),
+            merged=merge.files.get(name) if merge else None,
             has_target_changed=is_behind and target != base,
             unjudged=_list_doubts(base, doubt),
             notes=notes,

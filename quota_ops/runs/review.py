@@ -18,6 +18,7 @@ from quota_ops.model.errors import (
     QuotaOpsError,
     Refused,
 )
+from quota_ops.model.finding import Finding, Location
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.ledger_edits import VERIFIED
@@ -223,6 +224,7 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
     known_findings = _find_known_findings(folder, found, of_base)
     found = replace(found, known_findings=frozenset(known_findings))
     report = read_run(folder)
+    report = replace(report, findings=tuple(_merge_findings(report.findings, rows, found)))
     found = replace(found, unjudged=(*found.unjudged, *_list_partial(report, queried=queried)))
     report = replace(report, repository=found.repository or report.repository)
     write_forms(folder, report)
@@ -252,6 +254,27 @@ def _find_known_findings(
         facts = folder.find(FACTS)
         on_cluster = check_cluster(values_of(files.rows), others, facts, files.policy)
         yield from (finding[:3] for finding in (*files.findings, *on_cluster))
+
+
+def _merge_findings(
+    findings: Iterable[Finding], rows: Mapping[Key, DesiredRow], found: ClusterReview
+) -> Iterator[Finding]:
+    """Yield the findings of a branch as they are once it is merged with its target.
+
+    One that only the merged files have is at the row of the branch, if this declares the row.
+    """
+    if not (found.head and found.merged) or found.head.invalid or found.merged.invalid:
+        yield from findings
+        return
+    alone, merged = (
+        {finding[:3] for finding in files.findings} for files in (found.head, found.merged)
+    )
+    yield from (finding for finding in findings if finding[:3] not in alone - merged)
+    for finding in found.merged.findings:
+        if finding[:3] not in alone:
+            row = rows.get(Key(finding.entity or "", finding.key or ""))
+            place = Location(row.file, row.line) if row else None
+            yield finding._replace(message=f"After the merge: {finding.message}", place=place)
 
 
 def _add_policies(

@@ -19,7 +19,7 @@ WITH decided AS (
     CASE WHEN o.entity IS NULL THEN d.kind ELSE 'overriding' END AS kind,
     CASE WHEN o.entity IS NOT NULL AND d.action = 'clear' THEN 'report' ELSE d.action END AS action
   FROM differences AS d
-  LEFT JOIN (SELECT DISTINCT cluster, entity, key FROM overrides WHERE NOT accepted) AS o
+  LEFT JOIN (SELECT DISTINCT cluster, entity, key FROM overrides WHERE side = 'unmanaged') AS o
     ON d.cluster = o.cluster AND d.entity = o.entity AND d.key = o.key
 ),
 

@@ -168,17 +168,19 @@ def find_client_effects(
 ) -> InventoryEffects:
     """Write the rows of CLIENT_EFFECTS below `to`, and return the numbers by owner.
 
-    The inventory comes from cluster.yaml, unless another one is given. Raises InvalidInput without
-    any.
+    Values that were judged before count as written already, as for the guards: see
+    `find_write_effects`. The inventory comes from cluster.yaml, unless another one is given. Raises
+    InvalidInput without any.
     """
     clients = inventory or find_inventory(_find_place(folder))
-    before = read_quotas(folder, earlier_writes)
-    writes = (row for row in folder.differences() if row.action in WRITES)
+    writes = [row for row in folder.differences() if row.action in WRITES]
+    agreed = {row.id: row.target for row in writes if row.is_agreed}
+    before = read_quotas(folder, {**earlier_writes, **agreed})
     after = apply_targets(before, {row.id: row.target for row in writes})
     owners = engine.compare_limits(clients, limits_table(before), limits_table(after), to)
     if not owners:
         raise explain_no_client(clients)
-    return InventoryEffects(str(clients.place), owners)
+    return InventoryEffects(str(clients.place), owners, agreed=len(agreed))
 
 
 def _find_place(folder: RunFolder) -> Place:

@@ -1,12 +1,12 @@
 -- The declared rows and the others that stay on the cluster, with the parts of their entities.
 --
 -- In:  desired, differences, spellings
--- Out: entities: only for keys that an unmanaged or a protected row has, without rows that a plan
---      clears (except other spellings of declared addresses, which no plan clears: see batches.sql)
---      and without most rows of users that no such row has. `side` is declared, protected,
---      unmanaged (also if the policy protects it and was not applied yet), or other (held or only
---      reported). user_name, client_id and address are parts such as user=alice, which
---      are all null if the entity has a type that Kafka does not have.
+-- Out: entities: only for keys that a row which is not declared has, without most rows of users that
+--      no such row has. `side` is declared, protected, unmanaged (also if the policy protects it and
+--      was not applied yet), leaving (a plan clears it; other spellings of declared addresses are
+--      unmanaged, because no plan clears them: see batches.sql), or other (held or only reported).
+--      user_name, client_id and address are parts such as user=alice, which are all null if the
+--      entity has a type that Kafka does not have.
 WITH respelled AS (
   SELECT d.cluster, s.entity, d.key
   FROM spellings AS s
@@ -22,6 +22,7 @@ others AS (
   SELECT
     d.cluster, d.entity, d.key, d.before AS value, d.held,
     CASE
+      WHEN d.action = 'clear' AND r.entity IS NULL THEN 'leaving'
       WHEN d.hands_off = 'protected' THEN 'protected'
       WHEN d.kind <> 'not_judged' AND COALESCE(d.hands_off, 'newly protected') = 'newly protected'
         THEN 'unmanaged'
@@ -30,8 +31,7 @@ others AS (
   FROM differences AS d
   LEFT JOIN respelled AS r ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
   WHERE
-    d.after IS NULL AND d.before IS NOT NULL
-    AND (d.action IN ('report', 'held') OR (d.action = 'clear' AND r.entity IS NOT NULL))
+    d.after IS NULL AND d.before IS NOT NULL AND d.action IN ('report', 'held', 'clear')
 ),
 
 examined AS (
@@ -43,7 +43,7 @@ examined AS (
   GROUP BY cluster, key
 ),
 
--- A row of a single user matters only to unmanaged rows of this user. In a text without quotes, the
+-- A row of a single user matters only to rows of this user that are not declared. In a text without quotes, the
 -- user is the last part.
 users AS (
   SELECT DISTINCT cluster, key, SUBSTR(entity, POSITION('user=' IN entity)) AS user_name

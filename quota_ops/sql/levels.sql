@@ -2,6 +2,8 @@
 --
 -- In:  entities
 -- Out: levels: `kept` is the entity of declared and protected rows; `shared` is who shares the limit.
+--      `rank` is 1 for a leaving row and 2 for any other: a leaving row takes clients until it is
+--      cleared, and an unmanaged one afterwards, so a row is judged among those of its rank or higher.
 --      Rows of entity types that Kafka does not have are left out: how a broker looks them up is not
 --      known. This is a view of its own because Spark expands the texts of a filter without end.
 -- The rank of the level; 9 and 10 for addresses. No limit of an empty client id ever applies.
@@ -28,5 +30,6 @@ WITH ranked AS (
 SELECT
   ranked.*,
   CASE WHEN side IN ('declared', 'protected') THEN entity END AS kept,
+  CASE WHEN side = 'leaving' THEN 1 ELSE 2 END AS rank,
   CASE WHEN level IN (3, 6) THEN 'user' WHEN level IN (7, 8) THEN 'client-id' ELSE 'both' END AS shared
 FROM ranked

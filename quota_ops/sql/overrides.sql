@@ -1,17 +1,19 @@
--- The unmanaged and protected quotas that take clients from declared ones: they are at an earlier level.
+-- The quotas that take clients from declared ones, because they are at an earlier level: unmanaged and
+-- protected ones and, until it does, those that a plan clears.
 --
 -- In:  levels, unmanaged, sampled
 -- Out: overrides: pairs of such a row and a declared row of which it takes clients. Every such row, of
 --      either side, is in at least one pair with unmanaged rows if it has any, and in two if it has
---      several; the same holds for pairs with protected rows, which are `accepted`.
+--      several; the same holds for pairs with protected, and with leaving rows.
 --
 -- The levels divide all clients into classes (quota_ops/precedence/resolution.py). A class is taken
 -- if a declared row decides it among the declared and the protected rows, and an unmanaged row of
--- another value, or that other clients share, decides it among these and all rows that stay. A
--- protected row takes it from the row that would decide without this one. Another spelling of a
+-- another value, or that other clients share, decides it among these and all rows that stay; a
+-- leaving row takes it among all rows. A protected row takes it from the row that would decide
+-- without this one. Another spelling of a
 -- declared address takes it whatever its value, because clearing one leaves the address without a
--- limit; a host name may be another spelling of each. Only classes that an
--- unmanaged or a protected row can decide are examined. Which row decides at the levels 4 to 8 does
+-- limit; a host name may be another spelling of each. Only classes that such
+-- a row can decide are examined. Which row decides at the levels 4 to 8 does
 -- not depend on which user it is, so users and client ids are never multiplied.
 -- `taken` has the row that would decide without the unmanaged row, for each class that this decides.
 WITH taken AS (
@@ -20,11 +22,11 @@ WITH taken AS (
     CASE level
       WHEN 1 THEN COALESCE(kept_2, kept_3, kept_4, kept_5, kept_6, kept_7, kept_8)
       WHEN 2 THEN COALESCE(kept_3, kept_5, kept_6, kept_8)
-      WHEN 3 THEN CASE WHEN has_2 = 0 THEN COALESCE(kept_5, kept_6, kept_8) END
+      WHEN 3 THEN CASE WHEN NOT has_2 THEN COALESCE(kept_5, kept_6, kept_8) END
       WHEN 4 THEN COALESCE(kept_5, kept_6, kept_7, kept_8)
       WHEN 5 THEN COALESCE(kept_6, kept_8)
-      WHEN 6 THEN CASE WHEN has_5 = 0 THEN kept_8 END
-      WHEN 7 THEN CASE WHEN has_4 + has_5 + has_6 = 0 THEN kept_8 END
+      WHEN 6 THEN CASE WHEN NOT has_5 THEN kept_8 END
+      WHEN 7 THEN CASE WHEN NOT (has_4 OR has_5 OR has_6) THEN kept_8 END
       WHEN 9 THEN COALESCE(kept_9, kept_10)
     END AS declared_entity
   FROM unmanaged
@@ -38,17 +40,19 @@ WITH taken AS (
   INNER JOIN levels AS i
     ON u.cluster = i.cluster AND u.key = i.key AND i.level = 7 AND i.side = 'declared'
   LEFT JOIN levels AS p
-    ON i.cluster = p.cluster AND i.key = p.key AND i.client_id = p.client_id AND p.level = 4
+    ON
+      i.cluster = p.cluster AND i.key = p.key AND i.client_id = p.client_id AND p.level = 4
+      AND p.rank >= u.rank
   WHERE
     p.entity IS NULL
-    AND ((u.level = 5 AND u.kept_6 IS NULL) OR (u.level = 6 AND u.has_5 = 0))
+    AND ((u.level = 5 AND u.kept_6 IS NULL) OR (u.level = 6 AND NOT u.has_5))
   UNION -- client ids with a row of their own, of a user with an unmanaged one
   SELECT cluster, key, entity, declared_entity FROM sampled
 )
 
 SELECT
   t.cluster, t.entity, t.key, u.value, u.held, t.declared_entity, d.value AS declared,
-  d.owner, d.file, d.line, u.side = 'protected' AS accepted
+  d.owner, d.file, d.line, u.side
 FROM taken AS t
 INNER JOIN levels AS d
   ON

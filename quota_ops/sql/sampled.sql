@@ -1,4 +1,4 @@
--- Pairs of an unmanaged or protected row of a user and a declared row of a client id that it takes from that user.
+-- Pairs of an unmanaged, protected or leaving row of a user and a declared row of a client id that it takes from that user.
 --
 -- In:  levels, unmanaged, client_ids
 -- Out: sampled. A row of a user takes every one of these client ids without a row for the pair of
@@ -64,7 +64,7 @@ slots_of_ids AS (
   SELECT cluster, key, client_id, level AS id_level, s.falling_level, t.side, s.slot
   FROM client_ids
   CROSS JOIN (VALUES (2, 1), (2, 2), (3, 1), (3, 2)) AS s (falling_level, slot)
-  CROSS JOIN (VALUES ('unmanaged'), ('protected')) AS t (side)
+  CROSS JOIN (VALUES ('unmanaged'), ('protected'), ('leaving')) AS t (side)
   UNION ALL
   SELECT cluster, key, client_id, id_level, falling_level, side, slot_of_id FROM own_pairs
 ),
@@ -94,5 +94,5 @@ INNER JOIN unmanaged AS f
 LEFT JOIN levels AS own
   ON
     own.level = 1 AND s.cluster = own.cluster AND s.key = own.key
-    AND s.user_name = own.user_name AND s.client_id = own.client_id
+    AND s.user_name = own.user_name AND s.client_id = own.client_id AND own.rank >= f.rank
 WHERE own.entity IS NULL

@@ -43,7 +43,7 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
 
 MAY_OVERRIDE = """\
 SELECT 1 AS found FROM differences WHERE after IS NULL AND before IS NOT NULL
-AND (action IN ('report', 'held') OR (action = 'clear' AND entity LIKE 'ip=%'))
+AND action IN ('report', 'held', 'clear')
 AND COALESCE(hands_off, 'protected') IN ('protected', 'newly protected') LIMIT 1"""
 """A row if there is a quota that may override others; otherwise none does."""
 

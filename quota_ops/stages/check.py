@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quota_ops.desired.clusters import refuse_duplicate_clusters
+from quota_ops.desired.code_owners import find_disagreements
 from quota_ops.desired.git.commit import BundleVersion, find_path, read_with_commit
 from quota_ops.desired.read import Desired
 from quota_ops.model.commit import CommitSource
@@ -72,9 +73,11 @@ def check_desired_state(
         skip_invalid=skip_invalid,
         find_use=partial(read_group_use, folder.store),
     )
-    folder.change_about(provenance=provenance, path=find_path(cluster_folder, bundle))
+    path = find_path(cluster_folder, bundle)
+    folder.change_about(provenance=provenance, path=path)
     folder.leave_policy(desired.policy)
-    folder.write(CHECKED, Checked(desired.findings, desired.silences, desired.invalid))
+    owners = tuple(map(str, find_disagreements(cluster_folder, path, desired.policy)))
+    folder.write(CHECKED, Checked(desired.findings, desired.silences, desired.invalid, owners))
     folder.write_table(DECLARED if desired.needs_brokers else DESIRED, desired.rows)
     if (clients := read_clients(desired.policy, cluster_folder)) is not None:
         folder.write_arrow(INVENTORY, clients)

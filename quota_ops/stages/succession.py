@@ -119,7 +119,7 @@ def why_overtaken(folder: RunFolder, known: Ledger, records: ClusterStore) -> st
         for row in known.rows
         if number and (row.sequence or 0) > number and row.state != ALTERED
     ]
-    why = _why_contradicted(folder, later) if later else None
+    why = _why_contradicted(folder, later, records) if later else None
     return why or (_why_claimed(folder, number, records) if number else None)
 
 
@@ -134,8 +134,11 @@ def _why_claimed(folder: RunFolder, number: int, records: ClusterStore) -> str |
     theirs, own = claims.read(records, last_claimed), _claim_of(folder)
     if theirs[1:] == own[1:]:
         return None
-    of = f" of {named(theirs.commit)}" if theirs.commit else ""
-    return f"run {theirs.run}{of} began later, and has started to apply"
+    return f"{_name_run(theirs)} began later, and has started to apply"
+
+
+def _name_run(claim: Claim) -> str:
+    return f"run {claim.run}" + (f" of {named(claim.commit)}" if claim.commit else "")
 
 
 def _claim_of(folder: RunFolder) -> Claim:
@@ -144,18 +147,18 @@ def _claim_of(folder: RunFolder) -> Claim:
     return Claim(about.run, about.commit, claims.digest_of(values))
 
 
-def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | None:
-    """Return which later run has another commit, or another value for a row of this run.
+def _why_contradicted(
+    folder: RunFolder, later: Iterable[LedgerRow], records: ClusterStore
+) -> str | None:
+    """Return which later run has another value for a row of this run.
 
-    A later run of the same commit with the same values does not conflict: both may succeed.
+    The commit of a row declared its value first, and need not be that of the run: see the claim.
     """
-    commit = folder.about().commit
     wanted = {row.id: row.value for row in folder.read_rows(DESIRED)}
     for row in later:
-        is_other = row.state in {INTENDED, VERIFIED} and not same(row.value, wanted.get(row.id))
-        if row.commit != commit or is_other:
-            of = f" of {named(row.commit)}" if row.commit else ""
-            return f"run {row.run}{of} began later, and has started to write"
+        if row.state in {INTENDED, VERIFIED} and not same(row.value, wanted.get(row.id)):
+            claim = claims.find(records, row.sequence or 0) or Claim(row.run, None, "")
+            return f"{_name_run(claim)} began later, and has started to write"
     return None
 
 

@@ -69,7 +69,7 @@ def test_in_sync_is_a_promise_about_limits(lab: Lab) -> None:
         "sentence": "1 unmanaged quota on demo overrides 1 quota of Git; 1 of 2 quotas in sync; "
         "1 of 1 broker agrees.",
     }
-    assert [report["counts"][name] for name in ("in_sync", "overriding", "unmanaged")] == [1, 1, 0]
+    assert [report["counts"][name] for name in ("in_sync", "overridden", "overriding")] == [1, 1, 1]
     assert report["rows"][0]["overrides"] == [
         {
             "entity": "user=ANONYMOUS",
@@ -167,11 +167,21 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
         "3 of 3 quotas verified on every broker: stored and in force.\n"
     )
     changes = " ".join(lab.call("history", "demo", "--changes").stdout.split())
-    assert f"{other} {KEY} adopted 64 KiB/s team" in changes, changes
+    login = getpass.getuser()
+    assert f"{other} {KEY} adopted 64 KiB/s team login {login} " in changes, changes
+    assert f"user=bob {KEY} set none -> 1 MiB/s team login {login} " in changes, changes
+    listed = lab.call("runs", "demo").stdout.splitlines()
+    assert listed[-1].endswith(f" login {login}"), listed
     asked = ("--user", "carol", "--client-id", "app", "--explain")
     resolved = lab.call("resolve", "demo", *asked).stdout
     assert "managed, verified by run" in resolved, resolved
 
+
+def test_a_quota_that_left_git_comes_first_until_it_is_cleared(lab: Lab) -> None:
+    """Verify, plans, blocked runs and metrics count what clients get, until it is cleared."""
+    state = {"user=bob": {KEY: 1048576.0}, "user=carol": {KEY: 1048576.0}}
+    lab.desire(state, guards={"raise_factor": 10})
+    lab.call("reconcile", "demo")
     batch = "client-id=batch,user=carol"
     lab.put({batch: {KEY: 1000.0}})
     names = ("--names", "client-id=batch", "--names", "user=carol")
@@ -179,10 +189,18 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
     verified = lab.call("verify", "demo")  # until a run clears it, it comes first for this client
     assert verified.returncode == 1
     assert verified.stdout.endswith(
-        "3 of 3 quotas verified on every broker: stored; 1 quota that runs would clear may come "
-        "first for some clients.\n"
+        "2 of 2 quotas verified on every broker: stored, but 1 is not in force for all clients.\n"
     )
     assert f"1 quota that is not in Git would be cleared: {batch} {KEY}\n" in verified.stderr
+    planned = lab.call("plan", "demo")
+    part = "1 to change of 3, 1 in sync, 1 stored but not in force, 0 unmanaged"
+    assert (planned.returncode, part in planned.stdout) == (1, True), planned.stdout
+    for options, code, number in (((), 1, 1), (("--allow", "raise", "--reason", "INC-7"), 0, 2)):
+        done, shown = lab.call("reconcile", "demo", *options), lab.call("show", "last").stdout
+        part = f"; {number} of 2 quotas in sync"
+        assert (done.returncode, part in shown) == (code, True), shown
+        metrics = lab.call("metrics").stdout
+        assert re.search(rf"quotas_in_sync\{{.*\}} {number}.0\n", metrics), metrics
 
 
 def test_protected_and_removed_quotas(lab: Lab) -> None:
@@ -196,6 +214,8 @@ def test_protected_and_removed_quotas(lab: Lab) -> None:
     assert done.returncode == 0, done.stdout
     report = json.loads(lab.call("report", "demo", "--format", "json").stdout)
     assert report["answer"]["sentence"].startswith("demo matches the files")
+    first = f"come first: {OVERRIDE} {KEY} (1 kB/s in place of 1 MiB/s)."
+    assert first in lab.call("report", "demo").stdout
     assert lab.call("verify", "demo").stdout.endswith(
         "1 of 1 quota verified on every broker: stored and in force, except where protected "
         f"quotas come first ({OVERRIDE} {KEY}).\n"
@@ -271,8 +291,8 @@ def test_a_declared_address_in_another_spelling(lab: Lab) -> None:
 
     assert [(done.returncode, done.stderr) for done in results] == [(0, "")] * 3, results
     assert lab.call("verify", "demo").stdout.endswith(
-        ": stored and in force. Of one IP address, no broker shows whether another spelling was "
-        "cleared since.\n"
+        ": stored and in force, except perhaps for one IP address: no broker shows whether another "
+        "spelling was cleared since.\n"
     )
     assert lab.call("report", "demo").returncode == 0
     assert lab.stored() == {"ip=10.0.0.1": {key: 5.0}}

@@ -416,7 +416,7 @@ def test_a_lost_ledger_or_a_wrong_run_store_is_no_agreement(lab: Lab) -> None:
     shutil.move(on_disk(lab.records.ledger), lab.root / "lost")
 
     for where, detail in (
-        ((), "the run store has an older copy of the ledger, whose newest file was 0"),
+        ((), "the run store has no ledger: its newest file, 0"),
         (("--run-store", str(lab.root / "typo")), f"the run store {lab.root / 'typo'} is empty or"),
     ):
         code, comment = review(lab, *where)

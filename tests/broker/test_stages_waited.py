@@ -167,6 +167,22 @@ def test_a_later_run_of_the_same_values(lab: Lab) -> None:
     assert lab.stored() == lab.known() == OLD
 
 
+def test_a_later_run_of_the_same_commit_that_repaired(lab: Lab) -> None:
+    """The ledger has the commit that declared a repaired value first: that is not the run's."""
+    reconcile(lab, OLD, "c1")
+    both: State = {**OLD, "user=bob": {KEY: 7.0}}
+    lab.put({entity: {KEY: 3.0} for entity in OLD})
+    lab.desire(both)
+    waiting = lab.resume(at_commit(lab, "c2"))
+    run_stages(waiting, CHAINS["plan"])
+    run_stages(lab.resume(at_commit(lab, "c2")), CHAINS["reconcile"])
+
+    approved = waiting.folder.read_json(PLAN)["digest"]
+    run_stages(lab.resume(waiting.folder, approve=approved), RESUMED)
+
+    assert lab.stored() == lab.known() == both
+
+
 def test_a_rollback_that_waited(lab: Lab) -> None:
     """A run in between that changed nothing does not stop the rollback of what it confirmed."""
     lab.put(OLD)

@@ -124,6 +124,7 @@ _VOLATILE = (
     (r"(?<=  )\d[\d.]* kB(?=  |\n|$)", "SIZE"),  # of a run: its files hold times
     # One in thirty has digits alone, as other numbers have: it is in a column, or after a word.
     (r"(?<= at )\d{7}\b|(?<=commit )\d{7}\b|(?<=commit `)\d{7}\b|(?<=  )\d{7}(?=  )", "COMMIT"),
+    (r"(?<=  login )\S+(?=\n|$)", "NAME"),
     (r" {2,}", "  "),
 )
 

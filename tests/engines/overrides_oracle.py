@@ -5,8 +5,9 @@ from itertools import product
 from random import Random
 from typing import NamedTuple
 
+from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.quotas.rows import DesiredRow, StoredQuota
+from quota_ops.model.quotas.rows import DesiredRow, LedgerRow, Side, StoredQuota
 from quota_ops.precedence.resolution import Limits, Resolution
 
 RATE, CONNECTIONS = "producer_byte_rate", "connection_creation_rate"
@@ -15,7 +16,9 @@ CLIENT_IDS = ("app", "etl", 'q,"\\', "")
 ADDRESSES = ("10.0.0.1", "10.0.0.2")
 FRESH = "zoe"
 """A name that no entity has; all such clients are in the same classes."""
-UNMANAGED, PROTECTED, LEAVING = "unmanaged", "protected", "leaving"
+UNMANAGED, PROTECTED, LEAVING = Side
+STAYING = (UNMANAGED, PROTECTED)
+AT = "2026-11-01T00:00:00+00:00"
 Rows = Mapping[tuple[Entity, str], float]
 _CLIENTS = [
     *({USER: user} for user in (*USERS, None)),
@@ -58,12 +61,13 @@ def make_case(random: Random) -> Case:
 def find_pairs(case: Case, side: str = UNMANAGED) -> set[tuple[str, str]]:
     """Return each row of a side and declared row, by entity, between which a client moves.
 
-    A row that a plan clears is on neither side; a declared row has Git's value on both. A client
-    of a protected row would have the limit that applies without this row.
+    A row that a plan clears counts for such rows alone, which take clients until then; a declared
+    row has Git's value on both sides. A client of a protected row would have the limit that applies
+    without this row.
     """
     protected = [row for row in case.others if case.sides[row] == PROTECTED]
-    if side == UNMANAGED:
-        return _find_moves(case, UNMANAGED, protected)
+    if side != PROTECTED:
+        return _find_moves(case, side, protected)
     return {
         pair
         for row in protected
@@ -74,7 +78,7 @@ def find_pairs(case: Case, side: str = UNMANAGED) -> set[tuple[str, str]]:
 
 def _find_moves(case: Case, side: str, left: Sequence[tuple[Entity, str]]) -> set[tuple[str, str]]:
     """Return the pairs of clients that the rows of `left` and of Git alone limit otherwise."""
-    kept = {row: value for row, value in case.others.items() if case.sides[row] != LEAVING}
+    kept = {row: value for row, value in case.others.items() if case.sides[row] in {*STAYING, side}}
     without = {row: value for row, value in kept.items() if row in left}
     before, after = (_limits({**case.declared, **rows}) for rows in (without, kept))
     found = set()
@@ -103,6 +107,15 @@ def _decide(resolution: Resolution) -> tuple[Entity, float | None, tuple[str, ..
     """Return the entity that decides, its value, and the types that say who shares it."""
     applied = resolution.applied
     return None if applied is None else (applied.entity, applied.value, applied.level.types)
+
+
+def list_verified(case: Case, cluster: str) -> list[LedgerRow]:
+    """Return the rows of LEDGER: a run wrote what a plan now clears."""
+    return [
+        LedgerRow(cluster, entity.text, key, value, VERIFIED, "team", None, None, "run", AT)
+        for (entity, key), value in case.others.items()
+        if case.sides[entity, key] == LEAVING
+    ]
 
 
 def list_desired(case: Case, cluster: str) -> list[DesiredRow]:

@@ -10,7 +10,8 @@ import pytest
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects, OwnerEffects
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.rows import ActualRow, DesiredRow, Key
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, Key, LedgerRow
+from quota_ops.report.outline.client_effects import inventory_words
 from quota_ops.sql import client_effects
 from quota_ops.sql.client_effects import (
     compare_large_inventories,
@@ -38,12 +39,17 @@ ALICE = INVENTORY.row("alice", "app", "pay", 3.0, None, None, None)
 CUT = OwnerEffects("pay", 1, 1, 0, 1, 0, 0, 1, 1, 0)
 
 
-def put_run(path: Path, inventory: str | None = "clients.csv") -> RunFolder:
+def put_run(
+    path: Path, inventory: str | None = "clients.csv", verified: float | None = None
+) -> RunFolder:
     """Create a run whose diff cuts the limit of alice, who is in the inventory."""
     cluster = path.name
     want = DesiredRow(cluster, "user=alice", KEY, 2.0, "pay", None, "f.yaml", 1)
     have = ActualRow(cluster, "user=alice", KEY, 4.0, True, None)
-    folder = RunFolder(open_place(put(path, cluster, desired=[want], actual=[have])))
+    row = cluster, "user=alice", KEY, verified, "verified", "pay", "f.yaml", None, "run", "2026"
+    ledger = [] if verified is None else [LedgerRow(*row)]
+    sides = put(path, cluster, desired=[want], actual=[have], ledger=ledger)
+    folder = RunFolder(open_place(sides))
     folder.write(POLICY, Policy(cluster, cluster, "demo", inventory=inventory))
     folder.write_table(INVENTORY, [ALICE])
     diff_runs(EmbeddedEngine(), [folder.place])
@@ -65,6 +71,16 @@ class Killed(EmbeddedEffects):
         """Write the rows, then end as if by a signal."""
         super().compare_limits(inventory, before, after, to)
         raise KeyboardInterrupt
+
+
+def test_what_is_restored_is_not_counted(tmp_path: Path) -> None:
+    """A repair of drift gives clients what a run verified, so nobody loses by it."""
+    found = write_client_effects(EmbeddedEffects(), put_run(tmp_path / "one", verified=2.0))
+
+    assert inventory_words(found) == (
+        "No limit of the 1 client in the inventory changes. Not counted: 1 change that restores an "
+        "earlier value."
+    )
 
 
 def test_a_second_attempt_writes_nothing(tmp_path: Path) -> None:

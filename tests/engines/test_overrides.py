@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.rows import ActualRow, OverrideRow
+from quota_ops.model.quotas.rows import ActualRow, OverrideRow, Side
 from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, OVERRIDES
 from quota_ops.report.outline.summary import SyncStatus, summarize
 from quota_ops.report.page.report import as_html
@@ -31,6 +31,7 @@ from tests.engines.overrides_oracle import (
     Case,
     find_pairs,
     list_desired,
+    list_verified,
     make_case,
 )
 from tests.engines.runs import decide_all, put
@@ -43,12 +44,11 @@ CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 
 
 def describe(case: Case, cluster: str) -> list[ActualRow]:
-    """Return what the cluster stores: Git's rows, and the others that no plan clears."""
+    """Return what the cluster stores: Git's rows, and the others."""
     rows = [ActualRow(cluster, *row, True, None) for row in case.desired]
     for (entity, key), side in case.sides.items():
-        if side != LEAVING:
-            value, why = case.others[entity, key], PROTECTED if side == PROTECTED else None
-            rows.append(ActualRow(cluster, entity.text, key, value, True, why))
+        value, why = case.others[entity, key], PROTECTED if side == PROTECTED else None
+        rows.append(ActualRow(cluster, entity.text, key, value, True, why))
     return rows
 
 
@@ -60,7 +60,8 @@ def overrides(
     path = tmp_path_factory.mktemp("overrides")
     desired = [row for name, case in CASES.items() for row in list_desired(case, name)]
     actual = [row for name, case in CASES.items() for row in describe(case, name)]
-    put(path, "none", desired=desired, actual=actual)
+    ledger = [row for name, case in CASES.items() for row in list_verified(case, name)]
+    put(path, "none", desired=desired, actual=actual, ledger=ledger)
     clusters = [(name, "repair", False, None) for name in CASES]
     RunFolder(open_place(path)).write_table(CLUSTERS, clusters)
     tables = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
@@ -75,14 +76,14 @@ def overrides(
 def test_overrides_are_those_of_the_resolver(overrides: dict[str, list[OverrideRow]]) -> None:
     """Each pair is one between which a class moves, and every row that moves one is in a pair."""
     several = 0
-    for (name, case), accepted in product(CASES.items(), (False, True)):
-        rows = [row for row in overrides[name] if row.accepted == accepted]
+    for (name, case), side in product(CASES.items(), Side):
+        rows = [row for row in overrides[name] if row.side == side]
         found = [(row.entity, row.declared_entity) for row in rows]
-        pairs = find_pairs(case, PROTECTED if accepted else UNMANAGED)
+        pairs = find_pairs(case, side)
         assert len(found) == len({*found}), name
         assert {*found} <= pairs, name
-        for side in (0, 1):
-            shown, every = (Counter(pair[side] for pair in seen) for seen in (found, pairs))
+        for place in (0, 1):
+            shown, every = (Counter(pair[place] for pair in seen) for seen in (found, pairs))
             assert {one: min(2, number) for one, number in every.items()} == {
                 one: min(2, number) for one, number in shown.items()
             }, name
@@ -134,6 +135,7 @@ def write_files(folder: Path, case: Case) -> None:
     lines = [{"schema": 1, "cluster_id": CLUSTER_ID}] + [
         {"entity": Entity.parse(row.entity).as_dict(), "key": row.key, "value": row.value}
         for row in describe(case, "demo")
+        if case.sides.get((Entity.parse(row.entity), row.key)) != LEAVING
     ]
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     (folder / "actual.jsonl").write_text(text, "utf-8")

@@ -59,6 +59,9 @@ def test_what_init_writes_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     rules = tmp_path / "CODEOWNERS"
     rules.write_text("/desired_state/main/ @OWNER/my-team @OWNER/search\n")
     differs = CliRunner().invoke(main, ["check"])
+    (tmp_path / "empty.jsonl").write_text('{"schema": 1, "cluster_id": "x"}\n')
+    run = ["plan", "main", "--actual", "empty.jsonl", "--run-store", f"{tmp_path}-store"]
+    planned = CliRunner().invoke(main, run)
     rules.unlink()
     missing = CliRunner().invoke(main, ["check"])
 
@@ -71,14 +74,15 @@ def test_what_init_writes_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "main: 2 quotas in 2 files, no problems, 1 finding\n"
     )
     assert (differs.exit_code, missing.exit_code) == (2, 2)
-    assert (
-        f"{rules}:1:1  @OWNER/my-team @OWNER/search approves changes of "
+    problem = (
+        "CODEOWNERS:1:1  @OWNER/my-team @OWNER/search approves changes of "
         "desired_state/main/team.yaml; cluster.yaml lists @OWNER/my-team for my-team."
-    ) in differs.output
+    )
+    assert (problem in differs.output, problem in planned.output) == (True, True), planned.output
     assert (
         "approves changes of desired_state/main/cluster.yaml, which declares the owners"
         in differs.output
     )
     assert "the repository has no CODEOWNERS" in missing.output
-    go_on = "Runs do not read CODEOWNERS: they apply what the quotas files declare.\n"
+    go_on = "Runs report this too, and apply what the quotas files declare.\n"
     assert [ended.output.endswith(go_on) for ended in (differs, missing)] == [True, True]

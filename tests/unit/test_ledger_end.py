@@ -81,6 +81,7 @@ def test_an_end_that_a_person_wrote(records: ClusterStore) -> None:
 
 
 OLDER = "an older copy of the ledger, whose newest file was 00000003.parquet"
+LOST = "no ledger: its newest file, 00000003.parquet, is lost"
 OTHER = "another copy of the ledger: it lacks the 00000003.parquet that a run wrote last"
 CHANGED = (
     "a changed ledger, or another copy of it: its 00000003.parquet is not the file that a run "
@@ -97,7 +98,7 @@ UNKNOWN = (
     [
         (0, None, None),
         (2, None, UNKNOWN),
-        (0, b"3", OLDER),
+        (0, b"3", LOST),
         (2, b"3", OLDER),
         (3, b"3", None),
         (4, b"3", None),

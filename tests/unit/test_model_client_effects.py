@@ -16,5 +16,6 @@ def test_the_numbers_of_all_owners() -> None:
         "computed_from": None,
         "owners": [pay._asdict(), {**pay._asdict(), "owner": None}],
         "trouble": None,
+        "agreed": 0,
     }
     assert InventoryEffects("clients.csv", ()).total == OwnerEffects(None, *[0] * 9)

@@ -97,7 +97,7 @@ def test_a_user_is_compared_with_the_extremes_of_defaults() -> None:
     assert format_effect(effect, "user=alice", KEY) == (
         "newly limited: user alice; cut: client ids c30, other of user alice, from 30 B/s for each "
         "client id of a user (client-id=c30,user=<default>) to 5 B/s for all client ids of a user "
-        "together; shared differently: client id c1 of user alice, from 1 B/s for this client id "
+        "together; may get more: client id c1 of user alice, from 1 B/s for this client id "
         "alone (client-id=c1,user=<default>) to 5 B/s for all client ids of a user together; "
         "limits between these: 28 more client ids"
     )

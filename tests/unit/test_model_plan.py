@@ -290,4 +290,6 @@ def test_what_a_blocked_plan_repairs(
     guards = () if guard is None else (GuardFinding(guard, "words"),)
     blocked = plan([drifted, changed], guards=guards, policy=replace(POLICY, approval=approval))
     assert [repair.entity for repair in blocked.repairs] == entities
+    approved = blocked.with_guards(tuple(replace(one, allowed="agreed") for one in guards))
+    assert (approved.repairs, [row.entity for row in approved.undecided]) == ((), entities)
     assert {*blocked.waiting, *blocked.repairs} == {*(blocked.writes if blocked.refused else ())}

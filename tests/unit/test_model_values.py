@@ -21,6 +21,7 @@ from quota_ops.model.quotas.rows import (
     Key,
     LedgerRow,
     OverrideRow,
+    Side,
     find_unequal,
     group_by_batch,
 )
@@ -69,7 +70,7 @@ def test_an_override_has_two_rows() -> None:
     """It names the unmanaged row, and the declared one of which that takes clients."""
     pair = "client-id=<default>,user=a"
     row = OverrideRow(
-        "id", pair, "k", 1.0, None, "user=a", 2.0, "team", "team.yaml", 4, accepted=False
+        "id", pair, "k", 1.0, None, "user=a", 2.0, "team", "team.yaml", 4, Side.LEAVING
     )
 
     assert (row.id, row.declared_id) == (Key(pair, "k"), Key("user=a", "k"))

@@ -3,7 +3,7 @@
 import pytest
 
 from quota_ops.model.quotas.difference import Action, Difference, Kind
-from quota_ops.model.quotas.rows import OverrideRow
+from quota_ops.model.quotas.rows import OverrideRow, Side
 from quota_ops.report.outline.cells import overriding, overriding_clients
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
 
@@ -83,7 +83,7 @@ def row_of(entity: str, value: float, declared: dict[str, float]) -> ReportRow:
         ("id", entity, KEY), Kind.OVERRIDING, Action.REPORT, before=value, after=None
     )
     taken = tuple(
-        OverrideRow("id", entity, KEY, value, None, *of, "team", "team.yaml", 4, accepted=False)
+        OverrideRow("id", entity, KEY, value, None, *of, "team", "team.yaml", 4, Side.UNMANAGED)
         for of in declared.items()
     )
     return ReportRow(row, RowStatus.OVERRIDING, overrides=taken)

@@ -13,7 +13,7 @@ from quota_ops.model.plans.effect import ClassEffect, Effect, Limit
 from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.owners import Owner
-from quota_ops.model.quotas.rows import OverrideRow
+from quota_ops.model.quotas.rows import OverrideRow, Side
 from quota_ops.report.markdown.approval_form import format_body
 from quota_ops.report.page.report import as_html
 from tests.unit.report_sample import (
@@ -156,9 +156,20 @@ def test_limits_that_the_plan_does_not_bring_into_force() -> None:
         for name in names
     ]
     plan = replace(PLAN, differences=(*PLAN.differences, *rows))
+    unmanaged = Side.UNMANAGED
     overrides = tuple(
         OverrideRow(
-            CLUSTER_ID, row.entity, key, 1e3, None, f"user={name}", 1e7, "a", "a.yaml", at, False
+            CLUSTER_ID,
+            row.entity,
+            key,
+            1e3,
+            None,
+            f"user={name}",
+            1e7,
+            "a",
+            "a.yaml",
+            at,
+            unmanaged,
         )
         for at, (name, row) in enumerate(zip(names, rows, strict=True))
     )

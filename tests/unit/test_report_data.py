@@ -25,6 +25,8 @@ def test_head() -> None:
         "commit",
         "commit_source",
         "uncommitted",
+        "by",
+        "login",
         "started",
         "finished",
         "looked",
@@ -52,6 +54,7 @@ def test_head() -> None:
         "Needs attention",
         {
             "in_sync": 410,
+            "overridden": 0,
             "changed": 1,
             "found": 0,
             "unread": 0,

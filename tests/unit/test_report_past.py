@@ -68,7 +68,7 @@ def test_the_past_of_a_row() -> None:
         [
             f"{FOUND}, 3 days before this run. It drifted 4 times before.",
             NO_ALTER,
-            "Set last by run r1 on 2026-11-01 08:00 UTC, commit a1b2c3d.",
+            "Set last by run r1 on 2026-11-01 08:00 UTC, as commit a1b2c3d declared.",
         ],
     ]
 

@@ -286,6 +286,32 @@ def test_what_two_green_branches_break_together_is_red(
     assert f"compared with `{before[:7]}`" in ended.stdout
 
 
+def test_findings_are_those_of_the_merged_files(tmp_path: Path) -> None:
+    """A finding that only both branches together have is told, at the branch's row, and only once.
+
+    One that the target takes away is none.
+    """
+    root, text = tmp_path / "repository", "owner: {}\nquotas:\n  - user: carol{}\n    limits: {}\n"
+    rate, every = "{producer_byte_rate: 1 MiB}", "\n    client-id: {default: true}"
+    one, other = text.format("search", "", rate), text.format("logs", every, rate)
+    usual = CASES[0].values[0]["base"]  # type: ignore[index]
+    make_branch(root, usual, {"demo/a.yaml": one}, {"demo/b.yaml": other})
+
+    behind = call_cli(["review", "--files-only"], {"HOME": str(tmp_path)}, root).stdout
+    git(root, "merge", "--quiet", "-m", "both", "main")
+    merged = call_cli(["review", "--files-only"], {"HOME": str(tmp_path)}, root).stdout
+    git(root, "checkout", "--quiet", "main")
+    (root / "desired_state" / "demo" / "b.yaml").unlink()
+    commit_all(root)
+    git(root, "checkout", "--quiet", "branch")
+    undone = call_cli(["review", "--files-only"], {"HOME": str(tmp_path)}, root).stdout
+
+    found = "producer_byte_rate of user=carol applies only to clients without a client id"
+    assert f"- QO106 `a.yaml:4`: `After the merge: {found}" in behind, behind
+    assert re.search(f"- QO106 `a.yaml:4:[0-9]+`: `{found}", merged), merged
+    assert [shown.count("QO106") for shown in (behind, merged, undone)] == [1, 1, 0], undone
+
+
 def test_what_is_not_committed_is_reviewed_and_named(tmp_path: Path) -> None:
     """Before a commit, the changes of the files count, and the heading names one of them."""
     root, usual = tmp_path / "repository", CASES[0].values[0]

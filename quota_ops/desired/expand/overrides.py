@@ -35,12 +35,13 @@ def _find_limit(key: str, terms: Terms, standing: Limit | None, at: str, file: s
         ends = min(filter(None, (override.until, terms.until)))
         stays = standing is not None and (terms.until is None or override.until < terms.until)
         after = standing if standing is not None and stays else None
-        following = next((override for override, _ in overrides if override.start == ends), None)
-        if following is not None:
-            words = f"another override at {file}:{following.span.line + 1}"
-        else:
-            words = after.words if after else format_limit(key, None)
         known = limit.derivation.text if limit.derivation else ""
+        following = next((found for start, found in overrides if start.start == ends), None)
+        if following is not None:  # it ends too, so the guards judge it then, with what comes after
+            words = f"{following.words} ({file}:{following.span.line + 1})"
+            text = _join(known, f"override until {ends}, then {words}")
+            return limit._replace(derivation=Derivation(text, ends, reason=override.reason))
+        words = after.words if after else format_limit(key, None)
         text = _join(known, f"override until {ends}, then {words}")
         value, is_whole = (after.value, after.is_whole) if after else (0.0, False)
         derivation = Derivation(text, ends, value, override.reason, is_whole)

@@ -189,10 +189,7 @@ class Branch:
         for folder in cluster_folders(self.desired_state):
             policy = find_policy(folder)
             if policy and (is_changed or f"{folder.name}/{CLUSTER_YAML}" in changed):
-                path = f"{self.prefix}{folder.name}"
-                root = folder.resolve().parents[path.count("/")]
-                for problem in find_disagreements(folder.resolve(), path, policy):
-                    yield replace(problem, file=os.path.relpath(problem.file, root))
+                yield from find_disagreements(folder, f"{self.prefix}{folder.name}", policy)
 
     def place_problems(self, problems: Sequence[Problem]) -> Iterator[Problem]:
         """Yield each problem, at its other place if the branch changes that line alone."""

@@ -141,8 +141,7 @@ def read_whole_checkout(folder: Path, *, at: str | None = None) -> Desired:
         desired = read_cluster(folder, at=at)
     except InvalidDesiredState as invalid:
         raise invalid.adding(_find_left_out(folder)) from None
-    path = find_path(folder, None)
-    compared = [] if path is None else find_disagreements(folder, path, desired.policy)
+    compared = find_disagreements(folder, find_path(folder, None), desired.policy)
     if problems := [*_find_left_out(folder), *compared]:
         raise InvalidDesiredState(problems, files=desired.files, quotas=len(desired.rows))
     return desired

@@ -38,6 +38,11 @@ class Author(NamedTuple):
     login: str
 
 
+def name_author(by: str | None, login: str | None) -> str | None:
+    """Return who did something: the given name or, without one, `login NAME`; None if unknown."""
+    return by or (login and f"login {login}")
+
+
 def find_login() -> str:
     """Return the name of the process's effective user; `uid 4711` for one without a name.
 

@@ -86,6 +86,8 @@ class InventoryEffects:
     """A fingerprint of the differences and the inventory; None if they are not kept."""
     trouble: str | None = None
     """Why the inventory could not be read, so that its clients are not counted."""
+    agreed: int = 0
+    """How many writes restore a value that was judged before; what they change is not counted."""
 
     @property
     def total(self) -> OwnerEffects:

@@ -133,6 +133,11 @@ class ClassEffect(NamedTuple):
         is_shared = self.change(key) is LimitChange.SHARED_DIFFERENTLY
         return is_shared and number_of(key, self.after) < number_of(key, self.before)
 
+    def may_get_more(self, key: str) -> bool:
+        """Return whether the limit rises while more clients share it: one could get all of it."""
+        is_shared = self.change(key) is LimitChange.SHARED_DIFFERENTLY
+        return is_shared and number_of(key, self.after) > number_of(key, self.before)
+
     def _compare_sharing(self) -> tuple[bool, bool]:
         """Return whether clients gain, and whether they lose, because others share their limit."""
         if self.before is None or self.after is None or self.before.types == self.after.types:

@@ -113,7 +113,7 @@ def judge(
         *_late_and_returned(new, thresholds),
         *_unprotected(writes, policy, earlier),
         *_limits(new, thresholds, risks, (Guard.DEFAULT_TOUCHED,)),
-        *(_clients(new, clients, risks, thresholds) if new or not writes else ()),
+        *_clients(clients, risks, thresholds),
         *_throttling(new, throttling, risks, thresholds),
         *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
@@ -333,7 +333,8 @@ def _limit_words(
             yield f"{who} would fall by more than {share.value:g} %{share.source}"
         case Guard.RAISE:
             factor = thresholds.of("raise_factor")
-            yield f"{who} would rise to more than {factor.value:,.12g} times{factor.source}"
+            rises = "rise" if is_raise(rows[0], factor.value) else "raise the limit of some clients"
+            yield f"{who} would {rises} to more than {factor.value:,.12g} times{factor.source}"
         case Guard.UNLIMITED:
             yield f"{who} would lift the limit of clients"
         case Guard.SMALL_LIMIT:
@@ -365,17 +366,12 @@ def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterato
         yield f"{name_rows(rows)} would be set {below}"
 
 
-def _clients(
-    writes: Sequence[Difference],
-    clients: InventoryEffects | None,
-    risks: Risks,
-    thresholds: Thresholds,
-) -> Findings:
+def _clients(clients: InventoryEffects | None, risks: Risks, thresholds: Thresholds) -> Findings:
     """Yield the finding of the guard that counts the clients of the inventory that lose.
 
     If they cannot be counted, it blocks what may cut or limit a client.
     """
-    if clients is None or (writes and all(row.restores for row in writes)):
+    if clients is None:
         return
     if clients.trouble:
         if any(risk.loses for risk in risks.values()):

@@ -15,6 +15,7 @@ from quota_ops.model.plans.policy import ApprovalPolicy, GuardThresholds, Policy
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.quota import QUOTA_KEYS, limits_a_client
+from quota_ops.model.quotas.rows import Key
 
 SHORT = 8
 """How many characters of a digest people compare; it is easy to make two plans that share them."""
@@ -70,7 +71,8 @@ class Plan(PlanHead):
     differences: tuple[Difference, ...] = ()
     """The differences, sorted by `rank_by_risk`, the riskiest first."""
     overridden: int = 0
-    """How many rows the cluster stores as in Git, but overriding rows take clients of them."""
+    """How many rows the cluster stores as in Git, but not for all clients: overriding rows, or rows
+    that the plan clears, come first."""
 
     def with_guards(self, guards: tuple[GuardFinding, ...]) -> "Plan":
         """Return the plan with these guards."""
@@ -99,9 +101,13 @@ class Plan(PlanHead):
 
         A row that another row of Git covers is in sync.
         """
+        return self.stored - self.overridden
+
+    @property
+    def stored(self) -> int:
+        """The number of rows in Git that the cluster stores."""
         declared = [row for row in self.differences if row.after is not None]
-        stored = self.desired - sum(row.kind is not Kind.IN_SYNC for row in declared)
-        return stored - self.overridden
+        return self.desired - sum(row.kind is not Kind.IN_SYNC for row in declared)
 
     @property
     def refused(self) -> tuple[GuardFinding, ...]:
@@ -116,7 +122,15 @@ class Plan(PlanHead):
         if every plan needs approval, or a guard that blocks is about the commit, the policy or the
         ledger.
         """
-        guards = {finding.guard for finding in self.refused}
+        return self._list_repairs(self.refused)
+
+    @cached_property
+    def undecided(self) -> frozenset[Key]:
+        """The repairs before anybody overrode a guard: no decision is about them."""
+        return frozenset(row.id for row in self._list_repairs(self.guards))
+
+    def _list_repairs(self, blocking: Sequence[GuardFinding]) -> tuple[Difference, ...]:
+        guards = {finding.guard for finding in blocking}
         if not guards or self.strict_policy.approval is ApprovalPolicy.ALWAYS:
             return ()
         if guards & _DISTRUST:

@@ -153,6 +153,11 @@ class Difference(NamedTuple):
         """Whether it writes the value that was last verified."""
         return self.verified is not None and same(self.target, self.verified)
 
+    @property
+    def is_agreed(self) -> bool:
+        """Whether a guard judged the value before: it was verified, or a temporary value ended."""
+        return self.restores or bool(self.is_return)
+
     def find_commit(self, applied: str | None) -> str | None:
         """Return the commit that declared the value first, as far as the ledger knows it.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from enum import StrEnum
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import Entity
@@ -149,10 +150,19 @@ class HoldRow(NamedTuple):
     held: str
 
 
-class OverrideRow(NamedTuple):
-    """A row of OVERRIDES: an unmanaged row, and a declared row that it replaces for some clients.
+class Side(StrEnum):
+    """Why the cluster stores a row that Git does not declare."""
 
-    It is accepted if the unmanaged row is protected.
+    UNMANAGED = "unmanaged"
+    PROTECTED = "protected"
+    LEAVING = "leaving"
+    """A plan clears it."""
+
+
+class OverrideRow(NamedTuple):
+    """A row of OVERRIDES: a row of a `Side`, and a declared one that it replaces for some clients.
+
+    A row that leaves does so until it is cleared, any other one afterwards too.
     """
 
     cluster: str
@@ -165,11 +175,11 @@ class OverrideRow(NamedTuple):
     owner: str | None
     file: str
     line: int
-    accepted: bool
+    side: str
 
     @property
     def id(self) -> Key:
-        """Return entity and key of the unmanaged row."""
+        """Return entity and key of the row that comes first."""
         return Key(self.entity, self.key)
 
     @property

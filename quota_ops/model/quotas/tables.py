@@ -108,7 +108,6 @@ a row that Git declares is the one that declared its value first; null if no run
 numbers the requests that write; all rows of an entity are in one."""
 
 OVERRIDES = derive_table("overrides", OverrideRow)
-"""Unmanaged rows that take clients from declared rows: `declared` is the value that these clients
-should get, and `value` the one in force. Not every pair of such rows: each row of either side is in
-at least one, and one that has several is in at least two; of rows that are `accepted`, and of those
-that are not."""
+"""Rows that take clients from declared rows: `declared` is the value that these clients should get,
+and `value` the one in force. Not every pair of such rows: of each `side`, a row that is in any pair
+is in at least one, and one that is in several in at least two."""

@@ -101,6 +101,9 @@ class Report:
     """How many quotas were still stored then that are not in Git, and that runs would clear."""
     dag_id: str | None = None
     """The DAG of the run; None for a run of the command line."""
+    by: str | None = None
+    """Who started it, if that is not the login."""
+    login: str | None = None
     facts: ClusterFacts | None = None
     metadata: Metadata | None = None
     audit: str | None = None
@@ -122,6 +125,8 @@ class Report:
     if the run did not compare that."""
     protected: tuple[OverrideRow, ...] = ()
     """The protected quotas that come first for clients of declared ones, which is accepted."""
+    leaving: tuple[OverrideRow, ...] = ()
+    """The quotas that a run clears, and that come first for clients of declared ones until then."""
     effects: Mapping[Key, Effect] = field(default_factory=dict)
     """The effects of writes that the values before and after do not show, by entity and key."""
     clients: InventoryEffects | None = None
@@ -151,6 +156,8 @@ class Report:
     """The path of the cluster's folder below the root of that repository."""
     invalid: tuple[InvalidFile, ...] = ()
     """The quotas files with problems, which the run left out."""
+    code_owners: tuple[str, ...] = ()
+    """Where CODEOWNERS disagrees with the owners in cluster.yaml, in words of check."""
     looked: str | None = None
     """When verify, or else describe, read the cluster; None if nothing was read."""
     promises: tuple[Promises, ...] = ()

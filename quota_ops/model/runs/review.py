@@ -122,6 +122,10 @@ class ClusterReview:
     base: BaseFiles | None = None
     target: BaseFiles | None = None
     """The files of the target branch, if it has commits that the branch does not have."""
+    head: BaseFiles | None = None
+    """The files of the branch's last commit, if the target has commits that it does not have."""
+    merged: BaseFiles | None = None
+    """The files of that commit merged with the target."""
     has_target_changed: bool = False
     """Whether the target branch has changed the cluster's files since the merge base."""
     problems: tuple[Problem, ...] = ()

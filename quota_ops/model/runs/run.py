@@ -36,6 +36,8 @@ class About:
     """The path of the cluster's folder in its repository."""
     by: str | None = None
     """Who started it, if that is not the login."""
+    login: str | None = None
+    """The login of the process that started it."""
     as_of: str | None = None
     """The time that its plan is made for, if that is not the start."""
 
@@ -55,11 +57,15 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The findings of the files, every silence there, and the files that were left out."""
+    """The findings of the files, every silence there, and the files that were left out.
+
+    `code_owners` are the problems of CODEOWNERS, in words: they stop no run.
+    """
 
     findings: tuple[Finding, ...]
     silences: tuple[Silence, ...]
     invalid: tuple[InvalidFile, ...] = ()
+    code_owners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from quota_ops.report.outline.outline import Topic, list_blocks, list_settings
 from quota_ops.report.outline.past import find_since, past_words
 from quota_ops.report.outline.policy_changes import compare_policies
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
-from quota_ops.report.outline.sentences import NO_LEDGER, names_of, repairs_words
+from quota_ops.report.outline.sentences import names_of, no_ledger_words, repairs_words
 from quota_ops.report.outline.summary import overriding_words
 from quota_ops.report.outline.ways import format_accept_options, format_names, list_ways
 
@@ -61,7 +61,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
         f"\nPlan {code(plan.digest)} · {link}",
         *(format_block(block) for block in blocks if block.topic in _VERDICTS),
         "",
-        *_format_reasons(plan),
+        *_format_reasons(report, plan),
         *map(format_block, warned[:MOST_WARNINGS]),
         *_format_commits(report),
         *_format_overriding(report),
@@ -142,7 +142,7 @@ def _format_commits(report: Report) -> Iterator[str]:
         yield f"- and {more:,} more"
 
 
-def _format_reasons(plan: Plan) -> Iterator[str]:
+def _format_reasons(report: Report, plan: Plan) -> Iterator[str]:
     """Yield each reason why the plan needs approval, as a list item."""
     if not plan.refused:
         yield f"- cluster.yaml sets `approval: {plan.policy.approval}`."
@@ -152,10 +152,10 @@ def _format_reasons(plan: Plan) -> Iterator[str]:
     for guard in plan.guards:
         if guard.allowed is not None:
             yield f"- {guard.guard}: {code(guard.message)}. Overridden: {code(guard.allowed)}"
-    if words := repairs_words(plan, code):
+    if words := repairs_words(report, code):
         yield f"- {words} All are among the changes below, and no change is written twice."
-    if plan.ledger is None:
-        yield f"- {NO_LEDGER}"
+    if words := no_ledger_words(report):
+        yield f"- {words}"
 
 
 def _format_choices(

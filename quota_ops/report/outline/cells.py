@@ -15,7 +15,7 @@ from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult, RowVerdic
 from quota_ops.model.text import counted, format_percent, plural
 from quota_ops.precedence.addresses import explain_same_address
 from quota_ops.report.outline.formats import escape_text, moment, short_commit
-from quota_ops.report.outline.row_status import ReportRow, Section, find_respelled
+from quota_ops.report.outline.row_status import ReportRow, RowStatus, Section, find_respelled
 
 KIND_MEANING = {
     Kind.IN_SYNC: "Git and the cluster agree; the run records it in the ledger",
@@ -42,6 +42,8 @@ def kind(row: ReportRow) -> str:
     """Return the kind of a difference in words; empty without a plan, which alone finds kinds."""
     if row.section is Section.HELD and row.difference.kind is Kind.OVERRIDING:
         return "held"
+    if row.status is RowStatus.OVERRIDDEN:
+        return row.status
     return row.difference.kind.replace("_", " ") if row.planned else ""
 
 

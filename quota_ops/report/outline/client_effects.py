@@ -28,12 +28,15 @@ def inventory_words(effects: InventoryEffects | None) -> str:
     by_verdict = zip(_VERDICTS, _count_by_verdict(total), strict=True)
     numbers = [f"{number:,} {verdict}" for verdict, number in by_verdict if number]
     clients = counted(total.clients, "client")
-    if not numbers:
-        return f"No limit of the {clients} in the inventory changes."
     words = f"Of {clients} in the inventory: {', '.join(numbers)}."
+    if not numbers:
+        words = f"No limit of the {clients} in the inventory changes."
     if total.throttled:
         words += f" {total.throttled:,} of them {plural(total.throttled, 'uses', 'use')} more than "
         words += plural(total.throttled, "its new limit.", "their new limits.")
+    if agreed := effects.agreed:
+        restore = f"{counted(agreed, 'change')} that {plural(agreed, 'restores', 'restore')}"
+        words += f" Not counted: {restore} an earlier value."
     return words
 
 

@@ -61,7 +61,7 @@ def list_blocks(report: Report, quoted: Callable[[str], str] = str) -> Iterator[
     for words in sentences.holds_words(report):
         yield Block(Topic.HOLD, Tone.CHANGE, "", (quoted(words),))
     if report.plan:
-        yield from _list_guards(report.plan, quoted, in_dag=report.dag_id is not None)
+        yield from _list_guards(report, report.plan, quoted, in_dag=report.dag_id is not None)
     if report.rollback:
         for words in (rollback_words(report.rollback), *left_words(report.rollback)):
             yield Block(Topic.ROLLBACK, Tone.PLAIN, "", (quoted(words),))
@@ -92,15 +92,17 @@ def _list_effects(report: Report, quoted: Callable[[str], str]) -> Iterator[Bloc
 
 def _list_limits(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
     if protected := sentences.protected_words(report):
-        words = f"{protected}: {sentences.name_rows(report.protected, quoted)}."
+        words = f"{protected}: {sentences.name_protected(report.protected, quoted)}."
         yield Block(Topic.PROTECTED, Tone.PLAIN, "", (words,))
-    if report.plan and report.plan.ledger is None:
-        yield Block(Topic.LEDGER, Tone.PLAIN, "", (sentences.NO_LEDGER,))
+    if words := sentences.no_ledger_words(report):
+        yield Block(Topic.LEDGER, Tone.PLAIN, "", (words,))
     if report.plan and (stopped := sentences.standstill_words(report.plan)):
         yield Block(Topic.STANDSTILL, Tone.REFUSAL, "", (quoted(stopped),))
 
 
-def _list_guards(plan: Plan, quoted: Callable[[str], str], *, in_dag: bool) -> Iterator[Block]:
+def _list_guards(
+    report: Report, plan: Plan, quoted: Callable[[str], str], *, in_dag: bool
+) -> Iterator[Block]:
     for guard in plan.guards:
         tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
         passed = "" if guard.allowed is None else f" (overridden: {quoted(guard.allowed)})"
@@ -112,7 +114,7 @@ def _list_guards(plan: Plan, quoted: Callable[[str], str], *, in_dag: bool) -> I
         override = f"Override {plural(number, 'it', 'them')} with"
         way = override, format_override(*names), f"({sentences.in_jobs(plan)})."
         there = f"In Airflow, {sentences.in_airflow(plan)}." if in_dag else ""
-        lines = (" ".join(filter(None, (words, sentences.repairs_words(plan, quoted), there))),)
+        lines = (" ".join(filter(None, (words, sentences.repairs_words(report, quoted), there))),)
         yield Block(Topic.OVERRIDE, Tone.REFUSAL, "", lines, None if in_dag else way)
 
 

@@ -85,7 +85,9 @@ def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
     elif row.difference.is_drift and not row.origin and past.trouble is None:
         words.append("No alter in the history did it, and Kafka does not record who did.")
     if known and known.set_at:
-        commit = f", commit {short_commit(known.set_commit)}" if known.set_commit else ""
+        commit = (
+            f", as commit {short_commit(known.set_commit)} declared" if known.set_commit else ""
+        )
         did = "Cleared" if known.set_value is None else "Set"
         words.append(f"{did} last by run {known.set_run} on {moment(known.set_at)}{commit}.")
     return [escape_text(text) for text in words]

@@ -1,5 +1,6 @@
 """The status of each row at the end of a run, and the section that shows it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -34,6 +35,8 @@ class RowStatus(StrEnum):
 
     IN_SYNC = "in sync"
     """The cluster matches Git, and did before this run."""
+    OVERRIDDEN = "not in force"
+    """Stored as in Git, and some clients get another quota in its place."""
     CHANGED = "changed by this run"
     """The broker accepted it, and verify, if it ran, found no broker with another value."""
     FOUND = "already as planned"
@@ -110,6 +113,11 @@ class ReportRow(NamedTuple):
         return is_changed and self.applied is not None and self.applied.status is Status.ACCEPTED
 
     @property
+    def is_done(self) -> bool:
+        """Return whether this run wrote it, or found it as planned."""
+        return self.status in {RowStatus.CHANGED, RowStatus.FOUND}
+
+    @property
     def section(self) -> Section:
         """Return the section that shows it; what a guard blocks or a stopped run left is first."""
         waits = self.applied is not None and self.applied.status in _NOT_WRITTEN_YET
@@ -161,6 +169,7 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     is_unprotected = build_unprotected_filter(plan.policy, plan.applied_policy)
     blocks_unprotected = Guard.UNPROTECTED in blocking
     rows, overrides, undeclared = [], _group_overrides(report), _list_undeclared(plan)
+    overridden = find_overridden(report)
     for difference in plan.differences:
         place = difference.id
         results = validated.get(place), applied.get(place), verdicts.pop(place, None)
@@ -168,6 +177,8 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         origin, effect = report.origins.get(place), report.effects.get(place)
         if status is RowStatus.HELD and _is_newer(difference, origin, plan.holds):
             status = RowStatus.OVERRIDING
+        if status is RowStatus.IN_SYNC and place in overridden:
+            status = RowStatus.OVERRIDDEN
         risk = None if effect is None else effect.risk
         guards = tuple(
             guard for guard in blocking if is_blocked_by(guard, difference, strict_policy, risk)
@@ -320,40 +331,43 @@ def count_in_sync(report: Report) -> int:
     """Return the number of Git's quotas that the cluster stores after the run, as far as known."""
     overridden = find_overridden(report)
     written = sum(
-        row.status in {RowStatus.CHANGED, RowStatus.FOUND}
-        and row.difference.target is not None
-        and row.difference.id not in overridden
+        row.is_done and row.difference.target is not None and row.difference.id not in overridden
         for row in report_rows(report)
     )
     unseen = sum(row.difference.target is not None for row in list_unread_rows(report))
     return count_statuses(report)[RowStatus.IN_SYNC] + written - unseen
 
 
+@lru_cache(maxsize=1)
 def find_overridden(report: Report) -> frozenset[Key]:
-    """Return the declared rows that lose clients to overriding rows, held or not."""
-    return frozenset(override.declared_id for override in report.overrides or ())
+    """Return the declared rows that lose clients: to overriding rows, or to rows still to clear."""
+    cleared = {row for done in report.applied if done.status in DONE for row in done.rows}
+    left = (row for row in report.leaving if row.id not in cleared)
+    return frozenset(row.declared_id for row in (*(report.overrides or ()), *left))
 
 
-def _count_verified(report: Report) -> int:
-    """Return how many rows a run without a plan has verified that apply to all their clients."""
+def count_not_in_force(report: Report) -> int:
+    """Return how many verified rows do not apply to all their clients."""
     differ = {verdict.id for verdict in report.verdicts}
     held = {row.entity for row in report.held}
-    overridden = [key for key in find_overridden(report) - differ if key.entity not in held]
-    return report.verified - len(overridden)
+    return sum(key.entity not in held for key in find_overridden(report) - differ)
 
 
 @lru_cache(maxsize=1)
 def count_statuses(report: Report) -> Mapping[RowStatus, int]:
     """Return the number of rows of each status, including zeros, in the order of the bar."""
-    counts = dict.fromkeys(RowStatus, 0)
+    rows = report_rows(report)
+    differ = {row.difference.id for row in rows if row.difference.kind is not Kind.IN_SYNC}
+    moved = {row.difference.id for row in rows if row.status is RowStatus.UNSETTLED}
     unread = {verdict.id for verdict in report.verdicts if verdict.verdict is Verdict.UNANSWERED}
-    moved = 0
-    for row in report_rows(report):
-        counts[row.status] += 1
-        if row.difference.kind is not Kind.IN_SYNC:
-            unread.discard(row.difference.id)
-        elif row.status is RowStatus.UNSETTLED:
-            moved += 1
-    counts[RowStatus.UNREAD] = len(unread)
-    in_sync = report.plan.in_sync - moved - len(unread) if report.plan else _count_verified(report)
-    return counts | {RowStatus.IN_SYNC: in_sync}
+    overridden = count_not_in_force(report)
+    in_sync = report.verified - overridden
+    if report.plan:
+        overridden = len(find_overridden(report) - differ - moved - unread)
+        in_sync = report.plan.stored - len((moved | unread) - differ) - overridden
+    counts = dict.fromkeys(RowStatus, 0) | Counter(row.status for row in rows)
+    return counts | {
+        RowStatus.IN_SYNC: in_sync,
+        RowStatus.OVERRIDDEN: overridden,
+        RowStatus.UNREAD: len(unread - differ),
+    }

@@ -14,6 +14,7 @@ Columns = dict[str, Callable[[ReportRow], Span]]
 
 _TONES = {
     RowStatus.IN_SYNC: Tone.OK,
+    RowStatus.OVERRIDDEN: Tone.REFUSAL,
     RowStatus.CHANGED: Tone.OK,
     RowStatus.FOUND: Tone.OK,
     RowStatus.UNREAD: Tone.CONTEXT,

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
 from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
 from quota_ops.model.clusters.registration import Absent
-from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
 from quota_ops.model.quotas.owners import OwnerChange
+from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.report import Report
@@ -22,7 +23,13 @@ INCOMPLETE = (
     "The cluster does not name its fenced brokers (Apache Kafka does since 4.0): one that is down "
     "is noticed only if the last verified run found it."
 )
-NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has been verified."
+_NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has been verified."
+
+
+def no_ledger_words(report: Report) -> str:
+    """Return what a plan without a ledger does not do; empty if the cluster has or had one."""
+    is_first = report.plan and report.plan.ledger is None and report.old_ledger is None
+    return _NO_LEDGER if is_first else ""
 
 
 def standstill_words(plan: Plan) -> str:
@@ -88,15 +95,20 @@ def is_accepted(report: Report) -> bool:
     return all(outcome.status in DONE for outcome in report.validated)
 
 
-def repairs_words(plan: Plan, quoted: Callable[[str], str] = escape_text) -> str:
+def repairs_words(report: Report, quoted: Callable[[str], str] = escape_text) -> str:
     """Return which changes a run writes although guards block its plan, and which wait.
 
     `quoted` is applied to the name of each row.
     """
-    if not (repairs := plan.repairs):
+    plan = report.plan
+    if plan is None or not (repairs := plan.repairs):
         return ""
+    done = {row.difference.id for row in report_rows(report) if row.is_done}
+    did = "A run nevertheless restores"
+    if done.issuperset(row.id for row in repairs):
+        did = "This run restored"
     words = (
-        f"A run nevertheless restores {counted(len(repairs), 'quota')} to the last verified "
+        f"{did} {counted(len(repairs), 'quota')} to the last verified "
         f"{plural(len(repairs), 'value')}: {name_rows(repairs, quoted)}."
     )
     if number := len(plan.waiting):
@@ -113,6 +125,17 @@ def name_rows(rows: Sequence[Difference | OverrideRow], quoted: Callable[[str], 
     """Return the first rows by entity and key, and how many more there are."""
     names = dict.fromkeys(f"{row.entity} {row.key}" for row in rows)
     return name_first(names, _NAMED, quoted)
+
+
+def name_protected(rows: Sequence[OverrideRow], quoted: Callable[[str], str]) -> str:
+    """Return the first protected rows, each with its value, and one that Git declares instead."""
+    first = {row.id: row for row in reversed(rows)}
+    texts = [
+        f"{row.entity} {row.key} ({format_limit(row.key, row.value)} in place of "
+        f"{format_limit(row.key, row.declared)})"
+        for row in reversed(first.values())
+    ]
+    return name_first(texts, _NAMED, quoted)
 
 
 def in_airflow(plan: Plan) -> str:
@@ -143,7 +166,7 @@ def approval_words(report: Report) -> str:
 
 
 def _decision_words(decision: Decision) -> str:
-    who = decision.by or decision.login or "unknown"
+    who = name_author(decision.by, decision.login) or "unknown"
     acted = (
         f" (login {decision.login})"
         if decision.by and decision.login and decision.by != decision.login
@@ -261,6 +284,7 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     return [
         *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),
         *map(quoted, _invalid_words(report)),
+        *map(quoted, report.code_owners),
         *([callback] if callback else []),
         *([late] if (late := late_words(report.facts)) else []),
         *([clock] if (clock := clock_words(report.clock_lead)) else []),

@@ -90,7 +90,7 @@ def _summarize(report: Report, named: str | None) -> Summary:
     if moved := overriding_words(cluster, report) or _drift_words(cluster, report, count):
         return Summary(SyncStatus.ATTENTION, moved, (*filter(None, (news_words(report),)), *more))
     compared = not (report.invalid or has_not_ended(report.stages))
-    if compared and (waits := _pending_words(cluster, count)):
+    if compared and (waits := _pending_words(cluster, count, report.undeclared)):
         return Summary(SyncStatus.PENDING, waits, more)
     if (
         missing := _invalid_words(report)
@@ -195,9 +195,12 @@ _REASONS = frozenset(
 )
 
 
-def _pending_words(cluster: str, count: Mapping[RowStatus, int]) -> str:
-    """Return the number of quotas that are pending or held; empty if there are none."""
-    if number := count[RowStatus.PENDING]:
+def _pending_words(cluster: str, count: Mapping[RowStatus, int], undeclared: int) -> str:
+    """Return the number of quotas that are pending or held; empty if there are none.
+
+    Without a plan, only those that are not in Git are known to be pending.
+    """
+    if number := count[RowStatus.PENDING] or undeclared:
         return f"{counted(number, 'change')} to make on {cluster}"
     number = count[RowStatus.HELD]
     return f"{counted(number, 'quota')} on {cluster} {_is(number)} held" if number else ""

@@ -130,16 +130,21 @@ def _format_end(report: Report, rows: Sequence[ReportRow]) -> str:
     """Return the command that removes the overriding rows of an entity.
 
     For another spelling of a declared address, it clears and sets the declared one too, which
-    brokers would not apply otherwise: a value that is stored already is not written again. Empty
-    for a host name that may be one of many addresses.
+    brokers would not apply otherwise: a value that is stored already is not written again. Only
+    what the cluster stores is cleared and set. Empty for a host name that may be one of many
+    addresses.
     """
     removal = _format_removal(report, format_names(rows[0]), (row.difference.key for row in rows))
     if not find_respelled(rows[0].overrides):
         return removal
     clears, sets = [], []
+    changed = {row.id: row.before for row in report.plan.differences} if report.plan else {}
     for declared in rows[0].overrides:
+        stored = changed.get(declared.declared_id, declared.declared)
+        if stored is None:
+            continue
         names = format_flags(Entity.parse(declared.declared_entity))
-        value = quote(f"{declared.key}={declared.declared:.17g}")
+        value = quote(f"{declared.key}={stored:.17g}")
         clears.append(_format_removal(report, names, (declared.key,)))
         sets.append(f"quota-ops alter {quote(report.cluster)} {names} --add {value} --reason TEXT")
     if len(clears) > MOST_ENTITIES:

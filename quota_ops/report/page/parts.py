@@ -22,6 +22,7 @@ class BarPart(NamedTuple):
 
 MEANING = {
     RowStatus.IN_SYNC: "the cluster matches Git",
+    RowStatus.OVERRIDDEN: "stored as in Git, and some clients get another quota in its place",
     RowStatus.CHANGED: "accepted by the broker; verify, if it ran, found no other value",
     RowStatus.FOUND: "the cluster stored it before this run sent anything",
     RowStatus.UNREAD: "this run did not change it, and no broker responded afterwards",

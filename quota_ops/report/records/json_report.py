@@ -48,6 +48,7 @@ def as_json(report: Report) -> str:
 
     schema          this number
     cluster, cluster_id, run, commit, started, finished, writes, versions
+    by, login       who started it, if that is not the login, and the login of the process
     looked          when verify, or else describe, read the cluster; null if nothing was read
     commit_source   compared (with every byte that was read), given or airflow (stated, not
                     compared); null where no commit is known
@@ -58,9 +59,10 @@ def as_json(report: Report) -> str:
                     Not altered, Adopted, Released) and sentence
     counts          how many quotas have which status at the end of the run. `changed` were set or
                     cleared by this run, `found` were stored before it sent anything; those that
-                    are set are in `in_sync` too. `unread` were not changed, and no broker
-                    responded afterwards. null is what the run did not compare: verify of a cluster
-                    compares only the quotas that Git declares, and a rollback none of them
+                    are set are in `in_sync` too. `overridden` are stored as in Git, and some
+                    clients get another quota in their place. `unread` were not changed, and no
+                    broker responded afterwards. null is what the run did not compare: verify of a
+                    cluster compares only the quotas that Git declares, and a rollback none of them
     verified        how many rows have the desired value on every broker that responded
     stages          stage, status, seconds, message
     plan            digest, desired, actual, in_sync, batches, ledger, holds (who, until, by,
@@ -124,6 +126,8 @@ def _head(report: Report) -> dict[str, Any]:
         "commit": report.commit,
         "commit_source": report.provenance.source,
         "uncommitted": list(report.provenance.uncommitted),
+        "by": report.by,
+        "login": report.login,
         "started": report.started,
         "finished": report.finished,
         "looked": report.looked,
@@ -161,6 +165,7 @@ def count_rows(report: Report) -> dict[str, int | None]:
         count = count_statuses(report)
         counts |= {
             "in_sync": count[RowStatus.IN_SYNC],
+            "overridden": None if report.overrides is None else count[RowStatus.OVERRIDDEN],
             "overriding": None if report.overrides is None else count[RowStatus.OVERRIDING],
             "unsettled": count[RowStatus.UNSETTLED],
             "unread": count[RowStatus.UNREAD],

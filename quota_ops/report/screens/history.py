@@ -73,19 +73,18 @@ class Event(NamedTuple):
     def person(self) -> str:
         """Who changed it, and why.
 
-        The reason of a run that applied Git was given by the person who approved it or ran it.
+        The reason of a run that applied Git was given by the person who approved it.
         """
         if self.follows_git and self.reason:
             by = f"{self.by}; " if self.commit_author else ""
-            return f"{by}{self.approver or self.ran_by or 'run'}: {self.reason}"
+            return f"{by}{self.approver}: {self.reason}"
         return ": ".join(filter(None, (self.by, self.reason)))
 
     def credit(self, author: str | None) -> Self:
         """Return the event with the author of its commit, who changed it if a run applied Git."""
         if self.follows_git and author:
             return self._replace(by=author.partition(" <")[0], commit_author=author)
-        runner = self.ran_by or ("run" if self.what.startswith(_REPAIRED) else None)
-        return self._replace(by=runner, commit_author=author)
+        return self._replace(by=self.ran_by, commit_author=author)
 
 
 def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -> Screen:
@@ -245,7 +244,12 @@ def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Ev
             (wrote.get((drift.at, drift.entity, drift.key, drift.found), 0), drift)
             for drift in _list_drifts(found)
         ),
-        *((len(writes) + 1, end) for end in _list_drift_ends(found)),
+        *(
+            (len(writes) + 1, end)
+            for end in _list_drift_ends(
+                drift for drift in found if not _is_taken_over(drift, writes)
+            )
+        ),
     ]
     return tuple(event for _, event in sorted(events, key=lambda event: (event[1].at, event[0])))
 
@@ -271,6 +275,16 @@ def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
             kind=drift.kind,
             tone=Tone.REFUSAL,
         )
+
+
+def _is_taken_over(drift: Drift, writes: Iterable[Event]) -> bool:
+    """Return whether an overriding quota was adopted: clients get it all the same."""
+    return any(
+        write.what == _OWNERSHIP[Mode.ADOPT]
+        and write[1:3] == (drift.entity, drift.key)
+        and drift.since <= write.at <= (drift.repaired or _NEVER)
+        for write in writes
+    )
 
 
 def _list_drift_ends(drifts: Iterable[Drift]) -> Iterator[Event]:
@@ -417,9 +431,8 @@ def _place_runs(rows: Iterable[HistoryRow]) -> dict[str, tuple[str | None, int]]
 def _list_holds(holds: Iterable[Hold]) -> Iterator[Event]:
     for hold in holds:
         what = "hold ended" if hold.is_release else f"held until {moment(iso_utc(hold.until))}"
-        who = hold.by or hold.login
         at, entity = iso_utc(hold.at), hold.who.text
-        yield Event(at, entity, None, what, by=who, ran_by=who, reason=hold.reason)
+        yield Event(at, entity, None, what, by=hold.by, ran_by=hold.by, reason=hold.reason)
 
 
 def list_json(rows: Iterable[NamedTuple]) -> list[dict[str, object]]:

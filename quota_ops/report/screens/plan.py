@@ -25,6 +25,7 @@ from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
 from quota_ops.report.outline.row_status import (
     RowStatus,
     Section,
+    count_not_in_force,
     find_overridden,
     find_respelled,
     list_unread_rows,
@@ -37,7 +38,7 @@ from quota_ops.report.outline.ways import list_overriding_ways
 
 STOPPED = "Until this is corrected, runs of this cluster change nothing."
 CODEOWNERS = "CODEOWNERS"
-UNREAD = "Runs do not read CODEOWNERS: they apply what the quotas files declare."
+UNREAD = "Runs report this too, and apply what the quotas files declare."
 UNTIL_THEN = (
     "Until this is corrected, runs apply only the other quotas files, and clear nothing. A file "
     "that cannot be read or a problem elsewhere, for example in cluster.yaml, stops them."
@@ -236,7 +237,7 @@ def verified_line(report: Report) -> Line:
         where += " known"
     if report.brokers[0].bootstrap:
         where = "at the bootstrap address"
-    whole = missing == 0 and not report.verdicts and not report.overrides
+    whole = missing == 0 and not report.verdicts and not find_overridden(report)
     words = f"{report.verified:,} of {counted(all_rows, 'quota')} verified {where}"
     words += f"{_in_force_words(report)}."
     if skipped := max(broker.left for broker in report.brokers):
@@ -248,22 +249,21 @@ def _in_force_words(report: Report) -> str:
     """Return what was verified: that the quotas are stored, and that they are in force."""
     if report.overrides is None:
         return ": stored"
-    if overridden := len(find_overridden(report)):
+    if overridden := count_not_in_force(report):
         others = plural(overridden, "is not", "are not")
-        if all(find_respelled((row,)) for row in report.overrides):
+        if all(find_respelled((row,)) for row in (*report.overrides, *report.leaving)):
             others = "may not be"
         return f": stored, but {overridden:,} {others} in force for all clients"
-    if report.undeclared:
-        others = counted(report.undeclared, "quota")
-        return f": stored; {others} that runs would clear may come first for some clients"
-    words = ": stored and in force"
+    exceptions = []
     if report.protected:
         named = name_rows(report.protected, escape_text)
-        words += f", except where protected quotas come first ({named})"
+        exceptions.append(f"where protected quotas come first ({named})")
     if report.addresses:
         of = plural(report.addresses, "one IP address", f"{report.addresses:,} IP addresses")
-        words += f". Of {of}, no broker shows whether another spelling was cleared since"
-    return words
+        whether = "no broker shows whether another spelling was cleared since"
+        exceptions.append(f"perhaps for {of}: {whether}")
+    words = ": stored and in force"
+    return f"{words}, except {', and '.join(exceptions)}" if exceptions else words
 
 
 def finished_line(report: Report, place: str) -> Line:

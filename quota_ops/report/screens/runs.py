@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import BatchRow, LedgerRow
 from quota_ops.model.runs.report import RunSummary
@@ -52,7 +52,7 @@ def _run(run: RunSummary, *, shows_id: bool) -> Row:
 def _decision_words(decision: Decision) -> str:
     if decision.said is DecisionKind.NOTHING:
         return "no decision in time"
-    who = decision.by or decision.login or "unknown"
+    who = name_author(decision.by, decision.login) or "unknown"
     if decision.said is DecisionKind.OVERRIDDEN:
         return f"{who} (--allow {', '.join(decision.guards)})"
     return who if decision.said is DecisionKind.APPROVED else f"rejected by {who}"

@@ -41,8 +41,8 @@ def audit_record(report: Report, end: int) -> Json:
     return {
         "schema": SCHEMA,
         "verb": record and record.verb,
-        "by": record and record.by,
-        "login": record and record.login,
+        "by": (record or report).by,
+        "login": (record or report).login,
         "reason": (record and record.why) or None,
         "cluster": report.cluster,
         "cluster_id": report.cluster_id,

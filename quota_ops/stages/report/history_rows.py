@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from quota_ops.model.history.history import HistoryRow, Mode
-from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import NO_RISK
 from quota_ops.model.plans.guard import Guard, GuardFinding
@@ -30,7 +30,7 @@ from quota_ops.store.run.folder import RunFolder
 
 _log = logging.getLogger(__name__)
 
-_LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.UNMANAGED})
+_LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.OVERRIDDEN, RowStatus.UNMANAGED})
 """The statuses of rows that are only counted."""
 _REQUESTED = frozenset({*DONE, Status.REFUSED, Status.UNKNOWN})
 """The outcomes of writes that a broker was asked for, at least with validate-only."""
@@ -42,7 +42,6 @@ class RunEnd(NamedTuple):
 
     ended: str
     sequence: int | None
-    by: str | None
     owned: Mapping[str | None, int]
     """How many managed rows the ledger had, by owner."""
     settlement: Settlement | None = None
@@ -79,7 +78,7 @@ def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> tuple[Hi
     run |= {
         "mode": mode,
         "status": summarize(report).status,
-        "author": (rollback and (rollback.by or rollback.login)) or end.by,
+        "author": rollback.by if rollback else name_author(report.by, report.login),
         "run_reason": (rollback and rollback.reason) or (last and last.reason) or None,
     }
     counts = _count_states(report) if report.plan else {}
@@ -125,8 +124,13 @@ def _describe_policy(report: Report) -> str | None:
 
 
 def _list_row_approvers(row: ReportRow, report: Report) -> str | None:
-    """Return who approved the plan, or overrode a guard that blocks it because of this row."""
+    """Return who approved the plan, or overrode a guard that blocks it because of this row.
+
+    A repair of drift needs neither.
+    """
     plan = report.plan
+    if plan and row.difference.id in plan.undecided:
+        return None
     return list_approvers(
         decision
         for decision in report.decisions
@@ -143,7 +147,9 @@ def _list_row_approvers(row: ReportRow, report: Report) -> str | None:
 def list_approvers(decisions: Iterable[Decision]) -> str | None:
     """Return who approved a plan or overrode its guards, in order; None if nobody did."""
     kinds = {DecisionKind.APPROVED, DecisionKind.OVERRIDDEN}
-    names = (made.by or made.login or "unknown" for made in decisions if made.said in kinds)
+    names = (
+        name_author(made.by, made.login) or "unknown" for made in decisions if made.said in kinds
+    )
     return ", ".join(dict.fromkeys(names)) or None
 
 
@@ -192,13 +198,16 @@ def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]
     found, found_by = _find_stored(row, report, end.settlement)
     is_of_git = difference.after is not None or difference.file is not None
     commit = difference.find_commit(report.commit) if is_of_git else None
-    return {
+    approver = _list_row_approvers(row, report)
+    # The reason is that of a decision, which is not about each row.
+    reason = {} if approver or report.rollback else {"run_reason": None}
+    return reason | {
         "entity": difference.entity,
         "key": difference.key,
         "kind": _find_kind(difference),
         "commit": commit,
         "commit_author": report.provenance.author if commit == report.commit else None,
-        "approver": _list_row_approvers(row, report),
+        "approver": approver,
         "action": difference.action,
         "state": row.status.name.lower(),
         "outcome": outcome,
@@ -267,7 +276,7 @@ def _list_command_rows(
     run |= {
         "mode": Mode(record.verb),
         "status": "",
-        "author": record.by or record.login,
+        "author": record.by,
         "run_reason": record.why or None,
     }
     if record.verb is Verb.ALTER:  # its values are not from Git
@@ -326,7 +335,7 @@ def _append(folder: RunFolder, list_rows: Callable[[RunEnd], tuple[HistoryRow, .
     try:
         about = folder.about()
         owned = count_managed_rows(folder) if folder.has(LEDGER.file) else {}
-        end = RunEnd(read_work_end(folder), about.sequence, about.by, owned, folder.settlement())
+        end = RunEnd(read_work_end(folder), about.sequence, owned, folder.settlement())
         history.append(folder.store, list_rows(end))
     except Exception as error:  # noqa: BLE001 - a run has ended as it did without its history
         words = f"this run is not in the history: {' '.join(str(error).split())}"

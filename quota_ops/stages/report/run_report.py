@@ -11,7 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.capacity import DeclaredLimit, Promises, sum_promises
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.rows import DesiredRow, Key
+from quota_ops.model.quotas.rows import DesiredRow, Key, Side
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
 from quota_ops.model.runs.report import Record, Report
 from quota_ops.model.runs.stages import STAGES, Life, StageResult, StageStatus
@@ -76,6 +76,8 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         versions=versions,
         writes=bool(applied) or folder.has(files.APPLIED),
         dag_id=about.dag_id,
+        by=about.by,
+        login=about.login,
         facts=parts.find(files.FACTS),
         audit=audited.failure if (audited := parts.find(files.AUDITED)) else None,
         metadata=parts.find(files.METADATA),
@@ -85,7 +87,8 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         declared=parts.read(DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
         origins=parts.read(files.ORIGINS, lambda: read_origins(folder)) or {},
         overrides=parts.read(OVERRIDES.file, folder.overrides),
-        protected=parts.read(OVERRIDES.file, lambda: folder.overrides(accepted=True)) or (),
+        protected=parts.read(OVERRIDES.file, lambda: folder.overrides(Side.PROTECTED)) or (),
+        leaving=parts.read(OVERRIDES.file, lambda: folder.overrides(Side.LEAVING)) or (),
         effects=parts.read(files.EFFECTS, lambda: read_effects(folder)) or {},
         clients=parts.find(files.CLIENT_COUNTS),
         throttling=parts.find(files.THROTTLING),
@@ -104,6 +107,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
             *(checked.invalid if (checked := parts.find(files.CHECKED)) else ()),
             *(described.undivided if described else ()),
         ),
+        code_owners=checked.code_owners if checked else (),
         looked=_find_last(folder, [files.STAGE.of("verify") if brokers else files.DESCRIBED]),
         use=parts.find(files.USE),
         throttled=parts.find(files.THROTTLED),

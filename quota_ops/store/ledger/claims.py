@@ -51,6 +51,11 @@ def last_number(records: ClusterStore) -> int:
     return max(numbers(records.claims, KIND), default=0)
 
 
+def find(records: ClusterStore, number: int) -> Claim | None:
+    """Return the claim of the run with this number; None without one. Raises as `read` does."""
+    return read(records, number) if number in numbers(records.claims, KIND) else None
+
+
 def read(records: ClusterStore, number: int) -> Claim:
     """Return the claim of the run with this number. Raises InvalidInput if it is damaged."""
     place = records.claims / file_name(number, KIND)

@@ -61,7 +61,9 @@ def explain_old_copy(
     if end is None:
         unknown = "the run store has no record of its newest file (ledger_ends is lost or damaged)"
         return None if read_file is None else f"a ledger that may be an older copy: {unknown}"
-    if (read_file or "") < end.name:
+    if read_file is None:
+        return f"no ledger: its newest file, {end.name}, is lost"
+    if read_file < end.name:
         return f"an older copy of the ledger, whose newest file was {end.name}"
     if has_file(records, end):
         return None

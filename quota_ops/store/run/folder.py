@@ -18,11 +18,11 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import Claimed, InvalidInput, describe_damage
 from quota_ops.model.finding import Finding
 from quota_ops.model.moment import iso_utc, timed
-from quota_ops.model.plans.approval import Decision
+from quota_ops.model.plans.approval import Author, Decision
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind
-from quota_ops.model.quotas.rows import BatchRow, OverrideRow, group_by_batch
+from quota_ops.model.quotas.rows import BatchRow, OverrideRow, Side, group_by_batch
 from quota_ops.model.quotas.tables import DIFFERENCES, OVERRIDES, Row, Table
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
@@ -198,16 +198,22 @@ class RunFolder:
         redo: bool = False,
         only_read: RunStore | None = None,
         dag_id: str | None = None,
+        author: Author | None = None,
+        as_of: str | None = None,
     ) -> Self:
         """Write run.json, unless an earlier attempt that this one continues has written it.
 
         `commit` was given by a person; otherwise check finds it. `dag_id` names the DAG that runs
-        it. Takes the next number of the run store; InvalidInput if the place is in none.
+        it, `author` who does, `as_of` the time of its plan if that is not the start. Takes the next
+        number of the run store; InvalidInput if the place is in none.
         """
         folder = cls(place, only_read=only_read)
         if redo or not folder.has(files.ABOUT):
             run = name_run() if only_read else place.name
-            folder._number(About(run, cluster, iso_utc(), Provenance.given(commit), dag_id=dag_id))
+            by, login = author or (None, None)
+            about = About(run, cluster, iso_utc(), Provenance.given(commit), dag_id=dag_id)
+            by = None if by == login else by  # the default of --by is the login
+            folder._number(replace(about, by=by, login=login, as_of=as_of))
         return folder
 
     def read(self, file: files.RunFile[Content]) -> Content:
@@ -369,19 +375,20 @@ class RunFolder:
         except ValueError as error:
             raise InvalidInput(f"{self.place / DIFFERENCES.file} is damaged: {error}") from error
 
-    def overrides(self, *, accepted: bool = False) -> tuple[OverrideRow, ...]:
-        """Return the rows of OVERRIDES that are not accepted, or those that are.
+    def overrides(self, side: Side = Side.UNMANAGED) -> tuple[OverrideRow, ...]:
+        """Return the rows of OVERRIDES of a side.
 
         They are empty for a run without a diff of Git and the cluster.
         """
         if not self.has(OVERRIDES.file):
             return ()
         rows = self.read_cached(OVERRIDES.file, lambda: tuple(self.read_rows(OVERRIDES)))
-        return tuple(row for row in rows if row.accepted == accepted)
+        return tuple(row for row in rows if row.side == side)
 
     def count_overridden(self, differences: Iterable[Difference]) -> int:
-        """Return of how many rows, stored as in Git, overriding rows take clients."""
-        taken = {row.declared_id for row in self.overrides()}
+        """Return of how many rows, stored as in Git, overriding or leaving rows take clients."""
+        rows = (*self.overrides(), *self.overrides(Side.LEAVING))
+        taken = {row.declared_id for row in rows}
         return len(taken - {row.id for row in differences if row.kind is not Kind.IN_SYNC})
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
+from quota_ops.model.plans.approval import name_author
 from quota_ops.model.runs.report import RunSummary
 from quota_ops.model.runs.run import About
 from quota_ops.model.runs.stages import STAGES, STOPPED, Life, StageStatus
@@ -64,7 +65,7 @@ def summarize_run(place: Place, read_status: ReadStatus = lambda _: None) -> Run
         started=_started(folder),
         commit=about.commit,
         decisions=run.read(APPROVAL, folder.decisions) or (),
-        by=_read_author(folder) or about.by,
+        by=_read_author(folder) or name_author(about.by, about.login if end.changes else None),
         size=run.size,
         trouble="; ".join(dict.fromkeys(run.troubles)) or None,
         **end._asdict(),
