@@ -135,23 +135,21 @@ def _share(uses: list[Use]) -> SeriesShare:
         # Where no limit is known, it may have been at its limit.
         at_limit[broker] += use.at_limit if use.span.is_known else use.series.counted
     busiest = max(
-        (use.series for use in longest.values()), key=lambda series: (series.p95, series.highest)
+        longest.values(), key=lambda use: (use.share or -1.0, use.series.p95, use.series.highest)
     )
-    shares = [(use.series.p95 / use.limit, use.limit) for use in longest.values() if use.limit]
-    share, limit = max(shares, default=(None, None))
     is_known = any(use.quota is not None for use in uses)
     return SeriesShare(
-        *busiest.names,
-        busiest.broker,
+        *busiest.series.names,
+        busiest.series.broker,
         max(use.series.median for use in longest.values()),
-        busiest.p95,
+        busiest.series.p95,
         max(use.series.highest for use in uses),
-        share,
-        limit,
+        busiest.share,
+        busiest.limit,
         max(at_limit_least.values()) if is_known else None,
         max(at_limit.values()) if is_known else None,
         any(use.throttled for use in uses),
-        counted[busiest.broker],
+        counted[busiest.series.broker],
     )
 
 

@@ -48,6 +48,11 @@ class Use(NamedTuple):
         return self.span.limit
 
     @property
+    def share(self) -> float | None:
+        """The p95 divided by the limit."""
+        return self.series.p95 / self.limit if self.limit else None
+
+    @property
     def has_reached(self) -> bool:
         """Whether the highest use was at the limit, or at the lowest that it may have been."""
         return bool(self.span.lowest) and self.series.highest >= AT_LIMIT * (
