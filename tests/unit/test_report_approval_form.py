@@ -62,7 +62,7 @@ def test_what_decides_comes_before_the_changes() -> None:
 
     assert (
         "\n**Approve** writes exactly the 3 changes that this run has not written yet. A row that "
-        "changes in the meantime is skipped and reported. **The run then fails at verify**, "
+        "changes in the meantime is skipped and reported. **The run fails at verify**, "
         "because broker 3 cannot be queried, unless that has changed by then.\n"
     ) in form
     assert form.count("`written already, by this run`") == 1

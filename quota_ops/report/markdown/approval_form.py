@@ -195,7 +195,7 @@ def _describe_end(report: Report) -> str:
     if not silent:
         return ""
     return (
-        f" **The run then fails at verify**, because {names_of(silent).lower()} cannot be queried, "
+        f" **The run fails at verify**, because {names_of(silent).lower()} cannot be queried, "
         "unless that has changed by then."
     )
 
