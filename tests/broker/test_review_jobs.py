@@ -4,7 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import yaml
@@ -185,6 +188,34 @@ def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> No
     failed = run_script(plan["run"], lab, *bash, GITHUB_OUTPUT=str(output))
     assert failed.endswith("[exit code 2]")
     assert "Traceback" not in failed
+
+
+def test_a_plan_that_nobody_can_approve_is_not_applied(lab: Lab) -> None:
+    """Without required reviewers GitHub lets the job of a blocked plan run, and a step fails it."""
+    bash = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
+    *_, look, write = read_jobs(lab, "github")["reconcile"]["steps"]
+    assert look["if"] == "needs.plan.outputs.environment == 'quotas-approval'"
+    assert write["id"] == "reconcile"
+    environment = lab.root / "api/repos/o/r/environments/quotas-approval"
+    environment.parent.mkdir(parents=True)
+    serve = partial(SimpleHTTPRequestHandler, directory=lab.root / "api")
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        api = f"http://127.0.0.1:{server.server_port}"
+        variables = {"TOKEN": "t", "GITHUB_API_URL": api, "GITHUB_REPOSITORY": "o/r"}
+        missing = run_script(look["run"], lab, *bash, **variables)
+        environment.write_text('{"protection_rules": [{"type": "branch_policy"}]}')
+        open_to_all = run_script(look["run"], lab, *bash, **variables)
+        environment.write_text('{"protection_rules": [{"type": "required_reviewers"}]}')
+        reviewed = run_script(look["run"], lab, *bash, **variables)
+        server.shutdown()
+
+    assert missing.endswith("[exit code 22]")
+    assert open_to_all == (
+        "::error::quotas-approval has no required reviewers, so nobody approved this plan: its "
+        "changes wait.\n[exit code 1]"
+    )
+    assert reviewed == "[exit code 0]"
 
 
 def test_the_job_of_gitlab_reviews_a_merge_request(lab: Lab) -> None:

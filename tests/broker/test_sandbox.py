@@ -178,7 +178,7 @@ def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
 @pytest.mark.matrix
 @pytest.mark.local_store
 @pytest.mark.usefixtures("sandbox_home")
-def test_a_sandbox_like_production() -> None:
+def test_a_sandbox_like_production(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --brokers 3 --auth scram-tls the connection is of a user who may only alter quotas.
 
     The configuration of the client is of a user who may not describe quotas, another password or
@@ -195,7 +195,13 @@ def test_a_sandbox_like_production() -> None:
     told = run(main, ["sandbox", "status", "--format", "json"])
     status = json.loads(told.stdout)
     assert status["brokers"] == len(status["bootstrap"].split(",")) == 3
+    declared = run(main, ["ping", "demo"])
+    assert (declared.exit_code, "expected the cluster" in declared.stderr) == (3, True)
 
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(f"cluster_id: {status['cluster_id']}\nconnection: demo\n")
+    monkeypatch.setenv("QUOTA_OPS_DESIRED_STATE", str(tmp_path / "desired_state"))
     ping = run(main, ["ping", "demo"])
     assert "3 of 3 brokers respond" in ping.stdout
     assert "User:svc-quota is authorized to" in ping.stdout
