@@ -1,9 +1,12 @@
-"""Kafka's own kafka-configs.sh, as a process on its own jars."""
+"""Kafka's own kafka-configs.sh, on its own jars: a process for one call, or one for many."""
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from quota_ops.jvm.java import QUICK_START
 from quota_ops.lab.kafka.broker import RunningBroker
@@ -16,6 +19,43 @@ def kafka_configs(broker: RunningBroker, *arguments: str) -> str:
     ran = run_command(broker.bootstrap(), arguments)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
+
+
+@contextmanager
+def started_kafka_configs(broker: RunningBroker) -> Iterator[Callable[..., str]]:
+    """Yield a function that runs Kafka's command, each time in the same JVM; its output returns.
+
+    A failure of the command ends the JVM. To start one for each call takes a second of CPU.
+    """
+    jvm = Jvm.of(BrokerConfig(cluster_id=""), lambda _done, _all: None)
+    port, process = launch_gateway(
+        classpath=os.pathsep.join(map(str, jvm.jars)),
+        javaopts=[*QUICK_START],
+        java_path=jvm.java,
+        die_on_exit=True,
+        return_proc=True,
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+    java = gateway.jvm.java
+    output = java.io.ByteArrayOutputStream()
+    java.lang.System.setOut(java.io.PrintStream(output, True, "UTF-8"))
+
+    def run(*arguments: str) -> str:
+        words = ("--bootstrap-server", broker.bootstrap(), *arguments)
+        array = gateway.new_array(java.lang.String, len(words))
+        for number, word in enumerate(words):
+            array[number] = word
+        output.reset()
+        gateway.jvm.kafka.admin.ConfigCommand.main(array)
+        return str(output.toString("UTF-8"))
+
+    try:
+        yield run
+    finally:
+        gateway.shutdown()
+        with process.stdin, process.stdout:
+            process.kill()
+            process.wait()
 
 
 def run_command(

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.tool import Tool
-from tests.broker.kafka_configs import kafka_configs
+from tests.broker.kafka_configs import started_kafka_configs
 from tests.looking import seen_in_time
 from tests.writing import empty
 
@@ -80,23 +79,16 @@ def wait_for(cluster: Cluster, expected: Quotas) -> Quotas:
     return seen_in_time(look, expected)
 
 
-def in_parallel(broker: RunningBroker, calls: Sequence[Sequence[str]]) -> list[str]:
-    """Run Kafka's command several times, two at a time: each starts a JVM."""
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda call: kafka_configs(broker, *call), calls))
-
-
 def test_what_kafkas_command_sets_we_describe(broker: RunningBroker, cluster: Cluster) -> None:
     """Every entity shape, with difficult names, is described as the same entity."""
-    calls = []
-    for entity, keys in BY_KAFKA.items():
-        added = ",".join(f"{key}={value}" for key, value in keys.items())
-        call = ["--alter", "--add-config", added]
-        for kind, name in entity.user_first:
-            call += ["--entity-type", TYPES[kind]]
-            call += ["--entity-default"] if name is None else ["--entity-name", name]
-        calls.append(call)
-    in_parallel(broker, calls)
+    with started_kafka_configs(broker) as kafka_configs:
+        for entity, keys in BY_KAFKA.items():
+            added = ",".join(f"{key}={value}" for key, value in keys.items())
+            call = ["--alter", "--add-config", added]
+            for kind, name in entity.user_first:
+                call += ["--entity-type", TYPES[kind]]
+                call += ["--entity-default"] if name is None else ["--entity-name", name]
+            kafka_configs(*call)
 
     assert wait_for(cluster, BY_KAFKA) == BY_KAFKA
     lines = CliRunner().invoke(main, ["describe", "demo", "--format", "jsonl"]).stdout.splitlines()
@@ -120,9 +112,11 @@ def test_what_we_set_kafkas_command_prints(broker: RunningBroker, cluster: Clust
     assert wait_for(cluster, BY_US) == BY_US
 
     shapes = (("users",), ("clients",), ("users", "clients"), ("ips",))
-    printed = in_parallel(
-        broker, [["--describe", *(w for t in one for w in ("--entity-type", t))] for one in shapes]
-    )
+    with started_kafka_configs(broker) as kafka_configs:
+        printed = [
+            kafka_configs("--describe", *(w for t in one for w in ("--entity-type", t)))
+            for one in shapes
+        ]
 
     Path("printed.txt").write_text("".join(printed))
     quotas = read_foreign_files([(Tool.KAFKA_CONFIGS, Path("printed.txt"))])
