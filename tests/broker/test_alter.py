@@ -261,7 +261,8 @@ def test_an_alter_is_undone(cluster: Cluster) -> None:
 
 def last_run() -> str:
     """Return the name of the last run."""
-    return CliRunner().invoke(main, ["runs", "demo"]).stdout.splitlines()[1].split()[3]
+    runs = CliRunner().invoke(main, ["runs", "demo", "--format", "json"]).stdout
+    return str(json.loads(runs)[0]["run"])
 
 
 FREEZE = "freeze: [{cron: '* * * * *', zone: UTC, duration: 1h, reason: the weekend}]\n"

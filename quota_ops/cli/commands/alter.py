@@ -145,20 +145,21 @@ def alter(
     sent = done.refusal is None and not validate_only
     with report_sent(done.outcomes if sent else (), run.place):
         try:
+            read_back = RunState(run).verification
             _show(
                 AlterReport(
-                    session.policy,
-                    str(run.place),
-                    done.rows,
-                    done.outcomes,
-                    done.guards,
-                    frozenset(run.read(ALTER).changing) if sent else frozenset(),
-                    _compare_git(session, desired),
-                    find_pause(session.policy, datetime.now(UTC)),
-                    sent,
-                    read_effects(run) if run.has(EFFECTS) else {},
-                    facts,
-                    found.brokers if (found := RunState(run).verification) else (),
+                    policy=session.policy,
+                    run=str(run.place),
+                    rows=done.rows,
+                    outcomes=done.outcomes,
+                    guards=done.guards,
+                    changing=frozenset(run.read(ALTER).changing) if sent else frozenset(),
+                    git=_compare_git(session, desired),
+                    standstill=find_pause(session.policy, datetime.now(UTC)),
+                    sent=sent,
+                    effects=read_effects(run) if run.has(EFFECTS) else {},
+                    facts=facts,
+                    brokers=read_back.brokers if read_back else (),
                 ),
                 output,
             )
@@ -295,10 +296,10 @@ def _compare_git(session: "Session", desired: "Desired | None") -> "OneOff | Non
     from quota_ops.store.ledger import ledger
     from quota_ops.store.ledger.holds import holds_now
 
+    if desired is None:
+        return None
     try:
-        stopped = None if desired is None else find_pause(desired.policy, datetime.now(UTC))
-        if desired is None:
-            return None
+        stopped = find_pause(desired.policy, datetime.now(UTC))
         known = ledger.read(session.records).rows
         return OneOff(desired, known, holds_now(session.records.holds), stopped)
     except InvalidInput:
