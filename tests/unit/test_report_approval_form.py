@@ -61,9 +61,13 @@ def test_what_decides_comes_before_the_changes() -> None:
     head = form.partition("\n| ")[0]
 
     assert (
+        "\n⚠ **If you approve, the changes are written and the run fails at verify**, because "
+        "broker 3 cannot be queried, unless that has changed by then.\n"
+    ) in head
+    assert (
         "\n**Approve** writes exactly the 3 changes that this run has not written yet. A row that "
-        "changes in the meantime is skipped and reported. **The run fails at verify**, "
-        "because broker 3 cannot be queried, unless that has changed by then.\n"
+        "changes in the meantime is skipped, and the run fails; if another run writes to the "
+        "cluster in the meantime, nothing is written.\n"
     ) in form
     assert form.count("`written already, by this run`") == 1
     accepted = head.index("The broker")
@@ -112,7 +116,8 @@ def test_a_change_outside_git_shows_who_made_it() -> None:
     assert "No alter in the history did it, and Kafka does not record who did.`" in bob
     assert approve == (
         "**Approve** writes exactly these changes and overwrites 2 changes made outside Git. A "
-        "row that changes in the meantime is skipped and reported."
+        "row that changes in the meantime is skipped, and the run fails; if another run writes to "
+        "the cluster in the meantime, nothing is written."
     )
     assert rejects == (
         "**Reject**, or no decision until 2026-11-21 00:00 UTC, writes nothing. To keep a change "

@@ -63,6 +63,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
         "",
         *_format_reasons(report, plan),
         *map(format_block, warned[:MOST_WARNINGS]),
+        *_describe_end(report),
         *_format_commits(report),
         *_format_overriding(report),
     ]
@@ -175,8 +176,8 @@ def _format_choices(
         does.append("applies the changed settings of cluster.yaml")
     all_of_it = " and ".join(filter(None, (", ".join(does[:-1]), does[-1])))
     yield (
-        f"**Approve** {all_of_it}. A row that changes in the meantime is skipped and reported."
-        f"{_describe_end(report)}\n"
+        f"**Approve** {all_of_it}. A row that changes in the meantime is skipped, and the run "
+        "fails; if another run writes to the cluster in the meantime, nothing is written.\n"
     )
     nothing = "nothing more" if plan.repairs else "nothing"
     stay = " and ".join(filter(None, ("owners" if owned else "", "settings" if settings else "")))
@@ -188,16 +189,15 @@ def _format_choices(
     )
 
 
-def _describe_end(report: Report) -> str:
-    """Return why the run fails at verify even if all changes are written; empty if it does not."""
+def _describe_end(report: Report) -> Iterator[str]:
+    """Yield why the run fails at verify even if all changes are written."""
     absent = report.metadata.absent if report.metadata else ()
     silent = [broker for broker in absent if broker.retired is None]
-    if not silent:
-        return ""
-    return (
-        f" **The run fails at verify**, because {names_of(silent).lower()} cannot be queried, "
-        "unless that has changed by then."
-    )
+    if silent:
+        yield (
+            "\n⚠ **If you approve, the changes are written and the run fails at verify**, because "
+            f"{names_of(silent).lower()} cannot be queried, unless that has changed by then."
+        )
 
 
 def _format_way_to_keep(report: Report, row: ReportRow) -> str:
