@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from quota_ops.model.history.history import DRIFTS, OWNING
+from quota_ops.model.history.history import DRIFTS, UNSENT
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.difference import HISTORY_KINDS
 from quota_ops.model.quotas.tables import OVERRIDES, Table
@@ -96,7 +96,7 @@ def fold_history(
                 db.execute(f"CREATE TABLE {view} AS {text.history_text(view)}")
             found = {view: db.table(view).to_arrow_table() for view in text.HISTORY_VIEWS}
             if newest is not None:
-                values = {**newest, "sent": [*ATTEMPTED], "owning": [*OWNING]}
+                values = {**newest, "sent": [*ATTEMPTED], "unsent": [*UNSENT]}
                 changes = db.sql(text.read_sql("history_changes"), params=values)
                 found["changes"] = changes.to_arrow_table()
             return found

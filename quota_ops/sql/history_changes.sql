@@ -1,6 +1,6 @@
 -- The rows of HISTORY that the newest changes of a cluster need.
 --
--- In:  every_history, with the parameters cluster_id, since, sent (outcomes), owning (modes) and most
+-- In:  every_history, with the parameters cluster_id, since, sent (outcomes), unsent (modes) and most
 -- Out: the rows of all quotas that the `most` newest changes concern: the owner of a change may be
 --      in an earlier row. And the ends of runs with an approved policy. Several changes of one second are sorted as a report lists them.
 WITH own AS (
@@ -13,7 +13,7 @@ WITH own AS (
 newest AS (
   SELECT entity
   FROM own
-  WHERE key IS NOT NULL AND (outcome IN $sent OR mode IN $owning)
+  WHERE key IS NOT NULL AND (outcome IN $sent OR mode IN $unsent)
   GROUP BY run, entity, key
   ORDER BY MIN(ended) DESC, MAX(COALESCE(sequence, 0)) DESC, entity DESC, key DESC
   LIMIT $most

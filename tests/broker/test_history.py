@@ -112,7 +112,9 @@ def test_who_changed_what(lab: Lab) -> None:  # noqa: PLR0915 - one story
 
     The screen, JSON and JSON Lines have the same changes; drift that nobody repaired is none.
     """
-    first: State = {ALICE: {KEY: 10.0}, "user=bob": {KEY: 5.0}, "user=dan": {KEY: 5.0}}
+    rest = {"user=bob": {KEY: 5.0}}
+    by_hand = {"user=eve": {KEY: 5.0}, "user=fay": {KEY: 5.0}}
+    first: State = {ALICE: {KEY: 10.0}, **rest, "user=dan": {KEY: 5.0}, **by_hand}
     lab.desire(first, guards={"small_byte_rate": 0})
     commit = commit_all(lab.folder, "Anna <anna@example.com>")
     lab.call("reconcile", "demo", "--by", "robot-7")
@@ -127,7 +129,8 @@ def test_who_changed_what(lab: Lab) -> None:  # noqa: PLR0915 - one story
     repair = ("reconcile", "demo", "--by", "robot-7")
     kill(lab, partial(die_in_request, 1, before=False), repair)
     assert lab.call(*repair).returncode == 0  # which finds the repair, and records it
-    second: State = {ALICE: {KEY: 1.0}, "user=bob": {KEY: 5.0}, "user=dan": {KEY: 6.0}}
+    second: State = {ALICE: {KEY: 1.0}, **rest, "user=dan": {KEY: 6.0}, "user=eve": {KEY: 6.0}}
+    lab.put({"user=eve": {KEY: 6.0}, "user=fay": {KEY: None}})  # as Git declares next
     lab.desire(second, guards=guards)
     cut = commit_all(lab.folder, "Ben <ben@example.com>")
     lab.call("reconcile", "demo", "--allow", "cut", *reason)
@@ -160,10 +163,15 @@ def test_who_changed_what(lab: Lab) -> None:  # noqa: PLR0915 - one story
     assert [tuple(change[name] for name in names) for change in changes] == [
         (ALICE, "set", None, 10.0, "team", "Anna", "robot-7", None, anna),
         ("user=bob", "set", None, 5.0, "team", "Anna", "robot-7", None, anna),
-        ("user=dan", "set", None, 5.0, "team", "Anna", "robot-7", None, anna),
+        *[
+            (user, "set", None, 5.0, "team", "Anna", "robot-7", None, anna)
+            for user in ("user=dan", *by_hand)
+        ],
         ("user=bob", "repaired: found as sent", 7.0, 5.0, "team", "Anna", "robot-7", None, anna),
         (ALICE, "set", 10.0, 1.0, "team", "Ben", "carol", "carol", ben),
         ("user=dan", "set", 5.0, 6.0, "team", "Ben", "carol", None, ben),
+        ("user=eve", "found as in Git", 5.0, None, "team", "Ben", "carol", None, ben),
+        ("user=fay", "found as in Git", 5.0, None, "team", "Ben", "carol", None, ben),
         (ALICE, "rolled back", 1.0, 10.0, "team", "anna", "anna", None, None),
         ("user=dan", "rolled back", 6.0, 5.0, "team", "anna", "anna", None, None),
         *[("user=bob", "repaired", 7.0, 5.0, "team", "Anna", "robot-7", None, anna)] * 2,
@@ -174,21 +182,25 @@ def test_who_changed_what(lab: Lab) -> None:  # noqa: PLR0915 - one story
         ("user=bob", "held", None, None, None, "carol", "carol", None, None),
         ("user=bob", "hold ended", None, None, None, "carol", "carol", None, None),
     ]
-    commits = [changes[number]["commit"] for number in (0, 1, 3, 4, 8, 9, 10)]
-    assert commits == [commit, commit, commit, cut, commit, commit, None]
-    assert changes[13]["policy"] == "guards.removals: 20 -> 9"
+    commits = [changes[number]["commit"] for number in (0, 1, 5, 6, 8, 9, 12, 13, 14)]
+    assert commits == [*[commit] * 3, *[cut] * 3, commit, commit, None]
+    assert changes[17]["policy"] == "guards.removals: 20 -> 9"
     assert [(change["was_sent"], change["found"]) for change in changes] == [
-        *[(True, found) for found in (10.0, 5.0, 5.0, 5.0, 1.0, 6.0, 10.0, 5.0, 5.0, 5.0, None)],
+        *[(True, found) for found in (10.0, 5.0, 5.0, 5.0, 5.0, 5.0, 1.0, 6.0)],
+        *[(False, 6.0), (False, None)],
+        *[(True, found) for found in (10.0, 5.0, 5.0, 5.0, None)],
         *[(False, None), (False, 5.0), (False, None), (False, None), (False, None)],
     ]
-    by_itself = [change["found_by"] == change["run"] for change in changes[:11]]
-    assert by_itself == [number != 3 for number in range(11)]
+    by_itself = [change["found_by"] == change["run"] for change in changes[:15]]
+    assert by_itself == [number != 5 for number in range(15)]
     cells = [re.split(r" {2,}", row) for row in shown.splitlines()]
     assert cells[0] == [
         *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run")
     ]
     newest_set = next(row for row in cells if "10 B/s -> 1 B/s" in row)
     assert newest_set[5:9] == ["team", "Ben; carol: INC-31", "carol", cut[:7]]
+    found = [row[3:5] for row in cells if row[3] == "found as in Git"]
+    assert found == [["found as in Git", change] for change in ("5 B/s -> none", "5 B/s -> 6 B/s")]
     newest_repair = next(row for row in cells if "7 B/s (outside Git) -> 5 B/s" in row)
     assert newest_repair[3:8] == ["repaired", newest_repair[4], "team", "Anna", commit[:7]]
     assert len(cells) == 1 + len(changes)

@@ -22,10 +22,15 @@ class Mode(StrEnum):
     ALTER = "alter"
     ADOPT = "adopt"
     RELEASE = "release"
+    FOUND = "found"
+    """It applied Git, and found that the cluster already stored a changed value of Git.
+
+    `actual` is then the value that a run verified before.
+    """
 
 
-OWNING = frozenset({Mode.ADOPT, Mode.RELEASE})
-"""The modes that change who manages a row, and send nothing."""
+UNSENT = frozenset({Mode.ADOPT, Mode.RELEASE, Mode.FOUND})
+"""The modes that change the ledger, and send nothing."""
 
 
 class HistoryRow(NamedTuple):

@@ -280,7 +280,7 @@ def _list_drifts(drifts: Iterable[Drift]) -> Iterator[Event]:
 def _is_taken_over(drift: Drift, writes: Iterable[Event]) -> bool:
     """Return whether an overriding quota was adopted: clients get it all the same."""
     return any(
-        write.what == _OWNERSHIP[Mode.ADOPT]
+        write.what == _UNSENT[Mode.ADOPT]
         and write[1:3] == (drift.entity, drift.key)
         and drift.since <= write.at <= (drift.repaired or _NEVER)
         for write in writes
@@ -302,7 +302,7 @@ _NEVER = "9999"
 _REPAIRED = "repaired"
 _APPROVED = "policy approved"
 _WORDS = {Mode.APPLY: "set", Mode.ROLLBACK: "rolled back", Mode.ALTER: "altered"}
-_OWNERSHIP = {Mode.ADOPT: "adopted", Mode.RELEASE: "released"}
+_UNSENT = {Mode.ADOPT: "adopted", Mode.RELEASE: "released", Mode.FOUND: "found as in Git"}
 
 
 def _rank_row(row: HistoryRow) -> tuple[str, int, str, str]:
@@ -315,13 +315,20 @@ def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
     for row in sorted(rows, key=_rank_row):
         if row.entity is not None and row.key is not None:
             ends.setdefault((row.run, row.entity, row.key), []).append(row)
+    confirmed = {
+        (row.found_by, row.entity, row.key)
+        for (run, *_), found in ends.items()
+        for row in found
+        if row.outcome in ATTEMPTED and row.found_by != run
+    }
     owners: dict[tuple[str, str], str] = {}
     authors: dict[tuple[str, str, str | None], str] = {}
-    for (_, entity, key), found in ends.items():
+    for (run, entity, key), found in ends.items():
         owner = next((row.owner for row in reversed(found) if row.owner), None)
         owners |= {(entity, key): owner} if owner else {}
-        wrote = [row for row in found if row.outcome in ATTEMPTED or row.mode in _OWNERSHIP]
-        if wrote and not _altered_nothing(wrote[-1]):
+        wrote = [row for row in found if row.outcome in ATTEMPTED or row.mode in _UNSENT]
+        is_told = bool(wrote) and wrote[-1].mode == Mode.FOUND and (run, entity, key) in confirmed
+        if wrote and not is_told and not _altered_nothing(wrote[-1]):
             # A later approval of the rest was not about a row that was written before it.
             done = next(row for row in wrote if row.outcome == wrote[-1].outcome)
             event = _describe_write(wrote[0], done, found[-1])
@@ -366,7 +373,7 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
     A run that is resumed finds at its last end that the cluster already stores what it has sent.
     """
     mode, tone = Mode(row.mode), Tone.CHANGE
-    what = _OWNERSHIP.get(mode, "")
+    what = _UNSENT.get(mode, "")
     if row.outcome == Status.ACCEPTED or (what == "" and last.outcome == Status.ALREADY):
         what = _WORDS[mode]
         if mode is Mode.APPLY and row.kind == Kind.DRIFTED:
@@ -393,7 +400,7 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
         commit_author=row.commit_author,
         approver=row.approver,
         run=row.run,
-        follows_git=mode is Mode.APPLY,
+        follows_git=mode in {Mode.APPLY, Mode.FOUND},
         tone=tone,
     )
 

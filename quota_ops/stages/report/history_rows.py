@@ -97,19 +97,20 @@ def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> tuple[Hi
             if row.status not in _LEFT_OUT
         ),
         *(
-            HistoryRow(**run | _describe_row(row, report, end) | _ADOPTED)
+            HistoryRow(**run | _describe_row(row, report, end) | recorded)
             for row in report_rows(report)
-            if mode is Mode.APPLY and report.brokers and _is_adopted(row.difference)
+            if mode is Mode.APPLY and report.brokers and (recorded := _record(row.difference))
         ),
     )
 
 
-_ADOPTED = {"mode": Mode.ADOPT, "kind": KINDS[Verb.ADOPT]}
-
-
-def _is_adopted(row: Difference) -> bool:
-    """Return whether a run made a row managed that the cluster stored already, as Git declares."""
-    return row.action is Action.RECORD and row.verified is None and row.memory is None
+def _record(row: Difference) -> dict[str, Any]:
+    """Return how the ledger changed, because the cluster stored already what Git declares."""
+    if row.action not in {Action.RECORD, Action.FORGET} or same(row.verified, row.before):
+        return {}
+    if row.run is None:  # no run wrote or verified it
+        return {"mode": Mode.ADOPT, "kind": KINDS[Verb.ADOPT]}
+    return {"mode": Mode.FOUND, "kind": Mode.FOUND, "actual": row.verified}
 
 
 def _describe_policy(report: Report) -> str | None:
