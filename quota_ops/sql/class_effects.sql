@@ -47,9 +47,10 @@ SELECT
     WHEN before IS NULL AND after IS NULL THEN 'same'
     WHEN before IS NULL THEN 'newly limited'
     WHEN after IS NULL THEN 'no longer limited'
-    WHEN after >= before AND NOT loses AND (after > before OR gains) THEN 'raised'
-    WHEN after > before OR gains THEN 'shared differently'
-    WHEN after < before OR loses THEN 'cut'
+    WHEN after < before AND (loses OR NOT gains) THEN 'cut'
+    WHEN after = before AND loses AND NOT gains THEN 'cut'
+    WHEN after < before OR loses THEN 'shared differently'
+    WHEN after > before OR gains THEN 'raised'
     ELSE 'same'
   END AS verdict
 FROM sides

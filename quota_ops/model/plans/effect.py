@@ -90,7 +90,8 @@ class ClassEffect(NamedTuple):
     def change(self, key: str) -> LimitChange:
         """Return what happens; a value that exempts a client from limits counts as none.
 
-        A client that no longer has to share a limit gains, and one that now has to share it loses.
+        A client that no longer has to share a limit with others gains, and one that now has to
+        loses. A lower limit is no gain for a client that shares it with others than before.
         """
         return self._compare(number_of(key, self.before), number_of(key, self.after))
 
@@ -102,12 +103,11 @@ class ClassEffect(NamedTuple):
         if after == inf:
             return LimitChange.NO_LONGER_LIMITED
         gains, loses = self._compare_sharing()
-        if after > before or gains:
-            is_clear = after >= before and not loses
-            return LimitChange.RAISED if is_clear else LimitChange.SHARED_DIFFERENTLY
+        is_more = after > before or gains
         if after < before or loses:
-            return LimitChange.CUT
-        return LimitChange.SAME
+            is_less = not is_more or (after < before and loses)
+            return LimitChange.CUT if is_less else LimitChange.SHARED_DIFFERENTLY
+        return LimitChange.RAISED if is_more else LimitChange.SAME
 
     def judge(self, key: str) -> Risk:
         """Return the change as the numbers that guards compare, whoever owns the limits.
