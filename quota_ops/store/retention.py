@@ -1,9 +1,9 @@
 """Find and remove files that a run store no longer needs.
 
 Always kept: approvals, holds that have not ended, the record of how each run ended unless it only
-compared or planned without an error, the last verified run of each cluster, each run whose writes
-are not yet verified, the newest hundred files of each ledger and of its claims, and every file that
-no run recorded.
+compared or planned without an error, the last verified run of each cluster, the last run before the
+kept days of recorded use, each run whose writes are not yet verified, the newest hundred files of
+each ledger and of its claims, and every file that no run recorded.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.ledger_edits import VERIFIED
-from quota_ops.model.quotas.tables import DIFFERENCES
+from quota_ops.model.quotas.tables import ACTUAL, DIFFERENCES
 from quota_ops.model.runs.run import Pruned
 from quota_ops.model.runs.stages import STAGES, StageStatus
 from quota_ops.store.history import digests
@@ -162,15 +162,35 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
     by_cluster: dict[tuple[str, str], list[RunFolder]] = {}
     for run in store.runs():
         by_cluster.setdefault((run.parent.name, read_id(run) or ""), []).append(RunFolder(run))
-    for (cluster, _), folders in sorted(by_cluster.items()):
+    for (cluster, cluster_id), folders in sorted(by_cluster.items()):
         verified = [folder for folder in folders if _is_verified(folder)]
-        last = max(verified, key=lambda run: (read_number(run.place), run.place.name), default=None)
+        last = max(verified, key=_read_order, default=None)
+        look = _find_look(store, cluster_id, folders, before)
         for folder in folders:
             started = _read_start(folder)
-            kept = folder == last or folder.place.name in unsettled
+            kept = folder in {last, look} or folder.place.name in unsettled
             if kept or started is None or started >= before:
                 continue
             yield from _expired_folder("run", cluster, folder.place, stays=not _only_read(folder))
+
+
+def _read_order(folder: RunFolder) -> tuple[int, str]:
+    return read_number(folder.place), folder.place.name
+
+
+def _find_look(
+    store: RunStore, cluster_id: str, folders: Iterable[RunFolder], before: datetime
+) -> RunFolder | None:
+    """Return the last run before a moment that read the limits of the recorded days since then."""
+    days = digests.list_days(store, cluster_id) if cluster_id else []
+    if not any(day >= f"{before:%Y-%m-%d}" for day in days):
+        return None
+    looks = [
+        folder
+        for folder in folders
+        if (started := _read_start(folder)) and started < before and folder.has(ACTUAL.file)
+    ]
+    return max(looks, key=_read_order, default=None)
 
 
 def _only_read(folder: RunFolder) -> bool:

@@ -8,9 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops import cli
-from quota_ops.store.history.digests import find_digests, list_days
+from quota_ops.model.quotas.tables import ACTUAL
+from quota_ops.model.usage.digest import DIGEST, DigestRow
+from quota_ops.store.history.digests import find_digests, list_days, write_digest
+from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.retention import find_expired, remove
+from quota_ops.store.run.folder import RunFolder
 from tests.usage.busy_hour import BusyHour
 from tests.usage.past import leave_look
 from tests.usage.recorded import read_use
@@ -120,3 +124,17 @@ def test_days_are_recorded_once_and_missing_ones_later(
     assert isclose(use.p95, 100_000, rel_tol=0.025)
     assert remove(find_expired(store, today - timedelta(days=1)), today) == ()
     assert list_days(store, CLUSTER_ID) == days[2:]
+
+
+def test_the_limits_of_recorded_days_stay(tmp_path: Path) -> None:
+    """The last run before the first kept day stays, because it alone knows the limits of then."""
+    store, now = RunStore(open_place(tmp_path / "store")), datetime(2026, 11, 26, tzinfo=UTC)
+    for ago in (12, 9, 1):
+        leave_look(store, now - timedelta(days=ago), {}, brokers=0, cluster="demo")
+    seen = DigestRow("2026-11-23", "1", "producer_byte_rate", None, None, 60, None, (), None, False)
+    write_digest(store, CLUSTER_ID, seen.day, parquet.from_rows(DIGEST, [seen]))
+
+    assert remove(find_expired(store, now - timedelta(days=5)), now) == ()
+
+    runs = sorted(store.runs("demo"), key=str)
+    assert [RunFolder(run).has(ACTUAL.file) for run in runs] == [False, True, True]
