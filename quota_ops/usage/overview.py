@@ -104,7 +104,15 @@ def read_throttle_times(
     """
     found: dict[tuple[str, SeriesNames], tuple[str, float]] = {}
     with open_prometheus(source.connection, patience=patience) as server:
-        selectors = {key: source.select(each) for key, each in source.names.throttle_times.items()}
+        metrics = source.names.throttle_times
+        selectors = {key: source.select(each) for key, each in metrics.items()}
+        for key, metric in metrics.items():
+            if server.query(f"count({source.select(metric, source.unnamed)})", at):
+                raise UseUnknown(
+                    f"some series of throttle times of {key} have no names of clients, so all of "
+                    "them may be of others",
+                    "Run usage --probe: it shows the labels that they have.",
+                )
         for key, selector in selectors.items():  # NaN is a client that was not throttled
             for series in server.query(f"{selector} > 0", at):
                 place = key, read_names(source, series)

@@ -37,6 +37,17 @@ def test_matchers_that_select_brokers_are_not_wrong(up: dict[str, bool], expecte
     assert explain_key(key, ProbeFacts(2, {key.key: 3}, None), probe) == expected
 
 
+def test_without_a_run_the_rules_are_not_to_blame() -> None:
+    """As long as no run has read the quotas, brokers may measure nothing because there are none."""
+    key = KeyProbe("producer_byte_rate", 0, 0, 0, 0, is_exported=True)
+    probe = UseProbe({"b1": True}, 60, None, [key], {}, 0, 0, {})
+
+    assert explain_key(key, ProbeFacts(None, None, None), probe) == (
+        "no quota of this key is stored (quota-ops plan reads them), or no rule exports it, or it "
+        "has another name: see the rules to copy"
+    )
+
+
 def test_the_oldest_scrape_is_of_the_day_that_a_midnight_ends() -> None:
     """The oldest sample is looked for at midnights, and belongs to the day before."""
     midnight = datetime(2026, 11, 18, tzinfo=UTC).timestamp()

@@ -46,5 +46,5 @@ def _describe(
     quota = find_quota(stored, *names)
     parts = {kind: name for kind, name in zip((USER, CLIENT_ID), names, strict=True) if name}
     limit, owner = (stored[quota], past.owners.get((quota, key))) if quota else (None, None)
-    client = Entity.of(parts).text or "unknown"
+    client = Entity.of(parts).text
     return ThrottledClient(client, key, broker, wait, quota and quota.text, limit, owner)
