@@ -37,6 +37,6 @@ def refuse_while_paused(policy: Policy) -> None:
     if why is not None:
         raise Refused(
             f"{policy.cluster} is {why}",
-            "quota-ops writes nothing more. Plans and reports still work. Run again when it is "
-            "over.",
+            "quota-ops writes nothing more. Plans and reports still work. Run again when the pause "
+            "is over.",
         )

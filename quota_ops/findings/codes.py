@@ -373,7 +373,7 @@ owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
         _BROKERS,
         "a percentage above what a broker's threads can give",
         "100 is one thread. A broker has num.network.threads + num.io.threads threads, usually 11.",
-        "The limit never slows a client down.",
+        "No client can use that much, so the limit has no effect.",
         """\
 - user: alice
   limits: {request_percentage: 5000}""",

@@ -30,7 +30,7 @@ KIND_MEANING = {
     Kind.OVERRIDING: "unmanaged, and some clients get it in place of what Git declares",
     Kind.UNMANAGED: "on the cluster, but neither in Git nor in the ledger",
     Kind.NOT_JUDGED: "declared last, or perhaps now, by a file that is invalid",
-    Kind.GONE: "removed from Git, and from the cluster outside Git",
+    Kind.GONE: "no longer in Git, and no longer on the cluster",
     Kind.CLEARED: "neither in Git nor on the cluster; an earlier run did not finish",
 }
 _EVERYONE = {USER: "every user", CLIENT_ID: "every client", IP: "every IP address"}
