@@ -5,9 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.errors import UseUnknown
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
-from quota_ops.model.usage.use import Verdict
+from quota_ops.model.usage.suggestion import suggest_limits
+from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, Verdict
+from quota_ops.report.screens.usage import list_coverage
+from quota_ops.runs.usage import require_known
 from quota_ops.stages.use.listing import Listing
 from quota_ops.stages.use.past_limits import Look, PastQuotas
 from quota_ops.stages.use.spans import KeyUse, Span, Use, find_span
@@ -127,3 +131,28 @@ def test_a_time_whose_limit_is_not_known_is_no_time_below_it() -> None:
     assert [use.has_reached for use in uses] == [False, True, True]
     (client,) = quota.clients
     assert (client.at_limit_least, client.at_limit) == (0, 86400)
+
+
+def test_use_without_a_share_makes_no_complete_list() -> None:
+    """On the first day no limit of the past is known, so a list of who is near it is not empty."""
+    share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, None, None, None, None, False, 60.0)
+    quota = QuotaUse(CAROL, KEY, 1.0, None, Verdict.USED, None, (share,))
+    overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1, 0.0, END, [quota], {}, ())
+
+    require_known(overview)
+    with pytest.raises(UseUnknown, match="does not show who is near"):
+        require_known(overview, is_list=True)
+
+
+def test_use_that_may_be_of_others_suggests_nothing() -> None:
+    """If some series of a key have no names, its rows may have the use of other clients."""
+    share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, 0.1, 10.0, 0.0, 0.0, False, 7 * 86400.0)
+    quota = QuotaUse(CAROL, KEY, 10.0, None, Verdict.USED, None, (share,))
+    overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1, 1.0, END, [quota], {}, ())
+    lost = overview._replace(without_names=(KEY,))
+
+    suggested = [next(suggest_limits(each, 20)).suggested for each in (overview, lost)]
+
+    assert suggested == [2.0, None]
+    text = ["".join(span.text for span in line) for line in list_coverage(lost)]
+    assert any("have no names of clients" in words for words in text), text
