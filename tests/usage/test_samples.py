@@ -1,14 +1,21 @@
 """Samples of a recorded Prometheus, whose brokers and clients were real."""
 
+import json
 from collections import Counter
+from collections.abc import Mapping
 from datetime import timedelta
 
+import pytest
+
+from quota_ops.model.errors import UseUnknown
 from quota_ops.model.usage.series import SeriesNames, Time
+from quota_ops.stages.plan.use import read_samples
 from quota_ops.usage.overview import read_throttled
 from quota_ops.usage.prometheus import open_prometheus
 from quota_ops.usage.samples import join_samples, list_brokers, read_parts
 from quota_ops.usage.source import SAMPLES, SCRAPES, UsageSource
-from tests.usage.conftest import read_times
+from tests.usage.conftest import POLICY, connect, read_times
+from tests.usage.recording import Answer, Question, serve
 from tests.usage.scenario import ENCODED, QUOTED
 
 TIMES = read_times()
@@ -113,3 +120,24 @@ def test_a_key_without_series_has_no_samples(source: UsageSource) -> None:
         read_parts(source, BROKERS, "controller_mutation_rate", TIMES["started"], TIMES["ended"])
     )
     assert (found.rates.num_rows, found.up.num_rows > 100) == (0, True)
+
+
+def test_use_is_unknown_if_some_series_have_no_names() -> None:
+    """What a cut would have done is not concluded from labels that lose the names of clients."""
+    now = TIMES["ended"]
+    some = [{"metric": {"instance": "broker-1"}, "value": [0, "1"], "values": []}]
+
+    def respond(asked: Question, _headers: Mapping[str, str]) -> Answer:
+        queries.append('user=""' in asked.query)
+        return Answer(200, json.dumps({"status": "success", "data": {"result": some}}))
+
+    queries: list[bool] = []
+    with serve(respond) as url, pytest.raises(UseUnknown, match="have no names of clients"):
+        read_samples(
+            UsageSource.of(POLICY, connect(url)),
+            "producer_byte_rate",
+            {SeriesNames("alice", None)},
+            Time(now - timedelta(days=7), now),
+        )
+
+    assert queries == [False, True]
