@@ -79,16 +79,26 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
 
 
 def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
-    """The ledger matches the cluster; the same commit is blocked, and its revert is in sync."""
+    """The ledger matches the cluster; the same commit is blocked, and its revert is in sync.
+
+    While the rows are held, the same commit repairs drift of others, and is blocked afterwards.
+    """
     reconcile(lab, BEFORE, "c1")
     run = reconcile(lab, AFTER, "c2")
-    write(lab, plan_back(lab, run))
+    undone = write(lab, plan_back(lab, run))
     assert lab.stored() == lab.known() == BEFORE
 
     lab.desire(AFTER)
-    assert guards(run_at(lab, "c2", "plan"))["went_back"] == (
-        f"commit c2 was applied before, and rollback of {run.place.name} after it"
-    )
+    back = f"commit c2 was applied before, and rollback of {run.place.name} after it"
+    assert guards(run_at(lab, "c2", "plan"))["went_back"] == back
+    rows = ("demo", "--run", undone.place.name)
+    assert lab.call("hold", *rows, "--until", "12h", "--reason", "INC-31").returncode == 0
+    lab.put({"user=stays": {KEY: 7.0}})
+    repaired = reconcile(lab, AFTER, "c2")
+    assert (kinds(repaired)["user=stays"], guards(repaired)) == ("drifted", {})
+    assert lab.stored() == lab.known() == BEFORE
+    assert lab.call("release", *rows).returncode == 0
+    assert guards(run_at(lab, "c2", "plan"))["went_back"] == back
     merged = run_at(lab, "c3", "plan")
     assert "went_back" not in guards(merged)
     assert kinds(merged) == {

@@ -40,7 +40,7 @@ def test_an_operator_at_night(lab: Lab) -> None:
         "entity  key                 before  set by the run  now    left unchanged because",
         f"user=b  {KEY}  1 B/s   2 B/s           3 B/s  changed outside Git since",
         AHEAD,
-        f"To hold it, once it is written: {HOLD}",
+        f"To let runs repair drift of all others, hold it, once it is written: {HOLD}",
         "",
     ]
     place, last = ended.stdout.splitlines()[-2:]

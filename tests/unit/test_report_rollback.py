@@ -59,8 +59,9 @@ def test_many_are_held_by_their_run() -> None:
     entities = [Entity.of({"user": f"user-{number}"}) for number in range(2_000)]
     hold = "quota-ops hold demo --run this --until 12h --reason TEXT"
 
-    assert told(*entities)[1:] == [f"To hold these 2,000 entities, once they are written: {hold}"]
-    assert told(Entity.of({"user": "a\x1b"}))[1:] == [f"To hold it, once it is written: {hold}"]
+    to_hold = "To let runs repair drift of all others, hold"
+    assert told(*entities)[1:] == [f"{to_hold} these 2,000 entities, once they are written: {hold}"]
+    assert told(Entity.of({"user": "a\x1b"}))[1:] == [f"{to_hold} it, once it is written: {hold}"]
 
 
 def test_what_was_somebody_elses_is_asked_about_again() -> None:

@@ -106,7 +106,11 @@ class Guard(StrEnum):
         "cluster.yaml, or the name of its folder, differs from the policy that was last applied.",
         _NO_COMMIT,
     )
-    WENT_BACK = "went_back", "A later commit has already been applied.", _NO_COMMIT
+    WENT_BACK = (
+        "went_back",
+        "A later commit was applied, and a row would get another value than the verified one.",
+        _NO_COMMIT,
+    )
     OLD_LEDGER = (
         "old_ledger",
         "Rows would be cleared, and the ledger is, or may be, an older copy.",

@@ -236,7 +236,8 @@ def _commits_and_policy(
         values.append(["cluster", names, policy.cluster])
     if messages:
         yield make_finding(Guard.POLICY_CHANGED, "; ".join(messages), what=values)
-    if writes and commit in earlier.commits[:-1]:
+    # A value that was last verified is not from before the later commit.
+    if commit in earlier.commits[:-1] and not all(row.restores for row in writes):
         last = earlier.commits[-1]
         message = f"{named(str(commit))} was applied before, and {short(last)} after it"
         yield make_finding(Guard.WENT_BACK, message, what=last)

@@ -74,7 +74,8 @@ def list_next_steps(rollback: Rollback, cluster: str, run: str) -> Iterator[str]
     number = counted(1 + len(others), "entity")
     held = f"these {number}, once they are" if others else "it, once it is"
     yield (
-        f"To hold {held} written: quota-ops hold {quote(cluster)} {which} --until 12h --reason TEXT"
+        f"To let runs repair drift of all others, hold {held} written: "
+        f"quota-ops hold {quote(cluster)} {which} --until 12h --reason TEXT"
     )
 
 

@@ -9,7 +9,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.ledger_edits import LedgerKey
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.difference import Action, Difference
+from quota_ops.model.quotas.difference import WRITES, Action, Difference
 from quota_ops.model.quotas.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targets
 from quota_ops.model.runs.outcome import Outcome, Status, find_open
 from quota_ops.model.runs.run import About
@@ -74,6 +74,11 @@ def update_ledger(
     waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
     is_last = overtaken is None and lost is None
     follows_git = is_last and not waits
+    # What holds of an earlier commit keep from being written is still to be blocked afterwards.
+    is_held = run.about.commit in known.commits[:-1] and all(
+        row.restores for row in run.differences if row.action in WRITES
+    )
+    is_held &= any(row.action is Action.HELD for row in run.differences)
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         ledger_edits.confirm(known, rows)
@@ -89,7 +94,7 @@ def update_ledger(
         records,
         edit,
         policy=run.policy if follows_git else None,
-        commit=run.about.commit if follows_git else None,
+        commit=run.about.commit if follows_git and not is_held else None,
         sequence=number,
         brokers=brokers,
     )
