@@ -218,8 +218,16 @@ def test_protected_and_removed_quotas(lab: Lab) -> None:
     assert first in lab.call("report", "demo").stdout
     assert lab.call("verify", "demo").stdout.endswith(
         "1 of 1 quota verified on every broker: stored and in force, except where protected "
-        f"quotas come first ({OVERRIDE} {KEY}).\n"
+        f"quotas come first: {OVERRIDE} {KEY} (1 kB/s in place of 1 MiB/s).\n"
     )
+    run = lab.runs[-1].place.name
+    lab.put({OVERRIDE: {KEY: 10.0}})
+    for command in ("report", "plan"):  # also after a run that has seen it
+        told = lab.call(command, "demo")
+        assert (
+            "1 quota of Git is not in force for all clients, because protected quotas come first: "
+            f"{OVERRIDE} {KEY} (10 B/s in place of 1 MiB/s; 1 kB/s in run {run})."
+        ) in told.stdout, told.stdout
 
     lab.put({"user=<default>": {KEY: 500.0}})
     lab.desire({"user=carol": {KEY: 1048576.0}})
@@ -286,7 +294,7 @@ def test_a_declared_address_in_another_spelling(lab: Lab) -> None:
     (way,) = [row for row in shown.stdout.splitlines() if row.startswith("To remove it:")]
     results = [
         lab.call(*step.split()[1:])
-        for step in way.partition(":")[2].replace("TEXT", "INC-7").split("&&")
+        for step in re.split("&&|;", way.partition(":")[2].replace("TEXT", "INC-7"))
     ]
 
     assert [(done.returncode, done.stderr) for done in results] == [(0, "")] * 3, results
@@ -317,7 +325,9 @@ def test_a_declared_address_in_another_spelling(lab: Lab) -> None:
         f"sent. Clear {key} of this address first, then of ip=localhost with --allow unlimited, "
         "and then set that of the address again.\n"
     )
+    lab.desire({"ip=10.0.0.1": {key: 9.0}, "ip=10.0.0.2": {key: 5.0}})  # merged, not applied
+    named = lab.call("report", "demo")
     (way,) = [row for row in named.stdout.splitlines() if row.startswith("To remove it:")]
-    steps = way.partition(":")[2].replace("TEXT", "INC-7").split("&&")
+    steps = re.split("&&|;", way.partition(":")[2].replace("TEXT", "INC-7"))
     assert [lab.call(*step.split()[1:]).returncode for step in steps] == [0, 0, 0]
     assert lab.stored() == {"ip=10.0.0.1": {key: 5.0}}

@@ -92,7 +92,7 @@ def _list_effects(report: Report, quoted: Callable[[str], str]) -> Iterator[Bloc
 
 def _list_limits(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
     if protected := sentences.protected_words(report):
-        words = f"{protected}: {sentences.name_protected(report.protected, quoted)}."
+        words = f"{protected}: {sentences.name_protected(report, quoted)}."
         yield Block(Topic.PROTECTED, Tone.PLAIN, "", (words,))
     if words := sentences.no_ledger_words(report):
         yield Block(Topic.LEDGER, Tone.PLAIN, "", (words,))

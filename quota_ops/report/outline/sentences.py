@@ -12,7 +12,6 @@ from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
 from quota_ops.model.quotas.owners import OwnerChange
 from quota_ops.model.quotas.quota import format_limit
-from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import command, counted, name_first, plural
@@ -121,19 +120,25 @@ _NAMED = 3
 """How many rows a sentence names; the others are counted."""
 
 
-def name_rows(rows: Sequence[Difference | OverrideRow], quoted: Callable[[str], str]) -> str:
+def name_rows(rows: Sequence[Difference], quoted: Callable[[str], str]) -> str:
     """Return the first rows by entity and key, and how many more there are."""
     names = dict.fromkeys(f"{row.entity} {row.key}" for row in rows)
     return name_first(names, _NAMED, quoted)
 
 
-def name_protected(rows: Sequence[OverrideRow], quoted: Callable[[str], str]) -> str:
-    """Return the first protected rows, each with its value, and one that Git declares instead."""
-    first = {row.id: row for row in reversed(rows)}
+def name_protected(report: Report, quoted: Callable[[str], str]) -> str:
+    """Return the first protected rows, each with its value, and one that Git declares instead.
+
+    The new and the changed ones come first, with what the last run before that found.
+    """
+    rows = [*{row.id: row for row in reversed(report.protected)}.values()]
+    changes = {key: origin.words for key, origin in report.origins.items() if origin.after}
+    rows.sort(key=lambda row: (row.id not in changes, row.id))
     texts = [
         f"{row.entity} {row.key} ({format_limit(row.key, row.value)} in place of "
-        f"{format_limit(row.key, row.declared)})"
-        for row in reversed(first.values())
+        f"{format_limit(row.key, row.declared)}"
+        + (f"; {changes[row.id]})" if row.id in changes else ")")
+        for row in rows
     ]
     return name_first(texts, _NAMED, quoted)
 

@@ -131,8 +131,8 @@ def _format_end(report: Report, rows: Sequence[ReportRow]) -> str:
 
     For another spelling of a declared address, it clears and sets the declared one too, which
     brokers would not apply otherwise: a value that is stored already is not written again. Only
-    what the cluster stores is cleared and set. Empty for a host name that may be one of many
-    addresses.
+    what the cluster stores is cleared and set, and it is set even if an earlier step fails. Empty
+    for a host name that may be one of many addresses.
     """
     removal = _format_removal(report, format_names(rows[0]), (row.difference.key for row in rows))
     if not find_respelled(rows[0].overrides):
@@ -150,7 +150,7 @@ def _format_end(report: Report, rows: Sequence[ReportRow]) -> str:
     if len(clears) > MOST_ENTITIES:
         return ""
     ends = (f"{clear} --allow {Guard.UNLIMITED}" for clear in (*clears, removal))
-    return " && ".join((*ends, *sets))
+    return "; ".join((" && ".join(ends), *sets))
 
 
 def list_overriding_ways(report: Report) -> Iterator[str]:

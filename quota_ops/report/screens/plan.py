@@ -32,7 +32,7 @@ from quota_ops.report.outline.row_status import (
     report_rows,
 )
 from quota_ops.report.outline.row_table import plan_table
-from quota_ops.report.outline.sentences import approval_words, name_rows
+from quota_ops.report.outline.sentences import approval_words, name_protected
 from quota_ops.report.outline.stages import stopped_stages
 from quota_ops.report.outline.ways import list_overriding_ways
 
@@ -256,8 +256,8 @@ def _in_force_words(report: Report) -> str:
         return f": stored, but {overridden:,} {others} in force for all clients"
     exceptions = []
     if report.protected:
-        named = name_rows(report.protected, escape_text)
-        exceptions.append(f"where protected quotas come first ({named})")
+        named = name_protected(report, escape_text)
+        exceptions.append(f"where protected quotas come first: {named}")
     if report.addresses:
         of = plural(report.addresses, "one IP address", f"{report.addresses:,} IP addresses")
         whether = "no broker shows whether another spelling was cleared since"
