@@ -162,7 +162,9 @@ def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> No
     again = run_script("\n".join(jobs["plan"]["script"]), lab, *shell)
     variables = read_variables(lab.root / "plan.env") | {"CI_PIPELINE_URL": "https://host/8"}
     ended = run_script("\n".join(jobs["reconcile"]["script"]), lab, *shell, **variables)
+    idle = run_script("\n".join(jobs["approve"]["script"]), lab, *shell, **variables)
 
+    assert idle == ("This plan needs no approval; the job reconcile writes it.\n[exit code 0]")
     assert (variables["approval"], again[-13:], ended[-13:]) == ("none", *["[exit code 0]"] * 2)
     assert lab.stored() == {"user=alice": {RATE: 3.0 * MIB}} | repaired
     recorded = [file.read_text("utf-8") for file in (lab.root / "store/approvals").rglob("*.json")]
@@ -191,11 +193,15 @@ def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> No
 
 
 def test_a_plan_that_nobody_can_approve_is_not_applied(lab: Lab) -> None:
-    """Without required reviewers GitHub lets the job of a blocked plan run, and a step fails it."""
+    """Without required reviewers GitHub runs the job approve; it fails, and no job writes."""
     bash = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
-    *_, look, write = read_jobs(lab, "github")["reconcile"]["steps"]
-    assert look["if"] == "needs.plan.outputs.environment == 'quotas-approval'"
-    assert write["id"] == "reconcile"
+    jobs = read_jobs(lab, "github")
+    [look] = jobs["approve"]["steps"]
+    assert jobs["approve"]["if"] == "needs.plan.outputs.environment == 'quotas-approval'"
+    assert jobs["reconcile"]["if"] == (
+        "${{ !cancelled() && needs.plan.result == 'success' && (needs.approve.result == 'success' "
+        "|| needs.plan.outputs.environment == 'quotas') }}"
+    )
     environment = lab.root / "api/repos/o/r/environments/quotas-approval"
     environment.parent.mkdir(parents=True)
     serve = partial(SimpleHTTPRequestHandler, directory=lab.root / "api")
