@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from quota_ops.model.quotas.rows import Side
 from quota_ops.sql.attempt import Attempt
 from quota_ops.sql.job import RESULTS, ComparedRun
 from quota_ops.store.places import parquet
@@ -27,7 +28,7 @@ def write_results(attempt: Attempt, entity: str) -> None:
     values = {"cluster": CLUSTER, "entity": entity, "key": "producer_byte_rate", "batch": 1}
     values |= {"kind": "pending", "action": "set", "after": 1.0, "value": 1.0}
     values |= {"declared_entity": entity, "declared": 2.0, "file": "team.yaml", "line": 1}
-    values |= {"accepted": False}
+    values |= {"side": Side.UNMANAGED}
     for table in RESULTS:
         row = [(values.get(column.name),) for column in table.columns]
         arrow = pa.table(dict(zip(table.names, row, strict=True)), parquet.arrow_schema(table))
