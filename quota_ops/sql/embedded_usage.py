@@ -32,11 +32,11 @@ from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
-_LITTLE: Mapping[str, str | int] = {"threads": 1, "memory_limit": "100MB"}
-"""Settings for digests. What does not fit goes to the disk, and a second thread would take the
-memory of the first again, for its own sums."""
-
-
+_ONE_THREAD: Mapping[str, str | int] = {"threads": 1}
+"""A second thread would take the memory of the first again, for its own sums."""
+_MEMORY = "250MB"
+"""The most memory that DuckDB takes to add up days; what does not fit goes to the disk. 60,000
+clients of one broker do not fit into 100 MB."""
 _REMEDY = "Record that day again: quota-ops record CLUSTER --day DATE"
 
 
@@ -55,13 +55,13 @@ def digest_part(
 
 def join_parts(parts: pa.Table) -> pa.Table:
     """Return BUCKETS of a day from those of parts of its rates, each with all scrapes."""
-    return _run(BUCKETS, text.read_sql("usage_parts"), {"parts": parts}, **_LITTLE)
+    return _run(BUCKETS, text.read_sql("usage_parts"), {"parts": parts}, **_ONE_THREAD)
 
 
 def pack_day(parts: pa.Table) -> pa.Table:
     """Return DIGEST of a day, sorted, from BUCKETS as `join_parts` takes them."""
     packed = text.read_sql("usage_packed", joined=text.read_sql("usage_parts"))
-    return _run(DIGEST, packed, {"parts": parts}, **_LITTLE)
+    return _run(DIGEST, packed, {"parts": parts}, **_ONE_THREAD)
 
 
 class RecordedSeries(NamedTuple):
@@ -155,7 +155,10 @@ def open_digests(
 
     With `wanted`, only series with these names count. Raises InvalidInput if a file is damaged.
     """
-    with TemporaryDirectory(prefix="quota-ops-") as folder, open_database(**_LITTLE) as db:
+    with (
+        TemporaryDirectory(prefix="quota-ops-") as folder,
+        open_database(**_ONE_THREAD, memory_limit=_MEMORY) as db,
+    ):
         days = pa.table({"day": [*parts], "part": pa.array([*parts.values()], pa.int32())})
         db.register("parts", days)
         db.register("no_digests", parquet.from_rows(DIGEST, []))
