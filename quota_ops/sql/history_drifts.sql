@@ -6,9 +6,14 @@
 -- was not later than the looks of later runs, whatever the clocks showed: it has the time of the
 -- first of them. One that wrote may have waited for its approval while later runs looked; but if
 -- one of them ended before it began, its clock was ahead. One that died had looked before it wrote.
+-- A run that a person resumes ends again with its old reading: what it had repaired, or now found
+-- as planned, is no new sight.
 WITH compared AS (
   SELECT
-    cluster, run, ended, sequence, mode, started, stopped, changed,
+    cluster, run, ended, sequence, mode, started, stopped,
+    changed - COALESCE(
+      LAG(changed) OVER (PARTITION BY cluster, run, sequence ORDER BY ended), 0
+    ) AS wrote,
     MIN(CASE WHEN sequence IS NOT NULL THEN ended END) OVER (
       PARTITION BY cluster, cluster_id ORDER BY sequence, ended
       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
@@ -21,7 +26,7 @@ timed AS (
   SELECT
     cluster, run, ended, sequence,
     CASE WHEN sequence IS NOT NULL
-      AND (mode = 'look' OR changed = 0 OR started > latest OR stopped = 'not ended')
+      AND (mode = 'look' OR wrote = 0 OR started > latest OR stopped = 'not ended')
       THEN latest
       ELSE ended
     END AS looked
@@ -31,14 +36,15 @@ timed AS (
 looks AS (
   SELECT
     *,
-    ROW_NUMBER() OVER (PARTITION BY cluster ORDER BY looked, sequence, ended, run) AS look
+    ROW_NUMBER() OVER (PARTITION BY cluster ORDER BY looked, sequence, ended, run) AS look,
+    ROW_NUMBER() OVER (PARTITION BY cluster, run, sequence ORDER BY ended) AS reading
   FROM timed
 ),
 
 seen AS (
   SELECT
     ends.cluster, entity, key, owner, kind, look, looked AS since, looked AS last_seen,
-    desired, actual, ends.run,
+    desired, actual, ends.run, ends.sequence, reading, state,
     CASE WHEN state IN ('changed', 'found', 'forgotten') THEN 1 ELSE 0 END AS is_repaired,
     CASE WHEN outcome = 'accepted' THEN ends.run END AS repaired_by
   FROM ends
@@ -46,6 +52,16 @@ seen AS (
   WHERE
     entity IS NOT NULL
     AND kind IN ({kinds})
+),
+
+sights AS (
+  SELECT
+    *,
+    MAX(is_repaired) OVER (
+      PARTITION BY cluster, run, sequence, entity, key ORDER BY reading
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS was_repaired
+  FROM seen
 ),
 
 marked AS (
@@ -56,7 +72,8 @@ marked AS (
         AND LAG(is_repaired) OVER (PARTITION BY cluster, entity, key ORDER BY look) = 0
       THEN 0 ELSE 1
     END AS begins
-  FROM seen
+  FROM sights
+  WHERE COALESCE(was_repaired, 0) = 0 AND NOT (reading > 1 AND state = 'found')
 ),
 
 numbered AS (

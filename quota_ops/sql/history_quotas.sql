@@ -24,16 +24,25 @@ repairs AS (
   WHERE repaired IS NOT NULL
 ),
 
-writes AS (
+-- A run that a person resumes ends again, with what it had written before.
+sent AS (
   SELECT
-    cluster, entity, key, ended, run, commit, author, run_reason, requested,
-    CASE WHEN mode = 'alter' THEN 1 ELSE 0 END AS is_alter,
-    ROW_NUMBER() OVER (
-      PARTITION BY cluster, entity, key, CASE WHEN mode = 'alter' THEN 1 ELSE 0 END
-      ORDER BY ended DESC, COALESCE(sequence, 0) DESC, run DESC
-    ) AS back
+    cluster, entity, key, run, sequence, commit, author, run_reason, requested,
+    CASE WHEN mode = 'alter' THEN 1 ELSE 0 END AS is_alter, ended,
+    ROW_NUMBER() OVER (PARTITION BY cluster, run, sequence, entity, key ORDER BY ended) AS number
   FROM ends
   WHERE entity IS NOT NULL AND outcome = 'accepted' AND mode IN ('apply', 'rollback', 'alter')
+),
+
+writes AS (
+  SELECT
+    *,
+    ROW_NUMBER() OVER (
+      PARTITION BY cluster, entity, key, is_alter
+      ORDER BY ended DESC, COALESCE(sequence, 0) DESC, run DESC
+    ) AS back
+  FROM sent
+  WHERE number = 1
 ),
 
 owned AS (

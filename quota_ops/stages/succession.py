@@ -8,7 +8,7 @@ from quota_ops.model.commit import named
 from quota_ops.model.errors import Refused
 from quota_ops.model.plans.ledger_edits import ALTERED, INTENDED, VERIFIED
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.quotas.rows import Key, LedgerRow
 from quota_ops.model.quotas.tables import DESIRED, LEDGER
 from quota_ops.model.runs.run import Beginning
 from quota_ops.model.text import command
@@ -160,6 +160,15 @@ def _why_contradicted(
             claim = claims.find(records, row.sequence or 0) or Claim(row.run, None, "")
             return f"{_name_run(claim)} began later, and has started to write"
     return None
+
+
+def read_later_values(folder: RunFolder, records: ClusterStore) -> dict[Key, float]:
+    """Return what the last run to claim declares, if it began later and its folder is kept."""
+    about, number = folder.about(), claims.last_number(records)
+    claim = claims.find(records, number) if number > (about.sequence or 0) else None
+    later = claim and RunFolder(folder.store.runs_of(about.cluster) / claim.run)
+    is_kept = later and later.has(DESIRED.file)
+    return {row.id: row.value for row in later.read_rows(DESIRED)} if later and is_kept else {}
 
 
 def take_number_above(folder: RunFolder, table: pa.Table, claimed: int) -> None:

@@ -1,5 +1,6 @@
 """A plan that waited for its approval while Git and the cluster changed."""
 
+import json
 from functools import partial
 
 import pytest
@@ -15,6 +16,7 @@ from tests.broker.stage_runs import KEY, After
 from tests.lab import Lab, error_of
 from tests.writing import State
 
+WHY = ("--reason", "agreed")
 OLD: State = {"user=alice": {KEY: 10.0}}
 NEW: State = {"user=alice": {KEY: 20.0}, "user=bob": {KEY: 5.0}}
 
@@ -183,6 +185,27 @@ def test_a_later_run_of_the_same_commit_that_repaired(lab: Lab) -> None:
     assert lab.stored() == lab.known() == both
 
 
+def test_what_an_overtaken_run_repaired_is_also_wanted_later(lab: Lab) -> None:
+    """A later commit changes another row: what the overtaken run repaired is nothing to correct."""
+    git: State = {f"user={name}": {KEY: 10.0} for name in ("alice", "etl")}
+    reconcile(lab, git, "c1")
+    lab.put({"user=alice": {KEY: 30.0}})
+    lab.desire({**git, "user=etl": {KEY: 1.0}})
+    assert lab.call("reconcile", "demo", "--commit", "c2").returncode == 1
+    waiting = lab.runs[-1]
+    last: State = {**git, "user=etl": {KEY: 9.0}}
+    reconcile(lab, last, "c3")
+    digest = waiting.read_json(PLAN)["digest"]
+
+    late = lab.call("reconcile", "--run", str(waiting.place), "--approve", digest, *WHY)
+
+    assert (late.returncode, lab.stored()) == (1, last)
+    assert "commit c3 was applied since this plan was made" in late.stdout + late.stderr
+    shown = lab.call("show", f"demo/{waiting.place.name}").stdout
+    assert "To correct them" not in shown
+    assert "The later run takes precedence. How it ended: quota-ops runs" in shown, shown
+
+
 def test_a_rollback_that_waited(lab: Lab) -> None:
     """A run in between that changed nothing does not stop the rollback of what it confirmed."""
     lab.put(OLD)
@@ -194,3 +217,29 @@ def test_a_rollback_that_waited(lab: Lab) -> None:
     write(lab, planned)
 
     assert lab.stored() == OLD
+
+
+def test_an_approval_after_another_run_repaired_another_row(lab: Lab) -> None:
+    """Two runs repair, and the same cut waits: the earlier may be approved, and no drift is new."""
+    git: State = {f"user={name}": {KEY: 10.0} for name in ("alice", "dan", "etl")}
+    reconcile(lab, git, "c1")
+    cut: State = {**git, "user=etl": {KEY: 1.0}}
+    lab.desire(cut)
+    names = []
+    for name in ("user=alice", "user=dan"):
+        lab.put({name: {KEY: 30.0}})
+        assert lab.call("reconcile", "demo", "--commit", "c2").returncode == 1
+        assert lab.stored() == git
+        names.append(lab.runs[-1])
+    digest = names[0].read_json(PLAN)["digest"]
+    again = ("--run", str(names[0].place), "--approve", digest, *WHY)
+
+    approved = lab.call("reconcile", *again)
+
+    assert (approved.returncode, lab.stored()) == (0, cut), approved.stdout + approved.stderr
+    assert lab.known() == cut
+    quotas = json.loads(lab.call("history", "demo", "--format", "json").stdout)["quotas"]
+    assert {row["entity"]: (row["drifts"], row["times_seen"]) for row in quotas} == {
+        "user=alice": (1, 1),
+        "user=dan": (1, 1),
+    }

@@ -14,7 +14,7 @@ from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.text import command, name_first, plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
-from quota_ops.stages.succession import why_lost, why_overtaken
+from quota_ops.stages.succession import read_later_values, why_lost, why_overtaken
 from quota_ops.stages.verify.brokers import FEW, ReadBack, raise_unless_agreed, read_back
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
@@ -102,7 +102,8 @@ def _record_verified(
         folder, records, run, read.verified, stored=read.stored, brokers=brokers, lost=lost
     )
     if overtaken is not None:
-        return Refused(overtaken, format_remedy(run, read.stored, ledger.read(records).rows))
+        wanted, known = read_later_values(folder, records), ledger.read(records).rows
+        return Refused(overtaken, format_remedy(run, read.stored, known, wanted))
     if lost is not None:
         return Refused(
             f"{lost}: what runs have recorded there is missing",

@@ -14,14 +14,20 @@ FEW = 5
 """The most rows that the remedy lists."""
 
 
-def format_remedy(run: AppliedRun, stored: Mapping[int, Stored], known: Iterable[LedgerRow]) -> str:
+def format_remedy(
+    run: AppliedRun,
+    stored: Mapping[int, Stored],
+    known: Iterable[LedgerRow],
+    wanted: Mapping[Key, float],
+) -> str:
     """Return what a person does after a run that a later run has overtaken.
 
-    `stored` are the values on each broker, `known` the rows of the ledger. The later run takes
-    precedence only if no broker stores a value of this run, and none can still arrive.
+    `stored` are the values on each broker, `known` the rows of the ledger, `wanted` those that the
+    later run declares. The later run takes precedence only if no broker stores another value of
+    this run, and none can still arrive.
     """
     cluster = run.about.cluster
-    if own := _find_own_values(run, stored, known):
+    if own := _find_own_values(run, stored, known, wanted):
         rows = name_first(map(" ".join, own), FEW)
         return (
             f"The cluster stores values of this run, not of the later one: {rows}. "
@@ -36,14 +42,17 @@ def format_remedy(run: AppliedRun, stored: Mapping[int, Stored], known: Iterable
 
 
 def _find_own_values(
-    run: AppliedRun, stored: Mapping[int, Stored], known: Iterable[LedgerRow]
+    run: AppliedRun,
+    stored: Mapping[int, Stored],
+    known: Iterable[LedgerRow],
+    wanted: Mapping[Key, float],
 ) -> list[Key]:
     """Return the managed rows for which a broker stores the value of this run, not a later one."""
     number = run.about.sequence or 0
     written = find_written(run.outcomes) | find_open(run.outcomes)
     noted = [(row.sequence or 0, row) for row in known if row.state != CLEARED]
     written &= {row.id for _, row in noted}  # a row that was released is left alone
-    later = {
+    later = dict[Key, float | None](wanted) | {
         row.id: row.value for of, row in sorted(noted, key=lambda pair: pair[0]) if of > number
     }
     return [
