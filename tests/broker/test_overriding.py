@@ -193,7 +193,7 @@ def test_a_quota_that_left_git_comes_first_until_it_is_cleared(lab: Lab) -> None
     )
     assert f"1 quota that is not in Git would be cleared: {batch} {KEY}\n" in verified.stderr
     planned = lab.call("plan", "demo")
-    part = "1 to change of 3, 1 in sync, 1 stored but not in force, 0 unmanaged"
+    part = "1 to change of 3, 1 in sync, 1 overridden for some clients, 0 unmanaged"
     assert (planned.returncode, part in planned.stdout) == (1, True), planned.stdout
     for options, code, number in (((), 1, 1), (("--allow", "raise", "--reason", "INC-7"), 0, 2)):
         done, shown = lab.call("reconcile", "demo", *options), lab.call("show", "last").stdout

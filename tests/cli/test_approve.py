@@ -85,6 +85,7 @@ def test_at_a_terminal(lab: Lab) -> None:
         assert rejected.said is DecisionKind.REJECTED
         assert f"Apply plan {rejected.digest[:8]} to demo? [y/N]: " in shown
         assert f"{getuser()} rejected plan {rejected.digest[:8]}" in shown
+    assert "  Rejected  " in said(lab, "runs", "--last", "1")
 
     code, shown = on_a_terminal(lab, "reconcile", "demo", typed="y\n\nagreed in PLAT-12\n")
     assert shown.count("Reason (it is recorded with your name): ") == 2

@@ -69,6 +69,7 @@ def test_what_decides_comes_before_the_changes() -> None:
         "changes in the meantime is skipped, and the run fails; if another run writes to the "
         "cluster in the meantime, nothing is written.\n"
     ) in form
+    assert "\nWhich clients use these quotas is unknown: there is no inventory.\n" in head
     assert form.count("`written already, by this run`") == 1
     accepted = head.index("The broker")
     guard = head.index("- ⚠ **cut**: `user=alice would fall`\n")

@@ -33,6 +33,7 @@ MOST_ROWS = 10
 MOST_OWNERS = 12
 MOST_COMMITS = 6
 MOST_OVERRIDING = MOST_WARNINGS = 5
+_NO_INVENTORY = "Which clients use these quotas is unknown: there is no inventory."
 _VERDICTS = frozenset({Topic.VALIDATION, Topic.CLIENTS})
 
 
@@ -60,6 +61,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
         f"\nPlan {code(plan.digest)} · {link}",
         *(format_block(block) for block in blocks if block.topic in _VERDICTS),
+        *([] if report.clients else [f"\n{_NO_INVENTORY}"]),
         "",
         *_format_reasons(report, plan),
         *map(format_block, warned[:MOST_WARNINGS]),

@@ -5,7 +5,7 @@ from math import isfinite
 
 from quota_ops.model.plans.ledger_edits import CLEARED, was_cleared
 from quota_ops.model.plans.plan import change_share, cuts_a_client
-from quota_ops.model.quotas.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
+from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.quotas.quota import UNLIMITED, format_limit
 from quota_ops.model.quotas.rows import OverrideRow
@@ -103,19 +103,19 @@ def change(row: ReportRow) -> str:
 
 
 def since(row: ReportRow) -> tuple[str, ...]:
-    """Return the day and time since when the cluster has had its value, as far as the ledger knows.
+    """Return the last day and time at which the cluster did not have its value, if that is known.
 
-    For drift and for remembered rows, only the last time without that value is known.
+    Empty for a change of Git: nobody changed the cluster.
     """
     difference = row.difference
-    known = difference.since
-    after = difference.kind in DRIFT_KINDS or difference.memory is not None
-    if not known and row.origin is not None:
-        known, after = row.origin.after, True
+    is_ledger_other = difference.is_drift or difference.memory is not None
+    known = difference.since if is_ledger_other else None
+    known = known or (row.origin and row.origin.after)
     if not known:
-        return () if difference.before is None else ("unknown",)
+        is_of_git = difference.since is not None and not is_ledger_other
+        return () if difference.before is None or is_of_git else ("unknown",)
     day, _, time = moment(known).partition(" ")
-    return (f"after {day}" if after else day, time)
+    return (f"after {day}", time)
 
 
 def origin(row: ReportRow) -> str:

@@ -35,7 +35,7 @@ class RowStatus(StrEnum):
 
     IN_SYNC = "in sync"
     """The cluster matches Git, and did before this run."""
-    OVERRIDDEN = "not in force"
+    OVERRIDDEN = "overridden for some"
     """Stored as in Git, and some clients get another quota in its place."""
     CHANGED = "changed by this run"
     """The broker accepted it, and verify, if it ran, found no broker with another value."""

@@ -137,9 +137,9 @@ def _heading(report: Report, plan: Plan) -> Line:
 def plan_numbers(plan: Plan) -> str:
     """Return how many rows a plan changes, and how many it does not, by reason.
 
-    `8 to change of 26 (6 to set, 2 to clear), 18 in sync, 1 unmanaged`: to change, in sync, stored
-    but not in force, held and only reported add up to the total; unmanaged and gone rows are not in
-    it, and neither are rows that were not judged.
+    `8 to change of 26 (6 to set, 2 to clear), 18 in sync, 1 unmanaged`: to change, in sync,
+    overridden for some clients, held and only reported add up to the total; unmanaged and gone rows
+    are not in it, and neither are rows that were not judged.
     """
     count = Counter(_part(row) for row in plan.differences)
     held, reported, gone = count["held"], count["only reported"], count["gone"]
@@ -153,7 +153,7 @@ def plan_numbers(plan: Plan) -> str:
     whole = sets + clears + plan.in_sync + plan.overridden + held + reported
     return (
         f"{sets + clears:,} to change of {whole:,}{both}, {plan.in_sync:,} in sync"
-        + (f", {plan.overridden:,} stored but not in force" if plan.overridden else "")
+        + (f", {plan.overridden:,} overridden for some clients" if plan.overridden else "")
         + (f", {held:,} held" if held else "")
         + (f", {count['not judged']:,} not judged" if count["not judged"] else "")
         + (f", {reported:,} only reported" if reported else "")

@@ -41,12 +41,19 @@ def _run(run: RunSummary, *, shows_id: bool) -> Row:
         Span(run.run, Tone.STRONG),
         Span(f"{run.cluster} ({run.cluster_id or '?'})" if shows_id else run.cluster),
         Span(short_commit(run.commit) if run.commit else "", Tone.CONTEXT),
-        Span(run.status, _TONES.get(run.status, Tone.PLAIN)),
+        Span(_status(run), _TONES.get(run.status, Tone.PLAIN)),
         Span(f"{run.changes:,}" if run.changes else ""),
         Span(file_size(run.size), Tone.CONTEXT),
         Span(", ".join(map(_decision_words, run.decisions)) or run.by or ""),
     )
     return Row(cells, below)
+
+
+def _status(run: RunSummary) -> str:
+    """Return the status; of a plan that was rejected, that nobody waits for a decision."""
+    said = {decision.said for decision in run.decisions}
+    is_over = run.status == SyncStatus.PENDING and DecisionKind.REJECTED in said
+    return "Rejected" if is_over else run.status
 
 
 def _decision_words(decision: Decision) -> str:
