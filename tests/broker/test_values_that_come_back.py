@@ -69,7 +69,7 @@ def test_both_are_named_everywhere(came_back: Lab) -> None:
     )
     assert lab.stored() == {**GIT, **LATE, **BACK}
     ended = lab.call("reconcile", "demo")
-    assert "restores 1 quota to the last verified value: user=alice " in ended.stdout
+    assert "restored 1 quota to the last verified value: user=alice " in ended.stdout
     assert "1 other change waits: user=carol " in ended.stdout
     assert (ended.returncode, lab.stored()) == (1, {**GIT, **BACK})
 
