@@ -2,7 +2,6 @@
 
 import logging
 import os
-import resource
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,8 +26,8 @@ _log = logging.getLogger(__name__)
 _INTERRUPTED = "Query interrupted"
 _idle: dict[int, list[duckdb.DuckDBPyConnection]] = {}
 """What no block uses, by the id of the process: a fork has no threads of its parent."""
-_KEPT_MEMORY = 32 * 1024
-"""By how much the process may have grown for a DuckDB that is kept, in KiB."""
+_KEPT = 2 * 2**20
+"""The bytes that the tables of a DuckDB may have taken if it is kept."""
 
 
 class EmbeddedEngine:
@@ -143,7 +142,6 @@ def open_database(**settings: str | int) -> Iterator[duckdb.DuckDBPyConnection]:
     it returns memory only then.
     """
     idle = [] if settings else _idle.setdefault(os.getpid(), [])
-    peak = _read_peak()
     try:
         with TemporaryDirectory(prefix="quota-ops-") as folder, ExitStack() as ending:
             started = ending.enter_context(
@@ -154,20 +152,19 @@ def open_database(**settings: str | int) -> Iterator[duckdb.DuckDBPyConnection]:
             with started.cursor() as db:
                 db.execute("USE own")
                 yield db
+            took = started.execute(
+                "SELECT SUM(memory_usage_bytes) > $1 FROM duckdb_memory()", [_KEPT]
+            )
+            is_large = took.fetchone() == (True,)
             started.execute("DETACH own")
             has_spilled = any(Path(folder).iterdir())  # it would keep the folder
-            if not (settings or has_spilled or _read_peak() - peak > _KEPT_MEMORY):
+            if not (settings or is_large or has_spilled):
                 ending.pop_all()
                 idle.append(started)
     except RuntimeError as error:
         if str(error) == _INTERRUPTED:
             raise KeyboardInterrupt from error
         raise
-
-
-def _read_peak() -> int:
-    """Return the highest memory of this process, in KiB (on macOS in bytes)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def read_csv(
