@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 _INTERRUPTED = "Query interrupted"
 _idle: dict[int, list[duckdb.DuckDBPyConnection]] = {}
 """What no block uses, by the id of the process: a fork has no threads of its parent."""
-_KEPT = 2 * 2**20
-"""The bytes that the tables of a DuckDB may have taken if it is kept."""
+_KEPT = 32 * 2**20
+"""By how many bytes a process may have grown with a DuckDB that it keeps."""
 
 
 class EmbeddedEngine:
@@ -142,6 +142,7 @@ def open_database(**settings: str | int) -> Iterator[duckdb.DuckDBPyConnection]:
     it returns memory only then.
     """
     idle = [] if settings else _idle.setdefault(os.getpid(), [])
+    resident = _read_resident()
     try:
         with TemporaryDirectory(prefix="quota-ops-") as folder, ExitStack() as ending:
             started = ending.enter_context(
@@ -152,19 +153,24 @@ def open_database(**settings: str | int) -> Iterator[duckdb.DuckDBPyConnection]:
             with started.cursor() as db:
                 db.execute("USE own")
                 yield db
-            took = started.execute(
-                "SELECT SUM(memory_usage_bytes) > $1 FROM duckdb_memory()", [_KEPT]
-            )
-            is_large = took.fetchone() == (True,)
             started.execute("DETACH own")
             has_spilled = any(Path(folder).iterdir())  # it would keep the folder
-            if not (settings or is_large or has_spilled):
+            if not (settings or has_spilled or _read_resident() - resident > _KEPT):
                 ending.pop_all()
                 idle.append(started)
     except RuntimeError as error:
         if str(error) == _INTERRUPTED:
             raise KeyboardInterrupt from error
         raise
+
+
+def _read_resident() -> int:
+    """Return the resident memory of this process in bytes; 0 where Linux' /proc is missing."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def read_csv(
