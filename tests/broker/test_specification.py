@@ -1,5 +1,6 @@
 """KIP-546's filter: the same entities as the broker's filter, and the same errors."""
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -83,7 +84,7 @@ def by_us(parts: Sequence[Part], *, strict: bool) -> object:
     """Return the same by quota-ops' filter, on the stored entities."""
     said: dict[Match, list[str]] = {match: [] for match in Match}
     for kind, match, name in parts:
-        said[match].append(kind if name is None else f"{kind}={name}")
+        said[match].append(kind if name is None else f"{kind}={json.dumps(name)}")
     try:
         wanted = parse_filter(
             said[Match.EXACT], said[Match.DEFAULT], said[Match.ANY], strict=strict
