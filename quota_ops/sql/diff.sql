@@ -16,7 +16,7 @@
 -- The ledger also remembers the values that a run `cleared`. Late writes and cleared values never
 -- decide alone that a row is managed: when Git does not declare it, a guard blocks the plan.
 --
--- What is said of a row of the ledger that remembers a value, and then of its key:
+-- The flags of a ledger row that remembers a value, then those of its key:
 --
 --   is_back      the cluster stores its value
 --   is_current   it is an intent that no later run has replaced or verified

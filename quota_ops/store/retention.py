@@ -82,8 +82,8 @@ _TRUSTED = 3
 def _list_starts(store: RunStore) -> Iterator[datetime]:
     """Yield when runs began, the newest first."""
     for run in latest_first(store, store.runs()):
-        if started := _read_start(RunFolder(run)):
-            with suppress(InvalidInput, OSError):
+        with suppress(InvalidInput, OSError):
+            if started := _read_start(RunFolder(run)):
                 yield min(started, (run / files.ABOUT).modified())
 
 

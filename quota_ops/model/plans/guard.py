@@ -108,7 +108,7 @@ class Guard(StrEnum):
     )
     WENT_BACK = (
         "went_back",
-        "A later commit was applied, and a row would get another value than the verified one.",
+        "A later commit was applied, and the plan does more than restore verified values.",
         _NO_COMMIT,
     )
     OLD_LEDGER = (
