@@ -1,6 +1,6 @@
 """The sources of limits: their line in Git, the ledger, and who set them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +14,13 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.runs.report import Origin
+from quota_ops.sql.history import read_history
 from quota_ops.stages.plan.origins import search_origins
+from quota_ops.stages.report.past import find_gone_spellings
 from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore
+from quota_ops.store.run.names import NamedCluster
 
 
 def describe_sources(
@@ -38,6 +41,8 @@ def describe_sources(
             rows = divide_rates(rows, placement(list_topics(row.topics for row in rows)))
         declared = {row.id: row for row in rows}
         in_git = {key: _describe_declared(declared.get(key), stored[key]) for key in stored}
+        if any(key.entity.startswith("ip=") for key in stored):
+            in_git |= _describe_gone(store, policy, stored, rows, in_git)
     except InvalidInput:
         in_git = dict.fromkeys(stored, "the files in Git are invalid")
     try:
@@ -50,6 +55,23 @@ def describe_sources(
     return {
         key: f"{words}; {_describe_written(written.get(key), stored[key], origins.get(key))}"
         for key, words in in_git.items()
+    }
+
+
+def _describe_gone(
+    store: RunStore,
+    policy: Policy,
+    stored: Mapping[Key, float],
+    rows: Iterable[DesiredRow],
+    in_git: Mapping[Key, str],
+) -> dict[Key, str]:
+    """Return the sources of the addresses whose limit no broker applies."""
+    quotas = read_history(store, NamedCluster((policy.cluster,), policy.cluster_id)).quotas
+    return {
+        row.declared_id: f"{in_git[row.declared_id]}; not in force, since {row.entity}, the same "
+        "address in another spelling, was cleared"
+        for row in find_gone_spellings(quotas, stored, lambda: rows)
+        if row.declared_id in in_git
     }
 
 

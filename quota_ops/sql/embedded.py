@@ -74,8 +74,8 @@ def fold_history(
     """Return the tables of `text.HISTORY_VIEWS` by name, from rows of HISTORY.
 
     With entities, from the rows of all runs and of these entities, and with `and_drifted` those of
-    each entity that ever drifted. With the parameters of history_changes.sql as `newest`, also
-    `changes`: the rows that the newest changes need.
+    each address and of each entity that ever drifted. With the parameters of history_changes.sql as
+    `newest`, also `changes`: the rows that the newest changes need.
     """
     with open_database() as db:
         db.execute("CREATE MACRO unix_seconds(moment) AS epoch(moment)")
@@ -85,7 +85,7 @@ def fold_history(
         if and_drifted:
             db.execute(
                 "INSERT INTO wanted SELECT entity FROM every_history "
-                "WHERE kind IN (SELECT UNNEST($1))",
+                "WHERE kind IN (SELECT UNNEST($1)) OR starts_with(entity, 'ip=')",
                 [[*HISTORY_KINDS]],
             )
         db.execute(

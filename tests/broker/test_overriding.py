@@ -331,3 +331,33 @@ def test_a_declared_address_in_another_spelling(lab: Lab) -> None:
     steps = re.split("&&|;", way.partition(":")[2].replace("TEXT", "INC-7"))
     assert [lab.call(*step.split()[1:]).returncode for step in steps] == [0, 0, 0]
     assert lab.stored() == {"ip=10.0.0.1": {key: 5.0}}
+
+
+def test_another_spelling_that_somebody_cleared(lab: Lab) -> None:
+    """No output says that a declared address is in sync after its other spelling was cleared.
+
+    Brokers then apply neither, until the declared one is cleared and set again.
+    """
+    key, stray = "connection_creation_rate", "ip=::ffff:10.0.0.1"
+    lab.desire({"ip=10.0.0.1": {key: 5.0}})
+    lab.call("reconcile", "demo")
+    lab.put({stray: {key: 5.0}})
+    assert lab.call("report", "demo").returncode == 7
+    lab.put({stray: {key: None}})
+    lost = lab.call("report", "demo")
+    status = "1 quota of an IP address on demo is stored, but not in force; 0 of 1 quota in sync."
+    again = (
+        f"No broker applies 5 connections/s to ip=10.0.0.1 (team.yaml:5), although it is stored, "
+        f"since {stray}, the same address in another spelling, was cleared. Clear it and set it "
+        f"again: quota-ops alter demo --names ip=10.0.0.1 --delete {key} --reason TEXT --allow "
+        f"unlimited; quota-ops alter demo --names ip=10.0.0.1 --add {key}=5 --reason TEXT"
+    )
+    assert (lost.returncode, again in lost.stdout) == (7, True), lost.stdout
+    assert status in lab.call("show", "last").stdout
+    found = lab.call("resolve", "demo", "--ip", "10.0.0.1").stdout
+    assert (
+        f"not in force, since {stray}, the same address in another spelling, was cleared" in found
+    )
+    for step in again.partition("again: ")[2].replace("TEXT", "INC-7").split("; "):
+        assert lab.call(*step.split()[1:]).returncode == 0
+    assert lab.call("report", "demo").returncode == 0

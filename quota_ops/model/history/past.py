@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from quota_ops.model.history.history import DayHistory, QuotaHistory
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.rows import Key, OverrideRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Past:
     """When the run before read the cluster to compare it; None if it did not, or is not known."""
     changes: tuple[tuple[str, ...], ...] = ()
     """The cells of each change of the last days before the run, the newest first."""
+    gone: tuple[OverrideRow, ...] = ()
+    """Declared addresses whose limit no broker applies, because another spelling was cleared."""
 
     @property
     def is_known(self) -> bool:

@@ -24,7 +24,7 @@ from quota_ops.model.quotas.difference import (
 )
 from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.rows import DesiredRow, Key, OverrideRow
-from quota_ops.model.runs.outcome import DONE, Outcome, Status
+from quota_ops.model.runs.outcome import DONE, Outcome, Status, find_written
 from quota_ops.model.runs.report import Origin, Report
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.runs.verification import RowVerdict, Verdict
@@ -340,10 +340,21 @@ def count_in_sync(report: Report) -> int:
 
 @lru_cache(maxsize=1)
 def find_overridden(report: Report) -> frozenset[Key]:
-    """Return the declared rows that lose clients: to overriding rows, or to rows still to clear."""
+    """Return the declared rows that are not in force for all of their clients.
+
+    Overriding rows or rows still to clear come first, or another spelling was cleared.
+    """
     cleared = {row for done in report.applied if done.status in DONE for row in done.rows}
     left = (row for row in report.leaving if row.id not in cleared)
-    return frozenset(row.declared_id for row in (*(report.overrides or ()), *left))
+    rows = (*(report.overrides or ()), *left, *find_gone(report))
+    return frozenset(row.declared_id for row in rows)
+
+
+def find_gone(report: Report) -> tuple[OverrideRow, ...]:
+    """Return the declared addresses that no broker limits: this run has not written them."""
+    written = find_written(report.applied)
+    gone = report.past.gone if report.past else ()
+    return tuple(row for row in gone if row.declared_id not in written)
 
 
 def count_not_in_force(report: Report) -> int:

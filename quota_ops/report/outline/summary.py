@@ -18,6 +18,7 @@ from quota_ops.report.outline.row_status import (
     RowStatus,
     count_in_sync,
     count_statuses,
+    find_gone,
     list_unread_rows,
     report_rows,
 )
@@ -87,7 +88,11 @@ def _summarize(report: Report, named: str | None) -> Summary:
         status = SyncStatus.UNKNOWN if troubles.keys() <= _UNKNOWN else SyncStatus.ATTENTION
         reason, *parts = _trouble_words(cluster, troubles)
         return Summary(status, reason, (*parts, *more))
-    if moved := overriding_words(cluster, report) or _drift_words(cluster, report, count):
+    if moved := (
+        overriding_words(cluster, report)
+        or _gone_words(cluster, report)
+        or _drift_words(cluster, report, count)
+    ):
         return Summary(SyncStatus.ATTENTION, moved, (*filter(None, (news_words(report),)), *more))
     compared = not (report.invalid or has_not_ended(report.stages))
     if compared and (waits := _pending_words(cluster, count, report.undeclared)):
@@ -158,6 +163,13 @@ def _override_words(report: Report, status: RowStatus, subject: str) -> str:
     taken = {override.declared_id for row in rows for override in row.overrides}
     override = plural(len(rows), "overrides", "override")
     return f"{subject} {override} {counted(len(taken), 'quota')} of Git"
+
+
+def _gone_words(cluster: str, report: Report) -> str:
+    """Return how many addresses lost their limit with another spelling; empty for none."""
+    number = len(find_gone(report))
+    lost = f"{plural(number, 'is', 'are')} stored, but not in force"
+    return f"{counted(number, 'quota')} of an IP address on {cluster} {lost}" if number else ""
 
 
 def _drift_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
