@@ -1,17 +1,15 @@
 """The use of a time that a Prometheus knows, beside the limits of that time."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from math import isnan
 from typing import NamedTuple
 
 from quota_ops.model.usage.digest import ShareRow
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import AT_LIMIT, find_stretch
 from quota_ops.stages.use.past_limits import PastQuotas, Period
-from quota_ops.stages.use.spans import KeyUse, Span, Use, find_span
+from quota_ops.stages.use.spans import Span, Use, find_span
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_parts
@@ -37,40 +35,40 @@ class MeasuredTime(NamedTuple):
     time: Time
     coverage: Coverage
 
-    def read(self, key: str) -> KeyUse:
-        """Read the use of each series of a key, by the spans of its limit.
+    def read(self, key: str) -> list[Use]:
+        """Read the use of each series of a key, in each time in which its limit did not change.
 
         Raises UseUnknown if it could not be read.
         """
-        found = KeyUse([], set())
+        found: list[Use] = []
         periods = self.past.periods(key, *self.time)
-        spans: dict[SeriesNames, list[Span]] = {}
+        spans: dict[SeriesNames, list[tuple[Time, Span]]] = {}
         for broker in self.coverage.seconds:
             interval = self.coverage.counted
             read = partial(read_use, self.server, self.source, broker, key, interval=interval)
-            uses = {self.time: read(self.time)}
-            found.without_number.update(
-                series.names for series in uses[self.time] if isnan(series.highest)
-            )
-            for series in uses[self.time]:
-                if series.names not in spans:
-                    spans[series.names] = _find_spans(key, periods, series.names)
-            for time in sorted({span.time for own in spans.values() for span in own} - {*uses}):
-                uses[time] = read(time)
+            rows = {self.time: read(self.time)}
+            for row in rows[self.time]:
+                if row.names not in spans:
+                    spans[row.names] = _find_spans(key, periods, row.names)
+            for time in sorted({time for own in spans.values() for time, _ in own} - {*rows}):
+                rows[time] = read(time)
             throttled = read_throttled(self.server, self.source, broker, key, self.time)
-            own = [
-                Use(series, span, series.names in throttled)
-                for time, some in uses.items()
-                for series in some
-                if not isnan(series.highest)
-                for span in spans.get(series.names, ())
-                if span.time == time
-            ]
-            found.uses.extend(self._measure_at_limit(broker, key, own))
+            uses: dict[Time, list[Use]] = {
+                time: [
+                    Use(row._replace(throttled=row.names in throttled), span)
+                    for row in some
+                    for own, span in spans.get(row.names, ())
+                    if own == time
+                ]
+                for time, some in rows.items()
+            }
+            found += self._measure_at_limit(broker, key, uses)
         return found
 
-    def _measure_at_limit(self, broker: str, key: str, uses: list[Use]) -> list[Use]:
-        """Return the uses, with for how many seconds those that reached their limit did so.
+    def _measure_at_limit(
+        self, broker: str, key: str, uses: Mapping[Time, Sequence[Use]]
+    ) -> Iterator[Use]:
+        """Yield the uses, with for how many seconds those that reached their limit did so.
 
         It is measured for those that are nearest to it, because their samples are read. Of others,
         it was one scrape at least, and all of their scrapes at most. So it was of those whose limit
@@ -78,49 +76,46 @@ class MeasuredTime(NamedTuple):
         """
         from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
 
-        found = [*uses]
-        nearest = sorted(
-            (number for number, use in enumerate(uses) if use.has_reached),
-            key=lambda number: uses[number].series.p95 / (uses[number].limit or 1.0),
-            reverse=True,
-        )
-        reached: dict[Time, list[int]] = defaultdict(list)
+        reached = [use for some in uses.values() for use in some if _has_reached(use)]
+        reached.sort(key=lambda use: use.row.p95 / (use.span.limit or 1.0), reverse=True)
+        nearest = {*reached[:MOST_MEASURED]}
         stretch = find_stretch(self.coverage.interval, self.coverage.step)
-        for place, number in enumerate(nearest):
-            use = uses[number]
-            if place < MOST_MEASURED and use.limit == use.span.lowest:
-                reached[use.span.time].append(number)
-                continue
-            is_sure = use.limit is not None and use.series.highest >= AT_LIMIT * use.limit
-            found[number] = use._replace(
-                at_limit_least=self.coverage.counted if is_sure else 0.0,
-                at_limit=stretch * use.series.counted,
-            )
         interval = max(1, round(self.coverage.counted))
-        for time, numbers in reached.items():
-            some = {str(number): uses[number] for number in numbers}
+        for time, some in uses.items():
+            measured = {
+                use.row.names: use.span.limit
+                for use in some
+                if use in nearest and use.span.limit == use.span.lowest
+            }
             shares = [
-                ShareRow(number, key, *use.series.names, use.limit or 0.0, use.limit)
-                for number, use in some.items()
+                ShareRow(f"{number}", key, *names, limit or 0.0, limit)
+                for number, (names, limit) in enumerate(measured.items())
             ]
-            names = {use.series.names for use in some.values()}
-            for samples in read_parts(self.source, [broker], key, *time, selection=names):
-                for row in find_delays(*samples, shares, interval):
-                    before, seconds = found[int(row.shared_by)], row.at_present
-                    found[int(row.shared_by)] = before._replace(
-                        at_limit_least=before.at_limit_least + seconds,
-                        at_limit=before.at_limit + stretch * seconds,
-                    )
-        return found
+            seconds = dict.fromkeys(measured, 0.0)
+            brokers = [broker] if measured else []
+            for samples in read_parts(self.source, brokers, key, *time, selection={*measured}):
+                for found in find_delays(*samples, shares, interval):
+                    seconds[SeriesNames(*shares[int(found.shared_by)][2:4])] += found.at_present
+            for use in some:
+                row, limit = use.row, use.span.limit
+                least = most = seconds.get(row.names, 0.0)
+                if _has_reached(use) and row.names not in measured:
+                    is_sure = limit is not None and row.highest >= AT_LIMIT * limit
+                    least, most = self.coverage.counted if is_sure else 0.0, row.counted
+                yield use._replace(row=row._replace(at_limit_least=least, at_limit=stretch * most))
 
 
-def _find_spans(key: str, periods: Iterable[Period], names: SeriesNames) -> list[Span]:
-    """Return the spans of a series, without gaps."""
-    found: list[Span] = []
+def _has_reached(use: Use) -> bool:
+    """Return whether the highest use was at the limit, or at the lowest that it may have been."""
+    return bool(use.span.lowest) and use.row.highest >= AT_LIMIT * (use.span.lowest or 0.0)
+
+
+def _find_spans(key: str, periods: Iterable[Period], names: SeriesNames) -> list[tuple[Time, Span]]:
+    """Return the spans of a series, each with its time, without gaps."""
+    found: list[tuple[Time, Span]] = []
     for period in periods:
-        span = find_span(key, [period], names, Time(period.start, period.end))
-        if found and found[-1][1:] == span[1:]:
-            found[-1] = span._replace(time=Time(found[-1].time.start, period.end))
-        else:
-            found.append(span)
+        start, span = period.start, find_span(key, [period], names)
+        if found and found[-1][1] == span:
+            start = found.pop()[0].start
+        found.append((Time(start, period.end), span))
     return found

@@ -16,7 +16,7 @@ from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.stages.use.listing import NOBODY, Listing
 from quota_ops.stages.use.past_limits import PastQuotas
 from quota_ops.stages.use.recorded import DAY, open_recorded, time_of
-from quota_ops.stages.use.spans import KeyUse, Use
+from quota_ops.stages.use.spans import Use
 from quota_ops.store.history.digests import find_digests
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.presets import find_names
@@ -43,8 +43,6 @@ def read_overview(
     if (first := f"{time.start:%Y-%m-%d}") in digests:
         time = time._replace(start=time_of(first).start)
     past = read_past_quotas(store, policy.cluster, policy.cluster_id, time.start)
-    with open_recorded(digests, past) as recorded:
-        uses, seconds = recorded.read_uses(), recorded.read_seen()
     exported = find_names(policy.usage).rates if policy.usage else {}
     quotas: list[QuotaUse] = []
     unlimited: dict[str, int] = {}
@@ -53,6 +51,8 @@ def read_overview(
     known = [window]
     coverage: dict[str, float] = {}
     with ExitStack() as stack:
+        recorded = stack.enter_context(open_recorded(digests, past))
+        seconds = recorded.read_seen()
         gaps = _open_gaps(source, past, _list_gaps(time, digests), stack)
         for number, key in enumerate(MEASURED_KEYS):
             progress(number, len(MEASURED_KEYS))
@@ -60,16 +60,12 @@ def read_overview(
             for gap in gaps:
                 seen.update(gap.coverage.seconds)
             coverage |= {broker: max(coverage.get(broker, 0.0), seen[broker]) for broker in seen}
-            parts = [uses[key], *(gap.read(key) for gap in gaps)]
-            found = KeyUse(
-                [use for part in parts for use in part.uses],
-                {names for part in parts for names in part.without_number},
-            )
-            if any(use.series.names == NOBODY and use.series.highest > 0 for use in found.uses):
+            uses = recorded.read_uses(key, (use for gap in gaps for use in gap.read(key)))
+            if any(use.row.names == NOBODY and use.row.highest > 0 for use in uses):
                 without_names.append(key)
-            listing = Listing(past, time, key, key in exported, found, seen)
+            listing = Listing(past, time, key, key in exported, uses, seen)
             quotas += listing.list_quotas()
-            if count := len({use.series.names for use in found.uses if _is_unlimited(use)}):
+            if count := len({use.row.names for use in uses if _is_unlimited(use)}):
                 unlimited[key] = count
             known.append(
                 sum(
@@ -163,4 +159,4 @@ def _open_gaps(
 
 
 def _is_unlimited(use: Use) -> bool:
-    return use.series.highest > 0 and use.span.is_known and use.quota is None
+    return use.row.highest > 0 and use.span.is_known and use.span.quota is None

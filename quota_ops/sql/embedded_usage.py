@@ -107,14 +107,16 @@ class SummedDays(NamedTuple):
 
     db: duckdb.DuckDBPyConnection
 
-    def list_series(self) -> list[RecordedSeries]:
-        """Return each series and each part of the days that has it, sorted.
+    def list_series(self, key: str | None = None) -> list[RecordedSeries]:
+        """Return each series of a key, or of all, and each part of the days that has it, sorted.
 
         One without both names is use of clients that are not known.
         """
         rows = self.db.execute(
             "SELECT DISTINCT key, user_name, client_id, part FROM series"
-            " WHERE user_name IS NOT NULL OR client_id IS NOT NULL OR highest > 0 ORDER BY ALL"
+            " WHERE (user_name IS NOT NULL OR client_id IS NOT NULL OR highest > 0)"
+            " AND key = COALESCE($1, key) ORDER BY ALL",
+            [key],
         ).fetchall()
         return list(map(RecordedSeries._make, rows))
 
@@ -137,9 +139,12 @@ class SummedDays(NamedTuple):
             seen.setdefault(key, {})[broker] = float(seconds)
         return seen
 
-    def measure(self, spans: Sequence[SpanRow]) -> Iterator[UseRow]:
-        """Yield the use of the spans, a row for each broker."""
+    def measure(
+        self, spans: Sequence[SpanRow], measured: Sequence[UseRow] = ()
+    ) -> Iterator[UseRow]:
+        """Yield the use of the spans, a row for each broker, with what was measured in others."""
         self.db.register("spans", parquet.from_rows(_SPANS, spans))
+        self.db.register("measured", parquet.from_rows(USE, measured))
         for batch in self.db.sql(text.read_sql("usage_merged", base=BASE)).to_arrow_reader(10_000):
             rows = parquet.conform(USE, pa.Table.from_batches([batch]))
             yield from parquet.read_rows(USE, rows)

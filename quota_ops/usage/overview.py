@@ -14,7 +14,8 @@ from statistics import median
 from typing import NamedTuple
 
 from quota_ops.model.errors import UseUnknown
-from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
+from quota_ops.model.usage.digest import UseRow
+from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, open_prometheus
@@ -54,31 +55,36 @@ class Coverage(NamedTuple):
 
 def read_use(
     server: Prometheus, source: UsageSource, broker: str, key: str, time: Time, *, interval: float
-) -> list[SeriesUse]:
+) -> list[UseRow]:
     """Return the use of each series of a broker and a key; none if it is not exported.
 
-    `interval` is for how many seconds a sample stands. The highest value of a series whose samples
-    are all NaN is NaN. Raises UseUnknown if anything could not be read.
+    `interval` is for how many seconds a sample stands. The time at a limit, and whether a series
+    was throttled, are not read. Raises UseUnknown if anything could not be read.
     """
     metric = source.names.rates.get(key)
     query = partial(_query, server, source, (broker, metric), time=time)
     with ThreadPoolExecutor(len(_STATISTICS)) as pool:  # a server uses one core for each query
         medians, p95s, highest, counts = pool.map(query, _STATISTICS)
     return [
-        SeriesUse(
+        UseRow(
             broker,
-            names,
-            _number(medians.get(names), most),
-            _number(p95s.get(names), most),
-            most,
-            counts.get(names, 0.0) * interval,
+            key,
+            *names,
+            span=0,
+            counted=0.0 if isnan(most) else counts.get(names, 0.0) * interval,
+            at_limit_least=0.0,
+            at_limit=0.0,
+            p50=_number(medians.get(names), most),
+            p95=_number(p95s.get(names), most),
+            highest=_number(most, 0.0),
+            throttled=False,
         )
         for names, most in highest.items()
     ]
 
 
 def _number(value: float | None, highest: float) -> float:
-    """Return a percentile, which is NaN if most samples are: it is at most the highest then."""
+    """Return a value, or the highest that it can be if it is NaN, as it is if most samples are."""
     return highest if value is None or isnan(value) else value
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 from tests.usage.recording import Answer, Question
@@ -27,23 +28,31 @@ class BusyHour:
         at = float(asked.time)
         if at <= self._since or 'user=""' in asked.query:  # all series have names
             return self._answer([])
-        if asked.query.startswith("count"):
+        if asked.query.startswith(("count(", "count by")):
             return self._answer([{"metric": {"instance": "kafka-1:9404"}, "value": [at, "1"]}])
         if "[" not in asked.query:
             is_counted = asked.query.startswith("up") or 'resource="Produce"' in asked.query
             labels = {"user": "etl", "instance": "kafka-1:9404"}
             value = "1" if asked.query.startswith("up") else "689.6"
             return self._answer([{"metric": labels, "value": [at, value]}] if is_counted else [])
-        seconds = int(re.findall(r"\[(\d+)ms\]", asked.query)[-1]) / 1000
+        millis = re.findall(r"\[(\d+)ms\]", asked.query.replace("[1h]", "[3600000ms]"))
+        seconds = int(millis[-1]) / 1000
         times = [second for second in range(int(at - seconds), int(at) + 1) if second % 60 == 0]
-        if asked.query.startswith("up"):
-            values = [[second, "1"] for second in times]
-            return self._answer([{"metric": {"instance": "kafka-1:9404"}, "values": values}])
-        if 'resource="Produce"' not in asked.query or "throttle_time" in asked.query:
+        is_up = "up{" in asked.query
+        if not is_up and ('resource="Produce"' not in asked.query or "throttle" in asked.query):
             return self._answer([])
-        values = [[second, str(self.find_rate(second))] for second in times]
-        names = {"user": "etl", "instance": "kafka-1:9404"}
-        return self._answer([{"metric": names, "values": values}])
+        numbers = [1 if is_up else self.find_rate(second) for second in times]
+        labels = {"instance": "kafka-1:9404", **({} if is_up else {"user": "etl"})}
+        function = re.match(
+            r"(?:min by \(instance\) \()?(\w+)_over_time\((?:(.+?), )?", asked.query
+        )
+        if function is None:
+            values = [[second, str(number)] for second, number in zip(times, numbers, strict=True)]
+            return self._answer([{"metric": labels, "values": values}])
+        found = sorted(numbers)[ceil(float(function[2] or 1) * len(numbers)) - 1]
+        if function[1] in {"count", "sum"}:
+            found = len(numbers)
+        return self._answer([{"metric": labels, "value": [at, str(found)]}])
 
     def find_rate(self, second: float) -> int:
         """Return how many bytes per second are produced at a time."""

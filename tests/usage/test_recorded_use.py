@@ -87,6 +87,24 @@ def test_recorded_days_are_read_without_a_server() -> None:
 
 
 @pytest.mark.usefixtures("store")
+def test_recorded_days_and_the_hours_since_have_one_p95() -> None:
+    """A client that was busy for 2 of 28 hours has their rate as its p95, also if 4 are recent."""
+    later = NOW + DAY
+    with (
+        time_machine.travel(later, tick=False),
+        serve(BusyHour((later - timedelta(hours=2)).timestamp()).respond) as url,
+    ):
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        assert call("record", "--day", "2026-11-26")[0] == 0
+        code, output = call("usage", "--days", "1")
+
+    assert code == 0
+    (row,) = [text for text in output.splitlines() if text.startswith("user=etl")]
+    assert re.split(r" {2,}", row)[2:6] == ["1 MB/s", "900 kB/s", "█████████", "90 %"]
+    assert "Of the other time, only p50, p95 and the highest are known" in output
+
+
+@pytest.mark.usefixtures("store")
 def test_who_is_throttled_now_is_listed() -> None:
     """The clients that brokers throttle at this moment are listed with their limit and owner.
 

@@ -8,6 +8,7 @@ order of the samples is lost: what would have been delayed needs the samples.
 from typing import NamedTuple
 
 from quota_ops.model.quotas.tables import derive_table
+from quota_ops.model.usage.series import SeriesNames
 
 BASE = 1.05
 """Each bucket ends at 1.05 times the end of the one before it, so that a percentile is wrong by
@@ -83,12 +84,12 @@ DELAYED = derive_table("delayed", DelayedRow)
 class UseRow(NamedTuple):
     """A row of USE: what a client used on one broker, in one span.
 
-    The caller divides the days of a client into spans, for example one for each limit. `counted` is
-    the number of seconds in which the broker counted its use. It was at its limit for
-    `at_limit_least` to `at_limit` seconds: the bucket that contains the limit counts for the latter
-    alone. `p50` and `p95` are percentiles of the counted time. They use the middle of a bucket as
-    its rate, so they are wrong by 2.5 percent at most. `highest` is a lower bound of the true
-    highest use: a sample is a mean, and there is none between two scrapes.
+    The caller divides the time of a client into spans, for example one for each limit. `counted` is
+    the number of seconds in which the broker counted its use; 0 if no sample was a number. It was
+    at its limit for `at_limit_least` to `at_limit` seconds. `p50` and `p95` are percentiles of the
+    counted time. Those of recorded days use the middle of a bucket as its rate, so they are wrong
+    by 2.5 percent at most. `highest` is a lower bound of the true highest use: a sample is a mean,
+    and there is none between two scrapes.
     """
 
     broker: str
@@ -103,6 +104,11 @@ class UseRow(NamedTuple):
     p95: float
     highest: float
     throttled: bool
+
+    @property
+    def names(self) -> SeriesNames:
+        """The names by which the broker counted it."""
+        return SeriesNames(self.user_name, self.client_id)
 
 
 USE = derive_table("use", UseRow)

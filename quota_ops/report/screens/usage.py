@@ -131,7 +131,10 @@ def _remarks(overview: UseOverview) -> list[Line]:
             "exact to 2.5 %, and the highest limit of a day counts for all of it."
         )
         if overview.measured_times:
-            text += " p95 is that of the recorded days or of the other time, whichever is longer."
+            text += (
+                " Of the other time, only p50, p95 and the highest are known, so a p95 of both may "
+                "be too high, but not too low."
+            )
         lines.append(line(text, Tone.CONTEXT))
     if overview.last_look:
         text = f"Limits are as they were at that time; since {iso_utc(overview.last_look)}"

@@ -10,6 +10,7 @@ from itertools import accumulate, islice
 
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.report import Report
@@ -93,8 +94,9 @@ def read_recorded_use(
         seen = recorded.read_seen()
         used = [
             (busiest.share, busiest.highest / busiest.limit, quota, busiest)
-            for key, use in recorded.read_uses().items()
-            for quota in Listing(past, time, key, True, use, seen.get(key, {})).list_quotas()
+            for key in MEASURED_KEYS
+            for uses in [recorded.read_uses(key)]
+            for quota in Listing(past, time, key, True, uses, seen.get(key, {})).list_quotas()
             if (busiest := quota.busiest) and busiest.limit and busiest.share is not None
         ]
         used.sort(key=lambda found: found[:2], reverse=True)

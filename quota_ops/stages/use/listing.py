@@ -1,7 +1,7 @@
 """The quotas of a key with the use of their clients, beside the limits of that time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, Verdict
 from quota_ops.precedence.series import find_quota
 from quota_ops.stages.use.past_limits import Limits, PastQuotas, Period
-from quota_ops.stages.use.spans import KeyUse, Use
+from quota_ops.stages.use.spans import Use
 
 NOBODY = SeriesNames(None, None)
 
@@ -24,7 +24,7 @@ class Listing:
     time: Time
     key: str
     is_exported: bool
-    found: KeyUse
+    uses: Collection[Use]
     seen: Mapping[str, float]
 
     @cached_property
@@ -35,7 +35,7 @@ class Listing:
     def list_quotas(self) -> Iterator[QuotaUse]:
         """Yield the use of each quota that the last look saw, by entity."""
         stored = self.past.looks[-1].stored.get(self.key, {}) if self.past.looks else {}
-        placed = _place(self.found, stored)
+        placed = _place(self.uses, stored)
         find_verdict = self._explain_unused(placed)
         for entity in sorted(stored, key=lambda entity: entity.text):
             series = [_share(uses) for uses in placed.by_quota[entity].values()]
@@ -49,7 +49,7 @@ class Listing:
 
     def _explain_unused(self, placed: "_Placed") -> Callable[[Entity], tuple[Verdict, str | None]]:
         """Return the function that decides what is known of a quota without use, and why."""
-        unknown, is_seen, finer = self._explain_nothing(), self._is_seen(), _find_finer(self.found)
+        unknown, is_seen, finer = self._explain_nothing(), self._is_seen(), _find_finer(self.uses)
 
         def decide(entity: Entity) -> tuple[Verdict, str | None]:
             if unknown is not None:
@@ -85,9 +85,13 @@ class Listing:
             return "the preset has no metric of this key; set it in usage.metrics"
         if self.past.facts and self.past.facts.callback_classes:
             return "client.quota.callback.class of the brokers decides what is measured"
-        if any(use.series.names == NOBODY and use.series.highest > 0 for use in self.found.uses):
+        if any(use.row.names == NOBODY and use.row.highest > 0 for use in self.uses):
             return "its series have no names of clients: the exporter or a scrape rule drops them"
-        return None if self.found.uses else "no series of this key; see usage --probe"
+        return (
+            None
+            if any(use.row.counted for use in self.uses)
+            else "no series of this key; see usage --probe"
+        )
 
 
 class _Placed(NamedTuple):
@@ -102,13 +106,16 @@ class _Placed(NamedTuple):
     without_number: set[Entity | None]
 
 
-def _place(found: KeyUse, stored: Limits) -> _Placed:
+def _place(uses: Collection[Use], stored: Limits) -> _Placed:
     """Find the quota of each series: the one that decided then or, if that is not known, now."""
     by_quota: dict[Entity, dict[SeriesNames, list[Use]]] = defaultdict(lambda: defaultdict(list))
-    elsewhere: set[Entity | None] = set()
-    for use in found.uses:
-        names, quota = use.series.names, use.quota
-        if quota is None and use.series.highest > 0:
+    elsewhere, without_number = set[Entity | None](), set[Entity | None]()
+    for use in uses:
+        names, quota = use.row.names, use.span.quota
+        if not use.row.counted:
+            without_number.add(find_quota(stored, *names))
+            continue
+        if quota is None and use.row.highest > 0:
             if not use.span.is_known:
                 quota = find_quota(stored, *names)
             elif None not in names:  # a quota of both names decided, which no run has read
@@ -116,51 +123,42 @@ def _place(found: KeyUse, stored: Limits) -> _Placed:
                 elsewhere |= {find_quota(stored, None, names.client_id)}
         if quota is not None:
             by_quota[quota][names].append(use)
-    nameless = {find_quota(stored, *names) for names in found.without_number}
-    return _Placed(by_quota, {entity for entity in elsewhere if entity}, nameless)
+    return _Placed(by_quota, {entity for entity in elsewhere if entity}, without_number)
 
 
-def _share(uses: list[Use]) -> SeriesShare:
-    """Return the use of a series under a quota: the highest of all brokers and limits.
-
-    Percentiles of times with the same limit cannot be merged: that of the longest counts for all.
-    """
-    longest: dict[tuple[str, float | None], Use] = {}
+def _share(uses: Collection[Use]) -> SeriesShare:
+    """Return the use of a series under a quota: the highest of all brokers and limits."""
     counted, at_limit_least, at_limit = (defaultdict[str, float](float) for _ in range(3))
-    for use in sorted(uses, key=lambda use: use.series.counted):
-        broker = use.series.broker
-        longest[broker, use.limit] = use
-        counted[broker] += use.series.counted
-        at_limit_least[broker] += use.at_limit_least
+    for row, span in uses:
+        counted[row.broker] += row.counted
+        at_limit_least[row.broker] += row.at_limit_least
         # Where no limit is known, it may have been at its limit.
-        at_limit[broker] += use.at_limit if use.span.is_known else use.series.counted
-    busiest = max(
-        longest.values(), key=lambda use: (use.share or -1.0, use.series.p95, use.series.highest)
-    )
-    is_known = any(use.quota is not None for use in uses)
+        at_limit[row.broker] += row.at_limit if span.is_known else row.counted
+    busiest = max(uses, key=lambda use: (use.share or -1.0, use.row.p95, use.row.highest))
+    is_known = any(use.span.quota is not None for use in uses)
     return SeriesShare(
-        *busiest.series.names,
-        busiest.series.broker,
-        max(use.series.median for use in longest.values()),
-        busiest.series.p95,
-        max(use.series.highest for use in uses),
+        *busiest.row.names,
+        busiest.row.broker,
+        max(use.row.p50 for use in uses),
+        busiest.row.p95,
+        max(use.row.highest for use in uses),
         busiest.share,
-        busiest.limit,
+        busiest.span.limit,
         max(at_limit_least.values()) if is_known else None,
         max(at_limit.values()) if is_known else None,
-        any(use.throttled for use in uses),
-        counted[busiest.series.broker],
+        any(use.row.throttled for use in uses),
+        counted[busiest.row.broker],
     )
 
 
-def _find_finer(found: KeyUse) -> dict[Entity, Entity]:
+def _find_finer(uses: Collection[Use]) -> dict[Entity, Entity]:
     """Return which quota the clients of an entity used in place of its own, if any."""
     finer: dict[Entity, Entity] = {}
-    for use in found.uses:
-        names = {USER: use.series.names.user, CLIENT_ID: use.series.names.client_id}
+    for use in uses:
+        names = {USER: use.row.user_name, CLIENT_ID: use.row.client_id}
         named = {kind: name for kind, name in names.items() if name is not None}
-        if use.quota is not None and use.series.highest > 0:
+        if use.span.quota is not None and use.row.highest > 0:
             for parts in (named, *({kind: name} for kind, name in named.items())):
-                if (entity := Entity.of(parts)) != use.quota:
-                    finer.setdefault(entity, use.quota)
+                if (entity := Entity.of(parts)) != use.span.quota:
+                    finer.setdefault(entity, use.span.quota)
     return finer

@@ -1,7 +1,7 @@
 """The use of recorded days, beside the limits of that time, from their digests."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.recorded import GroupUse
-from quota_ops.model.usage.series import SeriesNames, SeriesUse, Time
+from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.stages.use.past_limits import PastQuotas, Period
-from quota_ops.stages.use.spans import KeyUse, Span, Use, find_span
+from quota_ops.stages.use.spans import Span, Use, find_span
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
@@ -64,35 +64,26 @@ class RecordedDays(NamedTuple):
         """Return for how many seconds the use of each key is known, by broker."""
         return self.summed.read_seen()
 
-    def read_uses(self) -> dict[str, KeyUse]:
-        """Return the use of each key."""
+    def read_uses(self, key: str, measured: Iterable[Use] = ()) -> list[Use]:
+        """Return the use of a key on these days and in other times together, by their spans."""
         from quota_ops.sql.embedded_usage import SpanRow  # noqa: PLC0415 - DuckDB
 
-        spans: dict[tuple[SeriesNames, Span], int] = {}
+        numbers: dict[tuple[SeriesNames, Span], int] = {}
         rows: list[SpanRow] = []
-        days = sorted(day for part in self.parts for day in part.days)
-        for series in self.summed.list_series():
+        for series in self.summed.list_series(key):
             names = SeriesNames(series.user_name, series.client_id)
-            periods = self.parts[series.part].periods[series.key]
-            # With the same time for all days, those with the same limit are one span.
-            whole = Time(time_of(days[0]).start, time_of(days[-1]).end)
-            span = find_span(series.key, periods, names, whole)
-            number = spans.setdefault((names, span), len(spans))
+            span = find_span(key, self.parts[series.part].periods[key], names)
+            number = numbers.setdefault((names, span), len(numbers))
             surely, perhaps = (
                 None if limit is None else AT_LIMIT * limit for limit in (span.limit, span.lowest)
             )
             rows.append(SpanRow(*series, number, surely, perhaps))
-        of_number = [*spans]
-        uses = {key: KeyUse([], set()) for key in MEASURED_KEYS}
-        for row in self.summed.measure(rows):
-            (names, span), use = of_number[row.span], uses[row.key]
-            if not row.counted:
-                use.without_number.add(names)
-                continue
-            series_use = SeriesUse(row.broker, names, row.p50, row.p95, row.highest, row.counted)
-            at_limit = row.at_limit_least, row.at_limit
-            use.uses.append(Use(series_use, span, row.throttled, *at_limit))
-        return uses
+        others = [
+            row._replace(span=numbers.setdefault((row.names, span), len(numbers)))
+            for row, span in measured
+        ]
+        spans = [span for _, span in numbers]
+        return [Use(row, spans[row.span]) for row in self.summed.measure(rows, others)]
 
     def read_days(
         self, wanted: Collection[tuple[str, SeriesNames]]
@@ -106,7 +97,7 @@ class RecordedDays(NamedTuple):
             if (series.key, SeriesNames(*series[1:3])) in wanted
         ]
         return {
-            (row.key, SeriesNames(*row[2:4]), row.broker, self.parts[row.span].days[0]): row.p95
+            (row.key, row.names, row.broker, self.parts[row.span].days[0]): row.p95
             for row in self.summed.measure(rows)
         }
 
@@ -159,7 +150,7 @@ def _read_rates(
     with open_digests([*digests.values()], dict.fromkeys(digests, 0), wanted) as recorded:
         spans = [SpanRow(*row, number) for number, row in enumerate(recorded.list_series())]
         for row in recorded.measure(spans):
-            series = row.key, SeriesNames(row.user_name, row.client_id)
+            series = row.key, row.names
             rates[series] = max(row.p95, rates.get(series, 0.0))
     return rates
 
