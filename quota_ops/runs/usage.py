@@ -53,7 +53,7 @@ def read_overview(
     with ExitStack() as stack:
         recorded = stack.enter_context(open_recorded(digests, past))
         seconds = recorded.read_seen()
-        gaps = _open_gaps(source, past, _list_gaps(time, digests), stack)
+        gaps = _open_gaps(source, past, _list_gaps(time, recorded.days), stack)
         for number, key in enumerate(MEASURED_KEYS):
             progress(number, len(MEASURED_KEYS))
             seen = Counter(seconds.get(key, {}))
@@ -88,8 +88,8 @@ def read_overview(
         past.looks[-1].at if past.looks else None,
         quotas,
         unlimited,
-        past.troubles,
-        len(digests),
+        (*past.troubles, *recorded.troubles),
+        len(recorded.days),
         len(gaps),
         tuple(without_names),
     )

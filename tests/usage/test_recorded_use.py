@@ -86,6 +86,23 @@ def test_recorded_days_are_read_without_a_server() -> None:
     assert re.sub(r" {2,}", "  ", output) == EXPECTED
 
 
+def test_a_damaged_day_is_named_and_left_out(store: RunStore) -> None:
+    """The other days are shown, a damaged one counts as not seen, and the exit code is 2."""
+    (damaged,) = find_digests(store, CLUSTER_ID, ["2026-11-25"]).values()
+    Path(str(damaged)).write_bytes(Path(str(damaged)).read_bytes()[:500])
+
+    code, output = call("usage", "--days", "3", "--recorded")
+
+    assert (code, output.splitlines()[0]) == (
+        2,
+        "orders from 2026-11-23T00:00:00Z to 2026-11-26T00:00:00Z, seen 33 % of the time",
+    )
+    assert re.search(r"^user=etl .* 10 % ", output, re.MULTILINE)
+    (trouble,) = [line for line in output.splitlines() if line.startswith("not counted: ")]
+    assert trouble.startswith(f"not counted: {damaged} cannot be read as a Parquet file: ")
+    assert trouble.endswith(": quota-ops record CLUSTER --day 2026-11-25 records it again")
+
+
 @pytest.mark.usefixtures("store")
 def test_recorded_days_and_the_hours_since_have_one_p95() -> None:
     """A client that was busy for 2 of 28 hours has their rate as its p95, also if 4 are recent."""
@@ -268,4 +285,12 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     assert newest is not None
     assert newest.days == ("2026-11-25",)
     assert read_recorded_use(store, "another", stored, lambda: owners, NOW) is None
-    assert len(find_digests(store, CLUSTER_ID, found.days)) == 2
+    digests = find_digests(store, CLUSTER_ID, found.days)
+    assert len(digests) == 2
+    monkeypatch.undo()
+    Path(str(digests["2026-11-25"])).write_bytes(b"")
+    left = read_recorded_use(store, CLUSTER_ID, stored, lambda: owners, NOW)
+    assert left is not None
+    assert (left.days, left.recorded, left.seen) == (("2026-11-23",), 1, 1.0)
+    Path(str(digests["2026-11-23"])).write_bytes(b"")
+    assert read_recorded_use(store, CLUSTER_ID, stored, lambda: owners, NOW) is None

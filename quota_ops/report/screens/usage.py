@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.quota import format_limit, json_number, limits_a_client
-from quota_ops.model.text import command, counted
+from quota_ops.model.text import command, counted, plural
 from quota_ops.model.usage.throttling import ENOUGH
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.model.usage.use import (
@@ -127,8 +127,9 @@ def _remarks(overview: UseOverview) -> list[Line]:
     ]
     if overview.recorded_days:
         text = (
-            f"{counted(overview.recorded_days, 'day')} of this time are recorded: there, rates are "
-            "exact to 2.5 %, and the highest limit of a day counts for all of it."
+            f"{counted(overview.recorded_days, 'day')} of this time "
+            f"{plural(overview.recorded_days, 'is', 'are')} recorded: there, rates are exact to "
+            "2.5 %, and the highest limit of a day counts for all of it."
         )
         if overview.measured_times:
             text += (

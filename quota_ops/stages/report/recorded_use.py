@@ -79,18 +79,21 @@ def read_recorded_use(
     """Return the use beside stored limits and those of `rows`; None if no day is recorded.
 
     A client belongs to the quota that would limit it now. `read_owners` is called only if a day is
-    recorded. Raises InvalidInput for a damaged digest.
+    recorded. Damaged days are logged and left out.
     """
     digests = _choose_newest(find_digests(store, cluster_id, list_past_days(now, DAYS)))
     if not digests:
         return None
-    recorded_days = [*digests]
-    time = Time(time_of(recorded_days[0]).start, time_of(recorded_days[-1]).end)
+    time = Time(time_of(min(digests)).start, time_of(max(digests)).end)
     limits: dict[str, dict[Entity, float]] = defaultdict(dict)
     for entity, key, value in stored:
         limits[key][Entity.parse(entity)] = value
     past = PastQuotas([Look(time.start, limits)], read_owners(), None, None, ())
     with open_recorded(digests, past, by_day=True) as recorded:
+        if recorded.troubles:
+            _log.warning("Recorded days cannot be read: %s", "; ".join(recorded.troubles))
+        if not recorded.days:
+            return None
         seen = recorded.read_seen()
         used = [
             (busiest.share, busiest.highest / busiest.limit, quota, busiest)
@@ -103,9 +106,9 @@ def read_recorded_use(
         shown = used[:MOST_QUOTAS]
         names = {(quota.key, SeriesNames(*busiest[:2])) for *_, quota, busiest in shown}
         daily = recorded.read_days(names)
-    days = _list_days(recorded_days)
+    days = _list_days(recorded.days)
     seconds = [number for brokers in seen.values() for number in brokers.values()]
-    share = min(seconds, default=0.0) / (len(digests) * DAY.total_seconds())
+    share = min(seconds, default=0.0) / (len(recorded.days) * DAY.total_seconds())
     nearest = tuple(_describe(quota, busiest, days, daily) for *_, quota, busiest in shown)
     others = (
         _describe(quota, busiest, (), {})
@@ -113,7 +116,7 @@ def read_recorded_use(
         if Key(quota.entity.text, quota.key) in rows
     )
     some = tuple(islice(others, MOST_ROWS))
-    return RecordedUse(days, len(digests), min(share, 1.0), len(used), nearest, some)
+    return RecordedUse(days, len(recorded.days), min(share, 1.0), len(used), nearest, some)
 
 
 def _choose_newest(digests: Mapping[str, Place]) -> dict[str, Place]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.stages.use.past_limits import PastQuotas, Period
 from quota_ops.stages.use.spans import Span, Use, find_span
-from quota_ops.store.history.digests import find_digests, list_past_days
+from quota_ops.store.history.digests import find_damaged, find_digests, list_past_days
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 
@@ -40,14 +40,30 @@ def open_recorded(
 ) -> "Iterator[RecordedDays]":
     """Open the use of days that have a digest, in parts with the same limits, or by day.
 
-    Raises InvalidInput if a digest is damaged.
+    Damaged digests are left out. Raises InvalidInput if they cannot be read for another reason.
     """
+    with ExitStack() as stack:
+        damaged: Mapping[str, str] = {}
+        try:
+            found = stack.enter_context(_open_parts(digests, past, by_day=by_day))
+        except InvalidInput:
+            if not (damaged := find_damaged(digests)):
+                raise
+            rest = {day: place for day, place in digests.items() if day not in damaged}
+            found = stack.enter_context(_open_parts(rest, past, by_day=by_day))
+        yield found._replace(troubles=tuple(damaged.values()))
+
+
+@contextmanager
+def _open_parts(
+    digests: Mapping[str, Place], past: PastQuotas, *, by_day: bool
+) -> "Iterator[RecordedDays]":
     from quota_ops.sql.embedded_usage import open_digests  # noqa: PLC0415 - DuckDB
 
     parts = _divide([*digests], past, by_day=by_day)
     numbers = {day: number for number, part in enumerate(parts) for day in part.days}
     with open_digests([*digests.values()], numbers) as summed:
-        yield RecordedDays(summed, parts)
+        yield RecordedDays(summed, parts, [*digests])
 
 
 class RecordedDays(NamedTuple):
@@ -59,6 +75,9 @@ class RecordedDays(NamedTuple):
 
     summed: "SummedDays"
     parts: "Sequence[_Part]"
+    days: Sequence[str]
+    troubles: tuple[str, ...] = ()
+    """Why other days are left out."""
 
     def read_seen(self) -> Mapping[str, Mapping[str, float]]:
         """Return for how many seconds the use of each key is known, by broker."""

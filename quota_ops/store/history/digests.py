@@ -4,14 +4,16 @@ A day without a file was not read. It is unknown, and never counts as a day with
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.usage.digest import DIGEST
 from quota_ops.store.places import parquet
+from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 
@@ -64,6 +66,17 @@ def find_digests(store: RunStore, cluster_id: str, days: Sequence[str]) -> dict[
     """Return the file of each of these days that has one, by day, sorted."""
     known = {*days}.intersection(list_days(store, cluster_id))
     return {day: folder_of(store, cluster_id) / f"{day}.parquet" for day in sorted(known)}
+
+
+def find_damaged(digests: Mapping[str, Place]) -> dict[str, str]:
+    """Return why a digest cannot be read, by day, for those that cannot."""
+    damaged: dict[str, str] = {}
+    for day, place in digests.items():
+        try:
+            parquet.from_bytes(DIGEST, read_file(place), str(place))
+        except InvalidInput as error:
+            damaged[day] = f"{error.message}: quota-ops record CLUSTER --day {day} records it again"
+    return damaged
 
 
 def list_expired(folder: Place, before: date) -> Iterator[Place]:
