@@ -287,7 +287,7 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     assert read_recorded_use(store, "another", stored, lambda: owners, NOW) is None
     digests = find_digests(store, CLUSTER_ID, found.days)
     assert len(digests) == 2
-    monkeypatch.undo()
+    monkeypatch.setattr(recorded_use, "MOST_BYTES", 2 * size)
     Path(str(digests["2026-11-25"])).write_bytes(b"")
     left = read_recorded_use(store, CLUSTER_ID, stored, lambda: owners, NOW)
     assert left is not None

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from quota_ops.usage.source import UsageSource
 from tests.calling import call_cli
 from tests.usage.conftest import read_times
 from tests.usage.past import leave_look, leave_write
+from tests.usage.recording import Answer, Question, read_recorded, serve
 from tests.usage.scenario import CLUSTER_ID, ENCODED, LATER, QUOTAS
 from tests.writing import State
 
@@ -316,6 +317,32 @@ def test_the_probe_shows_why_nothing_is_there(
     assert stderr == (
         "the use of orders is unknown: Prometheus has no series of its clients\n"
         "  The table shows why for each key.\n"
+    )
+
+
+@pytest.mark.usefixtures("store", "now")
+def test_the_probe_fails_if_a_part_of_the_series_has_no_names(folder: Path) -> None:
+    """A scheduled probe notices series that nobody can attribute, beside others that have names."""
+    recorded = read_recorded()
+
+    def respond(asked: Question, _headers: Mapping[str, str]) -> Answer:
+        if 'resource="Fetch"' not in asked.query or 'user=""' not in asked.query:
+            return recorded[asked]
+        labels = {"__name__": "kafka_server_quota_byte_rate", "instance": "broker-1"}
+        result = [{"metric": labels, "value": [0, "1"]}]
+        return Answer(200, json.dumps({"status": "success", "data": {"result": result}}))
+
+    with serve(respond) as url:
+        (folder / "monitoring.properties").write_text(f"url={url}\n")
+        stdout, stderr, code = call(folder, "--probe")
+
+    assert "measured: 1 of 2 series have none, see below" in stdout
+    assert (code, stderr) == (
+        6,
+        (
+            "some series of consumer_byte_rate have no names of clients, so the use of orders is "
+            "known in part\n  Below the table are the labels that one of them has.\n"
+        ),
     )
 
 

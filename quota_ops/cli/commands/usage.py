@@ -156,7 +156,7 @@ def _show_throttled(session: "Session", at: "datetime", output: str) -> None:
 
 
 def _show_probe(session: "Session", at: "datetime", output: str) -> None:
-    """Show the metrics in Prometheus; raise UseUnknown after that if it has none of the cluster."""
+    """Show the metrics in Prometheus; raise UseUnknown after that if use cannot be told by them."""
     from quota_ops.model.errors import UseUnknown
     from quota_ops.report.screens.usage import ProbeFacts, probe_json, probe_screen
     from quota_ops.runs.past_quotas import read_past_quotas
@@ -181,4 +181,10 @@ def _show_probe(session: "Session", at: "datetime", output: str) -> None:
         raise UseUnknown(
             f"the use of {policy.cluster} is unknown: Prometheus has no series of its clients",
             "The table shows why for each key.",
+        )
+    if lost := [key.key for key in found.keys if key.unnamed]:
+        raise UseUnknown(
+            f"some series of {', '.join(lost)} have no names of clients, so the use of "
+            f"{policy.cluster} is known in part",
+            "Below the table are the labels that one of them has.",
         )
