@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from datetime import UTC
 from typing import TYPE_CHECKING
 
+from quota_ops.model.clusters.scraped_brokers import ScrapedBrokers, match_brokers
 from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
@@ -75,6 +76,8 @@ def read_overview(
                 )
             )
     progress(len(MEASURED_KEYS), len(MEASURED_KEYS))
+    brokers = past.facts.brokers if past.facts else ()
+    scraped = match_brokers(coverage, brokers) or ScrapedBrokers()
     intervals = [gap.coverage.interval for gap in gaps]
     step = policy.usage.step if policy.usage else 0
     return UseOverview(
@@ -92,6 +95,7 @@ def read_overview(
         len(recorded.days),
         len(gaps),
         tuple(without_names),
+        *scraped,
     )
 
 

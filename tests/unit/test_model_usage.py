@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from quota_ops.model.clusters.cluster_facts import BrokerFacts
+from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.usage import Metric
 from quota_ops.model.usage.use import (
@@ -102,3 +104,26 @@ def test_more_brokers_than_are_registered_are_explained() -> None:
         "counted here, or a broker got another value of the label that `broker` under `usage` "
         "names."
     )
+
+
+@pytest.mark.parametrize(
+    ("labels", "hosts", "expected"),
+    [
+        (["b1:9404", "b2:9404"], ["b1", "b2"], ([], [])),
+        (["b1", "b2"], ["b1.kafka.svc", "b2.kafka.svc"], ([], [])),
+        (["0", "1"], ["b1", "b2"], ([], [])),
+        (["b1:9404", "b9:9404"], ["b1", "b2"], (["b2:9092"], ["b9:9404"])),
+        (["b1:9404"], ["b1", "b2"], (["b2:9092"], [])),
+        (["10.0.0.1:9404", "10.0.0.2:9404"], ["10.0.0.1", "10.0.0.2"], ([], [])),
+        (["10.0.0.1:9404", "10.0.0.2:9404"], ["b1", "b2"], None),
+        (["b1:9404", "10.0.0.2:9404"], ["b1", "b2"], None),
+        (["localhost:9404", "localhost:9405"], ["localhost", "localhost"], None),
+    ],
+)
+def test_a_scraped_broker_is_the_registered_one_that_its_label_shows(
+    labels: list[str], hosts: list[str], expected: tuple[list[str], list[str]] | None
+) -> None:
+    """A label shows a broker by host, pod or id; if it shows none, nothing is concluded."""
+    brokers = [BrokerFacts(number, f"{host}:9092") for number, host in enumerate(hosts)]
+    found = match_brokers(labels, brokers)
+    assert found == (None if expected is None else tuple(map(tuple, expected)))

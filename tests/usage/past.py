@@ -1,6 +1,6 @@
 """Runs that saw what a cluster stored in the past."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
@@ -25,11 +25,12 @@ def leave_look(
     *,
     owners: Mapping[str, str] = {},
     brokers: int = 2,
+    hosts: Sequence[str] = (),
     callback_class: str | None = None,
     cluster: str = "orders",
     cluster_id: str = CLUSTER_ID,
 ) -> None:
-    """Leave a run that read the quotas of a cluster at a time."""
+    """Leave a run that read the quotas of a cluster at a time, of brokers on one host or several."""
     name = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
     run = RunFolder(store.runs_of(cluster) / name)
     run.write(ABOUT, About(name, cluster, iso_utc(at), cluster_id=cluster_id))
@@ -44,8 +45,8 @@ def leave_look(
         ACTUAL, [ActualRow(cluster_id, *row, in_scope=True, hands_off=None) for row in rows]
     )
     facts = [
-        BrokerFacts(number, "kafka:9092", callback_class=callback_class)
-        for number in range(brokers)
+        BrokerFacts(number, f"{host}:9092", callback_class=callback_class)
+        for number, host in enumerate(hosts or ["kafka"] * brokers)
     ]
     run.write(FACTS, ClusterFacts(tuple(facts), "User:admin"))
     declared = [row for row in rows if row[0] in owners]

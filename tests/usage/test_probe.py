@@ -34,7 +34,7 @@ def test_matchers_that_select_brokers_are_not_wrong(up: dict[str, bool], expecte
     key = KeyProbe("producer_byte_rate", 0, 0, 0, 98, is_exported=True)
     probe = UseProbe(up, 60, None, [key], {}, 0, 0, {})
 
-    assert explain_key(key, ProbeFacts(2, {key.key: 3}, None), probe) == expected
+    assert explain_key(key, ProbeFacts((), {key.key: 3}, None), probe) == expected
 
 
 def test_without_a_run_the_rules_are_not_to_blame() -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ from tests.writing import State
 TIMES = read_times()
 PAGE = Path(__file__).parents[2] / "docs/how-to/usage.md"
 OWNERS = {"user=alice": "payments"}
+HOSTS = ("broker-1", "broker-2")
 CLUSTER_YAML = f"""\
 cluster_id: {CLUSTER_ID}
 connection: orders
@@ -53,10 +55,10 @@ def folder(tmp_path: Path, prometheus: str) -> Path:
 def store(folder: Path) -> RunStore:
     """Return a run store with looks before the time, and around the change in it."""
     found = RunStore(open_place(folder / "store"))
-    leave_look(found, TIMES["started"] - timedelta(hours=30), QUOTAS, owners=OWNERS)
-    leave_look(found, TIMES["finer"] - timedelta(seconds=10), QUOTAS, owners=OWNERS)
-    after = TIMES["finer"] + timedelta(seconds=1)
-    leave_look(found, after, {**QUOTAS, **LATER}, owners=OWNERS)
+    leave = partial(leave_look, found, owners=OWNERS, hosts=HOSTS)
+    leave(TIMES["started"] - timedelta(hours=30), QUOTAS)
+    leave(TIMES["finer"] - timedelta(seconds=10), QUOTAS)
+    leave(TIMES["finer"] + timedelta(seconds=1), {**QUOTAS, **LATER})
     return found
 
 
@@ -182,6 +184,24 @@ def test_unused_needs_proof(folder: Path, source: UsageSource, store: RunStore) 
     third = overview(folder, source, store, BEFORE)
     assert (third.seen, third.registered_brokers) == (0, 3)
     assert Verdict.UNUSED not in {quota.verdict for quota in third.quotas}
+
+
+@pytest.mark.usefixtures("now")
+def test_a_broker_of_another_cluster_does_not_stand_for_one_of_this(
+    folder: Path, source: UsageSource, store: RunStore
+) -> None:
+    """If labels show that one of two brokers is not registered, the other one was not seen."""
+    leave_look(store, TIMES["ended"], QUOTAS, hosts=("broker-1.kafka.svc", "broker-3.kafka.svc"))
+    found = overview(folder, source, store, BEFORE)
+    assert (found.seen, found.has_others) == (0, True)
+    assert Verdict.UNUSED not in {quota.verdict for quota in found.quotas}
+    lines = [
+        "broker-3.kafka.svc:9092 was never scraped: use on it is unknown.",
+        "broker-2 is not registered: match may select another cluster, whose use is counted here.",
+    ]
+    for options in ((), ("--probe",)):
+        stdout = call(folder, *options)[0]
+        assert [line in stdout for line in lines] == [True, True]
 
 
 def test_a_share_is_of_the_limit_of_that_time(

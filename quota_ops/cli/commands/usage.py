@@ -166,7 +166,7 @@ def _show_probe(session: "Session", at: "datetime", output: str) -> None:
     policy = session.policy
     past = read_past_quotas(session.store, policy.cluster, policy.cluster_id, at)
     facts = ProbeFacts(
-        len(past.facts.brokers) if past.facts else None,
+        past.facts.brokers if past.facts else None,
         {key: len(limits) for key, limits in past.looks[-1].stored.items()} if past.looks else None,
         next(iter(past.facts.callback_classes), None) if past.facts else None,
     )

@@ -126,6 +126,10 @@ class UseOverview(NamedTuple):
 
     without_names: tuple[str, ...] = ()
     """The keys of which some used series have no names: their rows may be of other clients."""
+    absent_brokers: tuple[str, ...] = ()
+    """The addresses of registered brokers that were not scraped, as far as labels show it."""
+    other_brokers: tuple[str, ...] = ()
+    """The labels of scraped brokers that are not registered, as far as labels show it."""
 
     @property
     def seconds(self) -> float:
@@ -134,14 +138,17 @@ class UseOverview(NamedTuple):
 
     @property
     def has_others(self) -> bool:
-        """Whether more brokers were scraped than are registered: use of others is counted."""
-        return self.registered_brokers is not None and self.registered_brokers < len(self.coverage)
+        """Whether brokers were scraped that are not registered: use of others is counted."""
+        registered = self.registered_brokers
+        is_more = registered is not None and registered < len(self.coverage)
+        return is_more or bool(self.other_brokers)
 
     @property
     def seen(self) -> float:
         """The share of the time in which Prometheus scraped the broker with the fewest scrapes."""
         shares = [*self.coverage.values()]
-        if self.registered_brokers is not None and self.registered_brokers > len(shares):
+        registered = self.registered_brokers
+        if self.absent_brokers or (registered is not None and registered > len(shares)):
             return 0.0
         return min(shares, default=0.0)
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from quota_ops.model.clusters.cluster_facts import BrokerFacts
+from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.quota import format_limit, json_number, limits_a_client
 from quota_ops.model.text import command, counted, plural
@@ -95,13 +97,14 @@ def list_coverage(overview: UseOverview) -> list[Line]:
         for broker, share in overview.coverage.items()
         if (unseen := 1 - share * stretch) > 1 - SEEN
     ]
-    registered = overview.registered_brokers
-    if registered is not None and registered > len(overview.coverage):
-        text = f"  {len(overview.coverage)} of {counted(registered, 'broker')} "
-        lines.append(line(f"{text}were ever scraped: use on the others is unknown.", Tone.CHANGE))
-    if registered is not None and registered < len(overview.coverage):
-        text = explain_others(len(overview.coverage), registered)
-        lines.append(line(f"  {text}", Tone.CHANGE))
+    registered, scraped = overview.registered_brokers, len(overview.coverage)
+    if overview.absent_brokers or overview.other_brokers:
+        lines += _list_unmatched(overview.absent_brokers, overview.other_brokers)
+    elif registered is not None and registered > scraped:
+        text = f"  {scraped} of {counted(registered, 'broker')} were ever scraped"
+        lines.append(line(f"{text}: use on the others is unknown.", Tone.CHANGE))
+    elif registered is not None and registered < scraped:
+        lines.append(line(f"  {explain_others(scraped, registered)}", Tone.CHANGE))
     if overview.without_names:
         text = f"  Some series of {', '.join(overview.without_names)} have no names of clients, so"
         probe = f"{command('usage', overview.cluster)} --probe shows why."
@@ -110,6 +113,24 @@ def list_coverage(overview: UseOverview) -> list[Line]:
         text = f"  The limits are known for {_percent(overview.limits_known)} of the time only"
         lines.append(line(f"{text}: no run saw them before.", Tone.CHANGE))
     return lines
+
+
+def _list_unmatched(absent: Iterable[str], others: Iterable[str]) -> list[Line]:
+    """Return that registered brokers were not scraped, and that others were."""
+    return [
+        *(
+            line(f"  {each} was never scraped: use on it is unknown.", Tone.CHANGE)
+            for each in absent
+        ),
+        *(
+            line(
+                f"  {each} is not registered: match may select another cluster, whose use is "
+                "counted here.",
+                Tone.CHANGE,
+            )
+            for each in others
+        ),
+    ]
 
 
 def _percent(share: float) -> str:
@@ -266,8 +287,8 @@ def _share(quota: QuotaUse) -> float:
 class ProbeFacts(NamedTuple):
     """What runs saw of a cluster, which explains what is missing in Prometheus."""
 
-    brokers: int | None
-    """How many brokers are registered; None if no run has recorded it."""
+    brokers: tuple[BrokerFacts, ...] | None
+    """The registered brokers; None if no run has recorded them."""
     quotas: Mapping[str, int] | None
     """How many quotas of each key are stored; None if no run has read them."""
     callback_class: str | None
@@ -328,16 +349,22 @@ def _explain_unnamed(labels: Mapping[str, str], usage: UsagePolicy) -> str:
 def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsagePolicy) -> Screen:
     """Return the metrics that Prometheus has of a cluster, and why some are missing."""
     lines = [line(f"{cluster} in the Prometheus {usage.prometheus}", Tone.STRONG)]
-    registered = "" if facts.brokers is None else f" of {facts.brokers:,} registered"
-    is_short = facts.brokers is not None and len(probe.up) != facts.brokers
-    scraped = f"  brokers scraped: {len(probe.up)}{registered}"
-    lines.append(line(scraped, Tone.CHANGE if is_short or not probe.up else Tone.PLAIN))
+    registered = None if facts.brokers is None else len(facts.brokers)
+    matched = match_brokers(probe.up, facts.brokers or ())
+    is_wrong = registered is not None and len(probe.up) != registered
+    scraped = f"  brokers scraped: {len(probe.up)}"
+    if registered is not None and (matched or is_wrong):
+        scraped += f" of {registered:,} registered"
+    elif registered is not None:
+        scraped += ", as many as are registered; their labels do not show whether they are these"
+    lines.append(line(scraped, Tone.CHANGE if is_wrong or not probe.up else Tone.PLAIN))
+    lines += _list_unmatched(*matched) if matched else []
     lines += [
         line(f"    the last scrape of {broker} failed", Tone.CHANGE)
         for broker, is_up in probe.up.items()
         if not is_up
     ]
-    if is_short and len(probe.up) > (facts.brokers or 0):
+    if matched is None and registered is not None and len(probe.up) > registered:
         lines.append(line("    match selects the targets of something else, too", Tone.CHANGE))
     if probe.interval is not None:
         differs = abs(probe.interval - usage.step) > _TOLERANCE * usage.step
@@ -385,7 +412,7 @@ def probe_json(cluster: str, probe: UseProbe, facts: ProbeFacts) -> dict[str, An
         "cluster": cluster,
         **probe._asdict(),
         "oldest": probe.oldest and f"{probe.oldest:%Y-%m-%d}",
-        "registered_brokers": facts.brokers,
+        "registered_brokers": None if facts.brokers is None else len(facts.brokers),
         "keys": [
             {**found._asdict(), "verdict": explain_key(found, facts, probe)} for found in probe.keys
         ],

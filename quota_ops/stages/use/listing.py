@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, Verdict
@@ -71,10 +72,12 @@ class Listing:
     def _is_seen(self) -> bool:
         """Return whether each registered broker was scraped all along, and limits are known."""
         window = (self.time.end - self.time.start).total_seconds()
-        seconds = self.seen.values()
+        seconds, facts = self.seen.values(), self.past.facts
+        scraped = match_brokers(self.seen, facts.brokers) if facts else None
         return (
-            self.past.facts is not None
-            and len(seconds) >= len(self.past.facts.brokers)
+            facts is not None
+            and len(seconds) >= len(facts.brokers)
+            and not (scraped and scraped.absent)
             and min(seconds, default=0.0) >= SEEN * window
             and all(period.limits for period in self.periods)
         )
