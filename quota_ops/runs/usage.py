@@ -1,7 +1,7 @@
 """The use of a cluster's quotas, recorded or measured, with the limits of that time."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC
 from typing import TYPE_CHECKING
@@ -49,26 +49,34 @@ def read_overview(
     unlimited: dict[str, int] = {}
     without_names: list[str] = []
     window = (time.end - time.start).total_seconds()
-    known = [window]
+    limits_known = [window]
     coverage: dict[str, float] = {}
+    seen_of: dict[str, Mapping[str, float]] = {}
     with ExitStack() as stack:
         recorded = stack.enter_context(open_recorded(digests, past))
         seconds = recorded.read_seen()
         gaps = _open_gaps(source, past, _list_gaps(time, recorded.days), stack)
         for number, key in enumerate(MEASURED_KEYS):
             progress(number, len(MEASURED_KEYS))
-            seen = Counter(seconds.get(key, {}))
+            seen, measured = Counter(seconds.get(key, {})), list[Use]()
+            scraped = seen.copy()
             for gap in gaps:
-                seen.update(gap.coverage.seconds)
-            coverage |= {broker: max(coverage.get(broker, 0.0), seen[broker]) for broker in seen}
-            uses = recorded.read_uses(key, (use for gap in gaps for use in gap.read(key)))
+                some = gap.read(key)
+                measured += some
+                scraped.update(gap.coverage.seconds)
+                seen.update(gap.coverage.seconds if some else {})
+            for broker, known in scraped.items():
+                coverage[broker] = max(coverage.get(broker, 0.0), known)
+            uses = recorded.read_uses(key, measured)
+            if uses:
+                seen_of[key] = seen
             if any(use.row.names == NOBODY and use.row.highest > 0 for use in uses):
                 without_names.append(key)
             listing = Listing(past, time, key, key in exported, uses, seen)
             quotas += listing.list_quotas()
             if count := len({use.row.names for use in uses if _is_unlimited(use)}):
                 unlimited[key] = count
-            known.append(
+            limits_known.append(
                 sum(
                     (period.end - period.start).total_seconds()
                     for period in past.periods(key, *time)
@@ -77,7 +85,7 @@ def read_overview(
             )
     progress(len(MEASURED_KEYS), len(MEASURED_KEYS))
     brokers = past.facts.brokers if past.facts else ()
-    scraped = match_brokers(coverage, brokers) or ScrapedBrokers()
+    matched = match_brokers(coverage, brokers) or ScrapedBrokers()
     intervals = [gap.coverage.interval for gap in gaps]
     step = policy.usage.step if policy.usage else 0
     return UseOverview(
@@ -87,7 +95,7 @@ def read_overview(
         step,
         {broker: seconds / window for broker, seconds in sorted(coverage.items())},
         len(past.facts.brokers) if past.facts else None,
-        min(known) / window,
+        min(limits_known) / window,
         past.looks[-1].at if past.looks else None,
         quotas,
         unlimited,
@@ -95,7 +103,11 @@ def read_overview(
         len(recorded.days),
         len(gaps),
         tuple(without_names),
-        *scraped,
+        *matched,
+        {
+            key: max(seconds - seen[broker] for broker, seconds in coverage.items())
+            for key, seen in seen_of.items()
+        },
     )
 
 

@@ -30,7 +30,7 @@ def leave_look(
     cluster: str = "orders",
     cluster_id: str = CLUSTER_ID,
 ) -> None:
-    """Leave a run that read the quotas of a cluster at a time, of brokers on one host or several."""
+    """Leave a run that read the quotas of a cluster at a time."""
     name = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
     run = RunFolder(store.runs_of(cluster) / name)
     run.write(ABOUT, About(name, cluster, iso_utc(at), cluster_id=cluster_id))

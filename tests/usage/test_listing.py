@@ -41,7 +41,11 @@ UNKNOWN, WITHOUT_LIMIT = (Span(is_known, None, None, None) for is_known in (Fals
             [use(SeriesNames("carol", None), UNKNOWN)],
             (Verdict.USED, None, [(9e6, 9.9e6, None, None)]),
         ),
-        (END, [], (Verdict.NOT_SEEN, "its limit is known for a part of the time only", [])),
+        (
+            END,
+            [],
+            (Verdict.NOT_SEEN, "stored since 2026-11-26T00:00:00Z, as far as runs have read", []),
+        ),
         (
             TIME.start,
             [use(SeriesNames("carol", "c1"), WITHOUT_LIMIT)],

@@ -121,6 +121,29 @@ def test_recorded_days_and_the_hours_since_have_one_p95() -> None:
     assert "Of the other time, only p50, p95 and the highest are known" in output
 
 
+def test_time_without_any_series_of_a_key_proves_nothing(store: RunStore) -> None:
+    """If the rules of the exporter lose a key in the last hours, no quota of it is unused."""
+    for at in (BUSY, NOW - DAY - timedelta(hours=15), NOW - timedelta(hours=15)):
+        leave_look(store, at, {"user=idle": {KEY: 1e6}}, brokers=1)
+    busy = BusyHour(BUSY.timestamp())
+
+    def respond(asked: Question, headers: Mapping[str, str]) -> Answer:
+        is_lost = float(asked.time) > (NOW - timedelta(hours=4)).timestamp()
+        unknown = asked._replace(query=asked.query.replace("Produce", "")) if is_lost else asked
+        return busy.respond(unknown, headers)
+
+    with serve(respond) as url:
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        code, output = call("usage", "--days", "1")
+
+    assert (code, output.splitlines()[0]) == (
+        0,
+        "orders from 2026-11-25T00:00:00Z to 2026-11-26T04:00:00Z, seen 100 % of the time",
+    )
+    assert f"\n  {KEY} has no series in 4.0 h of that time: " in output
+    assert re.search(r"^user=idle .* no use seen$", output, re.MULTILINE)
+
+
 @pytest.mark.usefixtures("store")
 def test_who_is_throttled_now_is_listed() -> None:
     """The clients that brokers throttle at this moment are listed with their limit and owner.

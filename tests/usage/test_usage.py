@@ -191,7 +191,8 @@ def test_a_broker_of_another_cluster_does_not_stand_for_one_of_this(
     folder: Path, source: UsageSource, store: RunStore
 ) -> None:
     """If labels show that one of two brokers is not registered, the other one was not seen."""
-    leave_look(store, TIMES["ended"], QUOTAS, hosts=("broker-1.kafka.svc", "broker-3.kafka.svc"))
+    hosts = ("broker-1.kafka.svc", "broker-3.kafka.svc")
+    leave_look(store, TIMES["finer"] + timedelta(seconds=1), {**QUOTAS, **LATER}, hosts=hosts)
     found = overview(folder, source, store, BEFORE)
     assert (found.seen, found.has_others) == (0, True)
     assert Verdict.UNUSED not in {quota.verdict for quota in found.quotas}

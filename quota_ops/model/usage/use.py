@@ -130,6 +130,8 @@ class UseOverview(NamedTuple):
     """The addresses of registered brokers that were not scraped, as far as labels show it."""
     other_brokers: tuple[str, ...] = ()
     """The labels of scraped brokers that are not registered, as far as labels show it."""
+    without_series: Mapping[str, float] = {}
+    """For how many seconds a broker was scraped and no client had a series, by key."""
 
     @property
     def seconds(self) -> float:

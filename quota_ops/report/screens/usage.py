@@ -105,6 +105,15 @@ def list_coverage(overview: UseOverview) -> list[Line]:
         lines.append(line(f"{text}: use on the others is unknown.", Tone.CHANGE))
     elif registered is not None and registered < scraped:
         lines.append(line(f"  {explain_others(scraped, registered)}", Tone.CHANGE))
+    lines += [
+        line(
+            f"  {key} has no series in {format_seconds(seconds)} of that time: no client used it "
+            "then, or a rule or a name was another. So nothing is called unused.",
+            Tone.CHANGE,
+        )
+        for key, seconds in overview.without_series.items()
+        if seconds > (1 - SEEN) * overview.seconds
+    ]
     if overview.without_names:
         text = f"  Some series of {', '.join(overview.without_names)} have no names of clients, so"
         probe = f"{command('usage', overview.cluster)} --probe shows why."
@@ -179,7 +188,11 @@ def _cells(quota: QuotaUse, overview: UseOverview) -> Line:
     owner = Span(quota.owner or "", Tone.CONTEXT)
     if busiest is None:
         empty = Span("")
-        note = f"{quota.verdict}: {quota.reason}" if quota.reason else str(quota.verdict)
+        note = str(quota.verdict)
+        if quota.verdict is Verdict.UNUSED:
+            note += f" since {iso_utc(overview.start)} at least"
+        if quota.reason:
+            note += f": {quota.reason}"
         return (*own, empty, empty, empty, empty, owner, Span(note, Tone.CONTEXT))
     share = busiest.share
     bar = "" if share is None else f"{draw_bar(share)} {_percent(share)}"

@@ -3,10 +3,12 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
 from quota_ops.model.clusters.scraped_brokers import match_brokers
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, Verdict
@@ -59,15 +61,22 @@ class Listing:
                 return Verdict.UNKNOWN, "brokers counted its clients by user and client id"
             if entity in placed.without_number:
                 return Verdict.NOT_SEEN, "its samples are no numbers (NaN)"
-            is_old = all(
-                period.limits and all(entity in limits for limits in period.limits)
-                for period in self.periods
-            )
+            since = self._find_since(entity)
+            is_old = since <= self.time.start
             verdict = Verdict.UNUSED if is_seen and is_old else Verdict.NOT_SEEN
-            reason = None if is_old else "its limit is known for a part of the time only"
+            reason = None if is_old else f"stored since {iso_utc(since)}, as far as runs have read"
             return verdict, f"its clients use {finer[entity]}" if entity in finer else reason
 
         return decide
+
+    def _find_since(self, entity: Entity) -> datetime:
+        """Return from when on a quota was stored until the end, as far as runs have read it."""
+        since = self.time.end
+        for period in reversed(self.periods):
+            if not period.limits or not all(entity in limits for limits in period.limits):
+                break
+            since = period.start
+        return since
 
     def _is_seen(self) -> bool:
         """Return whether each registered broker was scraped all along, and limits are known."""
