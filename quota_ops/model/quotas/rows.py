@@ -157,8 +157,6 @@ class Side(StrEnum):
     PROTECTED = "protected"
     LEAVING = "leaving"
     """A plan clears it."""
-    GONE = "gone"
-    """It was cleared outside Git: another spelling of a declared address, never in OVERRIDES."""
 
 
 class OverrideRow(NamedTuple):

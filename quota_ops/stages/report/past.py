@@ -134,7 +134,9 @@ def find_gone_spellings(
         if own is None or max(own.set_at or "", own.altered_at or "") <= lost.last_seen:
             declared = (row.entity, row.value, row.owner, row.file, row.line)
             before = lost.actual or 0.0
-            yield OverrideRow(row.cluster, lost.entity, row.key, before, None, *declared, Side.GONE)
+            yield OverrideRow(
+                row.cluster, lost.entity, row.key, before, None, *declared, Side.UNMANAGED
+            )
 
 
 def _choose_changes(days: Iterable[Day], report: Report) -> Newest | None:
