@@ -1,7 +1,7 @@
 -- The rows of entities, each with its level: see overrides.sql.
 --
 -- In:  entities
--- Out: levels: `kept` is the entity of declared and protected rows; `shared` is who shares the limit.
+-- Out: levels: `kept` is the entity of a declared, protected or other row; `shared` is who shares the limit.
 --      `rank` is 1 for a leaving row and 2 for any other: a leaving row takes clients until it is
 --      cleared, and an unmanaged one afterwards, so a row is judged among those of its rank or higher.
 --      Rows of entity types that Kafka does not have are left out: how a broker looks them up is not
@@ -29,7 +29,7 @@ WITH ranked AS (
 -- Who shares a limit follows from the types of its entity.
 SELECT
   ranked.*,
-  CASE WHEN side IN ('declared', 'protected') THEN entity END AS kept,
+  CASE WHEN side IN ('declared', 'protected', 'other') THEN entity END AS kept,
   CASE WHEN side = 'leaving' THEN 1 ELSE 2 END AS rank,
   CASE WHEN level IN (3, 6) THEN 'user' WHEN level IN (7, 8) THEN 'client-id' ELSE 'both' END AS shared
 FROM ranked
