@@ -8,7 +8,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import Stored, Targets, find_unequal
 from quota_ops.model.runs.outcome import Outcome, Status
-from quota_ops.model.runs.stages import Life, StageResult, StageStatus
+from quota_ops.model.runs.stages import DIED, Life, StageResult, StageStatus
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.stored import to_json
 from quota_ops.stages.verify.record import follow_applied
@@ -84,7 +84,7 @@ def _settle(
     state = RunState(run)
     if state.is_writing:
         _write_settled(run, state.outcomes, stored, by)
-        why = f"it ended without recording how; run {by} recorded its end"
+        why = f"{DIED}; run {by} recorded its end"
         run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))
     else:
         _settle_ended(state, by, stored)

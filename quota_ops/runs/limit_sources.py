@@ -90,9 +90,9 @@ def _is_of(row: LedgerRow | None, value: float) -> bool:
 
 
 def _describe_written(row: LedgerRow | None, value: float, origin: Origin | None) -> str:
-    at = f", as commit {short(row.commit)} declared" if row and row.commit else ""
     if row is not None and _is_of(row, value):
-        return f"managed, verified by run {row.run}{at}"
+        at = f" at commit {short(row.commit)}" if row.commit else ""
+        return f"managed, recorded by run {row.run}{at}"
     words = origin.words if origin else ""
     if row is not None:
         before = format_limit(row.key, row.value)

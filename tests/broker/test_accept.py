@@ -119,7 +119,7 @@ def test_an_alter_of_a_new_entity_comes_into_git(lab: Lab) -> None:
     first, _, altered = (run.place.name for run in lab.runs[:3])
     by_whom = f"{getpass.getuser()} with alter in run {altered}"
     assert f"    Source: not in Git; not managed: set by {by_whom}.\n" in set_by_hand
-    source = f"as team.yaml:4 (team) declares; managed, verified by run {first}"
+    source = f"as team.yaml:4 (team) declares; managed, recorded by run {first}"
     assert f"    Source: {source}.\n" in managed
     assert undecided.returncode == 2
     assert (

@@ -174,7 +174,7 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
     assert listed[-1].endswith(f" login {login}"), listed
     asked = ("--user", "carol", "--client-id", "app", "--explain")
     resolved = lab.call("resolve", "demo", *asked).stdout
-    assert "managed, verified by run" in resolved, resolved
+    assert "managed, recorded by run" in resolved, resolved
 
 
 def test_a_quota_that_left_git_comes_first_until_it_is_cleared(lab: Lab) -> None:

@@ -52,6 +52,6 @@ def test_verify_without_a_plan_counts_what_it_left_out() -> None:
     report = replace(PLANNED, plan=None, validated=(), brokers=brokers, verified=410)
 
     assert summarize(replace(report, stages=stages())).sentence == (
-        "demo matches Git, as far as it was compared; 410 of 412 quotas in sync; "
+        "2 quotas on demo are held or waiting, and were not compared; 410 of 412 quotas in sync; "
         "3 of 3 brokers agree on 410 of 412 keys (2 were skipped)."
     )

@@ -22,6 +22,9 @@ class StageStatus(StrEnum):
     NOT_RUN = "not run"
 
 
+DIED = "it ended without recording how"
+"""How the message of a run begins that died while it wrote, once a later run recorded its end."""
+
 STOPPED = frozenset(
     {StageStatus.REFUSED, StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
 )

@@ -315,13 +315,14 @@ def _invalid_words(report: Report) -> Iterator[str]:
     yield from (f"{file.text}" for file in report.invalid)
     if report.invalid:
         number = count_statuses(report)[RowStatus.NOT_JUDGED]
+        left = f"{counted(number, 'quota')} {plural(number, 'stays', 'stay')} as stored, not judged"
+        if report.plan is None:
+            left = "the quotas that it declared last stay as stored, not judged"
         which = plural(len(report.invalid), "it is", "they are")
         is_checked = any(file.problems for file in report.invalid)
         more = f": {command('check', report.cluster)} shows every problem" if is_checked else ""
         yield (
-            f"Until {which} corrected, nothing is cleared on {report.cluster}, and "
-            f"{counted(number, 'quota')} {plural(number, 'stays', 'stay')} as stored, not "
-            f"judged{more}."
+            f"Until {which} corrected, nothing is cleared on {report.cluster}, and {left}{more}."
         )
 
 

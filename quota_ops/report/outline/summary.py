@@ -122,14 +122,16 @@ def _describe_agreement(report: Report, cluster: str) -> Summary:
     if report.rollback is not None:
         did = "Rolled back" if report.applied else "Nothing to roll back"
         return Summary(did, f"run {escape_text(report.rollback.run)} on {cluster}")
-    what, part = "Git", ""
+    if report.plan is None and (skipped := _count_skipped(report)):
+        left = plural(skipped, "is held or waiting, and was", "are held or waiting, and were")
+        reason = f"{counted(skipped, 'quota')} on {cluster} {left} not compared"
+        return Summary(SyncStatus.PENDING, reason)
+    what = "Git"
     if report.commit is None:
         uncommitted = report.provenance.uncommitted
         why = "which are not all committed" if uncommitted else "whose commit is unknown"
         what = f"the files, {why}"
-    if report.plan is None and _count_skipped(report):
-        part = ", as far as it was compared"
-    return Summary(SyncStatus.IN_SYNC, f"{cluster} matches {what}{part}")
+    return Summary(SyncStatus.IN_SYNC, f"{cluster} matches {what}")
 
 
 def _count_skipped(report: Report) -> int:

@@ -19,6 +19,7 @@ from quota_ops.model.runs.stages import STOPPED, StageStatus
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.precedence.resolution import find_level
 from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.outline.summary import SyncStatus
 from quota_ops.usage.labels import encode_client_id, encode_user
 from quota_ops.usage.presets import RESOURCES, find_names
 
@@ -92,7 +93,8 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
         return ClusterState(cluster, report["finished"])
     kinds = Counter(row["kind"] for row in rows if row["standing"] == "drifted")
     own = {"declared": plan["desired"], "stored": plan["actual"] + sum(map(_count_stored, rows))}
-    succeeded = None if ends & STOPPED or report["invalid"] else report["finished"]
+    is_unknown = report["answer"]["status"] == SyncStatus.UNKNOWN  # a broker was not read
+    succeeded = None if ends & STOPPED or report["invalid"] or is_unknown else report["finished"]
     return ClusterState(
         cluster,
         reported=report["finished"],

@@ -10,6 +10,7 @@ from quota_ops.model.plans.hold import Hold
 from quota_ops.model.quotas.difference import Kind
 from quota_ops.model.quotas.quota import format_limit, json_number, same
 from quota_ops.model.runs.outcome import ATTEMPTED, Status
+from quota_ops.model.runs.stages import DIED
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import duration, moment, short_commit
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line, more_line
@@ -385,7 +386,8 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
     elif what == "":
         what, tone = f"{row.outcome}: not confirmed", Tone.REFUSAL
     return Event(
-        first.ended,
+        # A later run recorded the end of a run that died, perhaps days after it had written.
+        first.started if (first.failure or "").startswith(DIED) else first.ended,
         row.entity or "",
         row.key,
         what,

@@ -14,7 +14,7 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import DesiredRow, Key, Side
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
 from quota_ops.model.runs.report import Record, Report
-from quota_ops.model.runs.stages import STAGES, Life, StageResult, StageStatus
+from quota_ops.model.runs.stages import DIED, STAGES, Life, StageResult, StageStatus
 from quota_ops.model.runs.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.earlier_runs import read_owner_changes
@@ -216,7 +216,7 @@ def _explain_open_end(run: Place) -> str:
         case Life.RUNNING:
             return "it is running"
         case Life.GONE:
-            return f"it ended without recording how. The {_SETTLED}"
+            return f"{DIED}. The {_SETTLED}"
     deadline = format_deadline(run)
     since = f"From {deadline} on, the" if deadline else "The"
     return f"it is running, or ended without recording how. {since} {_SETTLED}"
