@@ -1,7 +1,7 @@
 """Values of frozen classes as JSON values and back, by the types of their fields."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, is_dataclass
+from dataclasses import is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -161,40 +161,23 @@ def _unless_none(step: Step) -> Step:
 
 def _form_of_class(kind: Any, tag: str) -> _Form:
     """Return the form of a dataclass or a named tuple: a struct with the same fields."""
-    hints, usual = get_type_hints(kind), _list_defaults(kind)
+    hints = get_type_hints(kind)
+    usual = getattr(kind, "_field_defaults", {})  # those of a dataclass must be in a file
     forms = {name: _find_form(hints[name]) for name in kind.__match_args__}
     struct = msgspec.defstruct(
         kind.__name__,
         [
-            (name, form.stored, *([_make_default(form, usual[name])] if name in usual else ()))
+            (name, form.stored, *([form.dump(usual[name])] if name in usual else ()))
             for name, form in forms.items()
         ],
         forbid_unknown_fields=True,
-        kw_only=True,
+        omit_defaults=True,
         tag=tag or None,
     )
     dump, load = _steps(tuple(forms.values()))
-    defaults = [usual.get(name, MISSING) for name in forms]
-
-    def dump_record(value: Any) -> dict[str, Any]:
-        values = dump(getattr(value, name) for name in forms)
-        return ({"type": tag} if tag else {}) | dict(zip(forms, values, strict=True))
-
-    def dump_row(row: Any) -> dict[str, Any]:
-        found = zip(forms, dump(row), row, defaults, strict=True)
-        return {name: value for name, value, given, default in found if given != default}
-
+    row = issubclass(kind, tuple)
     return _Form(
         struct,
-        dump_record if is_dataclass(kind) else dump_row,
+        lambda value: struct(*dump(value if row else [getattr(value, name) for name in forms])),
         lambda value: kind(*load(msgspec.structs.astuple(value))),
     )
-
-
-def _make_default(form: _Form, default: Any) -> Any:
-    return msgspec.field(default_factory=lambda: form.dump(default))
-
-
-def _list_defaults(kind: Any) -> dict[str, Any]:
-    """Return the value of each field that may be missing: none of a dataclass may."""
-    return {} if is_dataclass(kind) else dict(kind._field_defaults)
