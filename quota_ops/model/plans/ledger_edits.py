@@ -45,16 +45,18 @@ def has_arrived(row: LedgerRow, stored: float | None) -> bool:
     return row.state == INTENDED and same(row.value, stored)
 
 
-def find_current(known: Collection[LedgerRow]) -> dict[Key, LedgerRow]:
-    """Return the intent of each key that no later run has replaced or verified.
+def find_current(
+    known: Collection[LedgerRow], keys: Container[Key] | None = None
+) -> dict[Key, LedgerRow]:
+    """Return the intent of each key, or of `keys`, that no later run has replaced or verified.
 
     If it has arrived, the cluster has the value that quota-ops wrote last, or that a person altered
     since. Any other intent that arrives is a late write. In diff.sql: `is_current`.
     """
     last: dict[Key, LedgerRow] = {}
-    for row in known:
-        if row.state in SENT and _number(row) >= _number(last.get(key := row.id)):
-            last[key] = row
+    for row in known if keys is None or keys else ():
+        if row.state in SENT and (keys is None or row.id in keys):
+            last[row.id] = max(row, last.get(row.id, row), key=_number)
     for row in known if last else ():
         has_intent = row.state == VERIFIED and (row.entity, row.key) in last  # few of many rows
         if has_intent and _number(row) >= _number(last[row.id]):
@@ -78,7 +80,8 @@ def intend(
     A current intent that has arrived, according to `stored`, becomes verified as well: otherwise no
     later run could know that the value is managed.
     """
-    current, intents = find_current(rows.values()), tuple(intents)
+    intents = tuple(intents)
+    current = find_current(rows.values(), {row.id for row in intents})
     replaced = [(current[row.id], row) for row in intents if row.id in current]
     confirm(
         rows,
@@ -104,15 +107,17 @@ def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> 
     When a clear is read back for the first time, the value that it cleared is remembered. A row
     that a later run has verified does not change.
     """
-    current = find_current(rows.values())
+    verified = tuple(verified)
+    cleared = {row.id for row in verified if row.value is None}
+    current = find_current(rows.values(), cleared)
     for row in verified:
-        known = rows.get((*row.id, VERIFIED))
+        place = ledger_key(row)
+        known = rows.get(place)
         if known and _number(known) > _number(row):
             continue
-        rows[*row.id, VERIFIED] = row
-        intended = current.get(row.id)
-        is_clear = row.value is None and intended is not None and intended.value is None
-        if is_clear and intended and known and known.value is not None:
+        rows[place] = row
+        intended = current.get(row.id) if current else None
+        if intended and intended.value is None and known and known.value is not None:
             remember_cleared(rows, [intended._replace(value=known.value)])
 
 
@@ -124,8 +129,8 @@ def outlive(
     A current intent of an earlier run that had not arrived by then is late if it still arrives;
     not that of an alter of a row that is not managed.
     """
-    for key, row in find_current(rows.values()).items():
-        if key in found and _number(row) < number and not same(row.value, found[key]):
+    for key, row in find_current(rows.values(), found).items():
+        if _number(row) < number and not same(row.value, found[key]):
             absent = row._replace(state=VERIFIED, value=None) if row.state == INTENDED else None
             if known := rows.get((*key, VERIFIED), absent):
                 rows[*key, VERIFIED] = known._replace(sequence=number)
@@ -140,12 +145,13 @@ def settle(
     values `verified`, and no later run has verified another one, or has begun to write after an
     alter.
     """
-    current = find_current(rows.values())
-    for key, row in list(rows.items()):
-        if row.state in SENT and row.run == run and row.id in answered and row.id in verified:
-            known = rows.get((*row.id, VERIFIED))
+    sent = [(key, row) for key, row in rows.items() if row.run == run and row.state in SENT]
+    current = find_current(rows.values(), {row.id for _, row in sent if row.state == ALTERED})
+    for key, row in sent:
+        if (place := row.id) in answered and place in verified:
+            known = rows.get((*place, VERIFIED))
             is_verified = same(row.value, known.value if known else None)
-            is_last = _number(current.get(row.id)) == _number(row)
+            is_last = _number(current.get(place)) == _number(row)
             if is_verified if row.state == INTENDED else is_last:
                 del rows[key]
 
