@@ -1,6 +1,6 @@
 """apply: describe again, record the intents, send each batch, write each entity's outcome."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import NamedTuple
@@ -213,7 +213,9 @@ class _Writer:
         refuse_while_paused(checks.policy)
         stored = self.described.stored
         to_send, kept = list[BatchRow](), dict[_Reason, list[BatchRow]]()
-        for row, reason in self._find_reasons(rows, released):
+        reasons = self._find_reasons(rows, released)
+        for row in rows:
+            reason = reasons.get(row.id)
             (to_send if reason is None else kept.setdefault(reason, [])).append(row)
         others = tuple(
             _with_values(outcome, stored)
@@ -228,27 +230,34 @@ class _Writer:
         self.described = self.described._replace(stored=stored)
         return (*others, *sent)
 
-    def _find_reasons(
-        self, rows: Sequence[BatchRow], released: Keys
-    ) -> Iterator[tuple[BatchRow, _Reason | None]]:
-        """Yield each row with the first reason why it is not sent now; None if it is."""
+    def _find_reasons(self, rows: Sequence[BatchRow], released: Keys) -> dict[Key, _Reason]:
+        """Return why rows are not sent now; of several reasons, the last one below counts."""
         checks, (stored, _, moved), now = self.checks, self.described, iso_utc()
-        going = (row for row in rows if row.id not in checks.waiting)
-        due = (row.entity for row in going if not row.is_stored(stored))
+        already = {row.id for row in rows if row.is_stored(stored)}
+        skipped = already | checks.waiting
+        due = {row.entity for row in rows if row.id not in skipped}
         on_hold = held_among(due, checks.holds)
-        for row in rows:
-            hold, until = on_hold.get(row.entity), checks.ends.get(row.id)
-            is_over = until is not None and until <= now
-            reasons = (
-                (row.id in checks.waiting, Status.WAITING, None),
-                (hold is not None, Status.HELD, hold.text if hold else None),
-                (is_over, Status.STALE, f"Git declares another value since {until}"),
-                (row.id in moved, Status.STALE, moved.get(row.id)),
-                (row.is_stored(stored), Status.ALREADY, None),
-                (row.id in released, Status.STALE, "released since the plan was made"),
-                (not is_as_planned(row.before, row.after, stored.get(row.id)), Status.STALE, None),
-            )
-            yield row, next(((status, why) for holds, status, why in reasons if holds), None)
+        ends = {row: until for row, until in checks.ends.items() if until <= now}
+        return {
+            **{
+                row.id: (Status.STALE, None)
+                for row in rows
+                if not is_as_planned(row.before, row.after, stored.get(row.id))
+            },
+            **dict.fromkeys(released, (Status.STALE, "released since the plan was made")),
+            **dict.fromkeys(already, (Status.ALREADY, None)),
+            **{row: (Status.STALE, why) for row, why in moved.items()},
+            **{
+                row: (Status.STALE, f"Git declares another value since {until}")
+                for row, until in ends.items()
+            },
+            **{
+                row.id: (Status.HELD, on_hold[row.entity].text)
+                for row in rows
+                if row.entity in on_hold
+            },
+            **dict.fromkeys(checks.waiting, (Status.WAITING, None)),
+        }
 
     def _send(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         self.checks.find_released()
