@@ -42,6 +42,8 @@ from quota_ops.model.usage.throttling import Throttling
 Findings = Iterator[GuardFinding]
 Risks = Mapping[Key, Risk]
 """What the writes do to the limits of clients at worst; none for a key that Kafka does not have."""
+Judged = tuple[Difference, Risk | None]
+"""A write and its risk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +106,16 @@ def judge(
     thresholds = Thresholds(policy, earlier.strict_policy, earlier.source)
     new = [row for row in writes if not row.is_return]
     clears = [row for row in new if row.action is Action.CLEAR]
+    changes = [(row, risks.get(row.id)) for row in new if not row.restores]
     return (
         *_removals(clears, thresholds, earlier),
         *_owners(clears, new, earlier),
-        *_limits(new, thresholds, risks, _ON_VALUES),
+        *_limits(changes, thresholds, _ON_VALUES),
         *_given_away(earlier.owner_changes, policy),
         *_by_kind(new, thresholds),
         *_late_and_returned(new, thresholds),
         *_unprotected(writes, policy, earlier),
-        *_limits(new, thresholds, risks, (Guard.DEFAULT_TOUCHED,)),
+        *_limits(changes, thresholds, (Guard.DEFAULT_TOUCHED,)),
         *_clients(clients, risks, thresholds),
         *_throttling(new, throttling, risks, thresholds),
         *_commits_and_policy(writes, policy, commit, earlier),
@@ -288,20 +291,18 @@ _ON_LIMITS: Mapping[str, RowTest] = {
 _ON_VALUES = tuple(guard for guard in _ON_LIMITS if guard != Guard.DEFAULT_TOUCHED)
 
 
-def _limits(
-    writes: Sequence[Difference], thresholds: Thresholds, risks: Risks, guards: Sequence[str]
-) -> Findings:
+def _limits(changes: Sequence[Judged], thresholds: Thresholds, guards: Sequence[str]) -> Findings:
     """Yield the findings of the guards that compare limits before and after.
 
     A row that is new or removed changes the limits of clients to which another quota applies before
-    or after it, as `risks` show.
+    or after it, as its risk shows.
     """
-    changes = [(row, risks.get(row.id)) for row in writes if not row.restores]
     strict = thresholds.strict.guards
     for guard in guards:
         is_found = _ON_LIMITS[guard]
-        if rows := [row for row, risk in changes if is_found(row, risk, strict)]:
-            words = "; ".join(_limit_words(guard, rows, thresholds, risks))
+        if found := [change for change in changes if is_found(*change, strict)]:
+            rows = [row for row, _ in found]
+            words = "; ".join(_limit_words(guard, found, thresholds))
             yield make_finding(guard, f"{words}{_name_return(rows)}", rows)
 
 
@@ -323,10 +324,9 @@ def judge_alteration(
     return tuple(finding for finding in found if finding.guard in OF_ALTER)
 
 
-def _limit_words(
-    guard: str, rows: Sequence[Difference], thresholds: Thresholds, risks: Risks
-) -> Iterator[str]:
+def _limit_words(guard: str, found: Sequence[Judged], thresholds: Thresholds) -> Iterator[str]:
     """Yield the sentences of a guard about the rows that it found."""
+    rows = [row for row, _ in found]
     who = name_rows(rows)
     match guard:
         case Guard.CUT:
@@ -341,16 +341,16 @@ def _limit_words(
         case Guard.SMALL_LIMIT:
             yield ", and ".join(_small_words(rows, thresholds))
         case Guard.FOREIGN_OWNER:
-            yield from _foreign_words(rows, risks)
+            yield from _foreign_words(found)
         case _:
             yield f"{who} would change; a default applies to many clients"
 
 
-def _foreign_words(rows: Sequence[Difference], risks: Risks) -> Iterator[str]:
+def _foreign_words(found: Sequence[Judged]) -> Iterator[str]:
     """Yield a sentence for each pair of owners."""
     owners: dict[tuple[str | None, str | None], list[Difference]] = {}
-    for row in rows:
-        owners.setdefault((row.owner, risks[row.id].foreign), []).append(row)
+    for row, risk in found:
+        owners.setdefault((row.owner, risk and risk.foreign), []).append(row)
     for (own, other), some in owners.items():
         whose = f"of {own}" if own else "of no owner"
         yield f"{name_rows(some)} {whose} would change limits that {other} set for its clients"

@@ -61,9 +61,9 @@ def write_throttling(
     Reads nothing for a plan that cuts nothing. Use that cannot be read is written as unknown.
     Writes nothing without `usage` in cluster.yaml, unless a guard compares use.
     """
-    losing = [row.id for row in plan.writes if loses(effects, row.id)]
     is_used = plan.policy.usage or plan.strict_policy.guards.would_throttle is not None
-    if not (losing and is_used) and not folder.has(THROTTLING):
+    losing = [row.id for row in plan.writes if loses(effects, row.id)] if is_used else []
+    if not losing and not folder.has(THROTTLING):
         return
     now = datetime.now(UTC)
     try:
