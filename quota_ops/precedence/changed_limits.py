@@ -25,7 +25,10 @@ _LEVELS: list[_Level] = [
     for level in LEVELS
     for own in (dict(level.own),)
 ]
-"""Of each level: its types, and what it has of users and of client ids, as `_find_form` returns."""
+"""Of each level: its types, and what it has of users and of client ids: 0 for nothing, 1 for the
+default, 2 for a name."""
+_LEVELS_OF_USER = [level for level in _LEVELS if level[1] == _NAMED]
+_LEVELS_OF_ANYONE = [level for level in _LEVELS if level[1] != _NAMED]
 
 
 class Change(NamedTuple):
@@ -142,20 +145,13 @@ class ChangedLimits:
         self.own_ids: dict[str | None, dict[str, None]] = defaultdict(dict)
         self._stored: dict[tuple[str | None, str | None], tuple[str, Change]] = {}
         """The text and the values of each entity with a user or a client id, by these parts."""
+        self.has_client_id_defaults = False
         for entity, change in quotas.items():
-            if any(value is not None for value in change) and (parts := _split(entity)):
+            if change != (None, None) and (parts := _split(entity)):
                 self.parts[entity] = parts
                 self._add(entity, parts, change)
-        forms = {
-            (_find_form(user, ANY_USER), _find_form(client_id, ANY_CLIENT_ID))
-            for user, client_id in self._stored
-        }
         self.partly_own = {user for user in self.partly_own if (user, None) not in self._stored}
-        levels = [level for level in _LEVELS if level[1:] in forms]
-        self._levels_of_user = [level for level in levels if level[1] == _NAMED]
-        self._levels_of_anyone = [level for level in levels if level[1] != _NAMED]
         self._of_anyone: dict[tuple[str | None, bool], Sides] = {}
-        self.has_client_id_defaults = any(form == 1 for _, form in forms)
 
     def _add(self, entity: str, parts: Parts, change: Change) -> None:
         is_kept = None not in change
@@ -168,6 +164,7 @@ class ChangedLimits:
             return
         self._stored[parts[:2]] = entity, change
         user = None if parts.user == ANY_USER else parts.user
+        self.has_client_id_defaults |= parts.client_id == ANY_CLIENT_ID
         if parts.client_id in {None, ANY_CLIENT_ID}:
             if user and is_kept:
                 self.own_users.add(user)
@@ -194,10 +191,10 @@ class ChangedLimits:
 
         None is any name without a limit of its own. `examined` is the entity whose quota decides
         `if_kept`. `Limits.resolve` lists all levels of one client; a plan needs thousands of
-        answers, so this looks only at levels that have a quota. A property test compares the two.
+        answers. A property test compares the two.
         """
         if user is None:
-            levels, sends = self._levels_of_anyone, sends_client_id
+            levels, sends = _LEVELS_OF_ANYONE, sends_client_id
             return self._look_up(levels, _OTHER, client_id, examined, sends_client_id=sends)
         own = self.decide_own(user, client_id, examined, sends_client_id=sends_client_id)
         if own.before and own.after:
@@ -216,7 +213,7 @@ class ChangedLimits:
         sends_client_id: bool = True,
     ) -> Sides:
         """Return what `decide` does, from quotas that name the user."""
-        levels, sends = self._levels_of_user, sends_client_id
+        levels, sends = _LEVELS_OF_USER, sends_client_id
         return self._look_up(levels, user, client_id, examined, sends_client_id=sends)
 
     def _look_up(
@@ -267,8 +264,3 @@ def _split(entity: str) -> Parts | None:
         else:
             return None
     return Parts(user, client_id, address)
-
-
-def _find_form(part: str | None, default: str) -> int:
-    """Return what an entity has of a type: 0 for nothing, 1 for its default, 2 for a name."""
-    return 0 if part is None else 1 + (part != default)
