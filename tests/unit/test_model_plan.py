@@ -189,13 +189,17 @@ def test_people_read_first_what_can_hurt_most() -> None:
     ]
     default = Limit(100.0, "user=<default>", ("user",))
     lower, own = (Limit(2.0, f"user={name}", ("user",)) for name in ("<default>", "zz1"))
+    classes = (
+        ClassEffect(default, own, "user=zz1"),
+        ClassEffect(default, lower, "user=zz2"),
+        ClassEffect(own, default, "user=f"),
+        ClassEffect(default, default, "user=same"),
+    )
     effects = {
-        "user=zz1": Effect((ClassEffect(default, own, "user=zz1"),)),
-        "user=zz2": Effect((ClassEffect(default, lower, "user=zz2"),)),
-        "user=f": Effect((ClassEffect(own, default, "user=f"),)),
-        "user=covered": Effect(()),
-        "user=same": Effect((ClassEffect(default, default, "user=same"),)),
+        clients.user: Effect((clients,), risk=clients.judge("producer_byte_rate"))
+        for clients in classes
     }
+    effects["user=covered"] = Effect(())
     shuffled = ordered[::-1]
 
     found = sorted(

@@ -196,10 +196,6 @@ class Effect(NamedTuple):
         """Return whether it cuts the limit of a class."""
         return any(client_class.change(key) is LimitChange.CUT for client_class in self.classes)
 
-    def find_deepest_cut(self, key: str) -> float:
-        """Return by how many percent the limit of a shown class is cut at most; 0 if none is."""
-        return max((client_class.judge(key).cut for client_class in self.classes), default=0.0)
-
     def as_json(self, key: str) -> dict[str, Any]:
         """Return the effect on limits of `key` as JSON values; each class has its `change` too."""
         classes = [

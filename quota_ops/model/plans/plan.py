@@ -8,7 +8,7 @@ from functools import cached_property
 from math import isfinite, nextafter
 from typing import Any
 
-from quota_ops.model.plans.effect import Effect
+from quota_ops.model.plans.effect import NO_RISK, Effect
 from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.policy import ApprovalPolicy, GuardThresholds, Policy
@@ -189,7 +189,7 @@ def rank_by_risk(
         return (-1, False, 0.0, row.entity, row.key)
     if row.action not in WRITES:
         return (9, False, 0.0, row.entity, row.key)
-    if effect is not None and effect.concerns_nobody(row.key):
+    if effect is not None and effect.risk == NO_RISK and effect.concerns_nobody(row.key):
         rank = 5
     elif cuts_a_client(row, effect):
         rank = 0
@@ -201,7 +201,7 @@ def rank_by_risk(
         rank = 4 if row.before is None else 3
     is_number = row.before is None or isfinite(row.before)
     share = abs(change_share(row)) if is_number else 100.0
-    deepest = effect.find_deepest_cut(row.key) if effect else 0.0
+    deepest = effect.risk.cut if effect else 0.0
     return (rank, not row.has_default, -max(share, deepest), row.entity, row.key)
 
 
