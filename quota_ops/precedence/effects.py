@@ -43,7 +43,7 @@ MOST_NAMES = 3
 
 _NOBODY = {ANY_USER, ANY_CLIENT_ID, f"{ANY_CLIENT_ID},{ANY_USER}", ANY_IP}
 """The entities that name no client."""
-Owners = Mapping[Key, str | None]
+Owners = Mapping[tuple[str, str], str | None]
 """The owner of each quota, by entity and key."""
 
 
@@ -192,8 +192,8 @@ class _Effects:
         limit, ownership = effect.before, self._ownership
         if limit is None or ownership is None or limit.entity in _NOBODY:
             return None
-        owner = ownership.before.get(self._at(limit))
-        changer = ownership.after.get(Key(entity, self._key))
+        owner = ownership.before.get((limit.entity, self._key))
+        changer = ownership.after.get((entity, self._key))
         if owner is None or owner == changer or effect.change(self._key) is LimitChange.SAME:
             return None
         is_named = effect.user is None or self._limits.parts[limit.entity].user == effect.user
@@ -249,8 +249,8 @@ class _Effects:
                 before, after, _ = own_sides.fall_back(sides)
                 judged.append(ClassEffect(before, after, user, client_id))
         partly = set() if user or needs_client_id else limits.partly_own
-        users = 0 if user else len(limits.own_users) - len(partly)
-        own, named = 0, [] if user else list(_first(limits.own_users - partly))
+        users = set() if user else limits.own_users - partly
+        own, named = 0, [*_first(users)]
         found: dict[tuple[object, ...], ClassEffect] = {}
         for some, count, sides in groups:
             if not sides.come_from(entity):
@@ -270,7 +270,7 @@ class _Effects:
         classes += found.values()
         risk = self._judge(entity, judged)
         names = tuple(named), len(partly), _first(partly)
-        return Effect(tuple(classes), users, own, 0, between, *names, risk)
+        return Effect(tuple(classes), len(users), own, 0, between, *names, risk)
 
     def _find_address_effect(self, entity: str, address: str) -> Effect:
         addresses = self._limits.addresses
@@ -296,14 +296,12 @@ class _Effects:
                 sides = self._limits.decide(None, client_id)
                 limit = sides[side]
                 if limit is not None and limit.entity not in _NOBODY:
-                    owner = self._ownership and self._ownership.before.get(self._at(limit))
+                    owned = (limit.entity, self._key)
+                    owner = self._ownership and self._ownership.before.get(owned)
                     number = number_of(self._key, limit)
                     ranked.append(_Default(-number, limit.types, client_id, sides, owner))
             self._defaults[side] = _Defaults(sorted(ranked))
         return self._defaults[side]
-
-    def _at(self, limit: Limit) -> Key:
-        return Key(limit.entity, self._key)
 
 
 class _Default(NamedTuple):
@@ -383,9 +381,9 @@ def _find_falling_side(sides: Sides, user: str) -> int | None:
     return None
 
 
-def _first(names: Iterable[str]) -> tuple[str, ...]:
+def _first(names: Collection[str]) -> tuple[str, ...]:
     """Return the first of some names, by name."""
-    return tuple(nsmallest(MOST_NAMES, names))
+    return tuple(nsmallest(MOST_NAMES, names)) if names else ()
 
 
 def _limit(value: float | None, entity: str) -> Limit | None:

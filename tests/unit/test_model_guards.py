@@ -77,7 +77,7 @@ def risks_of(case: dict[str, Any], rows: list[Difference]) -> dict[Key, Risk]:
         (entity, "producer_byte_rate", float(value))
         for entity, value in case.get("stored", {}).items()
     ]
-    before = {Key(one, "producer_byte_rate"): owner for one, owner in case.get("of", {}).items()}
+    before = {(one, "producer_byte_rate"): owner for one, owner in case.get("of", {}).items()}
     owners = OwnerIndex(tuple(Owner(**one) for one in case.get("owners", [])))
     writes = [row for row in rows if row.action in WRITES]
     ownership = Ownership(before, {row.id: row.owner for row in rows}, owners)

@@ -276,7 +276,7 @@ def test_the_client_ids_of_two_owners_are_compared() -> None:
     ids = {"a": "search", "b": "payments", "c": "search", "d": "payments"}
     stored = [(f"client-id={name}", KEY, 90.0 - at) for at, name in enumerate(ids)]
     stored.append(("client-id=b,user=alice", KEY, 5.0))
-    before = {Key(f"client-id={name}", KEY): owner for name, owner in ids.items()}
+    before = {(f"client-id={name}", KEY): owner for name, owner in ids.items()}
     for owner, other in (("search", "payments"), ("payments", "search")):
         row = Key("user=alice", KEY)
         ownership = Ownership(before, {row: owner}, OwnerIndex(()))

@@ -16,7 +16,7 @@ from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.model.stored import complete_type
-from quota_ops.precedence.effects import Ownership, find_write_effects
+from quota_ops.precedence.effects import Owners, Ownership, find_write_effects
 from quota_ops.sql.client_effects import read_quotas
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import EFFECTS
@@ -46,22 +46,17 @@ def _find(folder: RunFolder, plan: Plan, others: Sequence[Difference]) -> dict[K
 
 
 def _read_ownership(folder: RunFolder, plan: Plan, others: Sequence[Difference]) -> Ownership:
-    """Return who owns the stored quotas of the written keys, and the writes.
+    """Return who owns the stored quotas, and the writes.
 
     The owner of a stored quota comes from the ledger or, before a run has recorded it, from the
     file that declares it.
     """
-    after = {row.id: row.owner for row in plan.writes}
-    written = {key for _, key in after}
     declared = _list_columns(folder.read_table(DESIRED), "entity", "key", "owner")
-    before = {Key(entity, key): owner for entity, key, owner in declared if key in written}
     known = _list_columns(folder.read_table(LEDGER), "entity", "key", "owner", "state")
-    before |= {
-        Key(entity, key): owner
-        for entity, key, owner, state in known
-        if key in written and state == VERIFIED
-    }
+    before = {(entity, key): owner for entity, key, owner in declared}
+    before |= {(entity, key): owner for entity, key, owner, state in known if state == VERIFIED}
     before |= {row.id: row.owner for row in others}
+    after: Owners = {row.id: row.owner for row in plan.writes}
     return Ownership(before, after, OwnerIndex(plan.policy.owners))
 
 
