@@ -14,6 +14,7 @@ from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.dag.answering import approve, lost, nobody, question, reject
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
+from tests.dag.test_notify import lines, list_buttons
 from tests.dag.test_reconcile import ALICE_HAS_1000, DONE, NOT_APPLIED, said
 from tests.places import on_disk
 from tests.repositories import commit_all, git, head
@@ -83,14 +84,26 @@ def test_an_answer_that_airflow_lost(taken: Repository, quotas: Quotas) -> None:
     assert quotas.stored() == ALICE_HAS_1000
 
 
-def test_rejected(taken: Repository, quotas: Quotas) -> None:
-    """The run fails at once with the reason of the rejection, and nothing is written."""
+def test_rejected(taken: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run fails at once with the reason of the rejection, and nothing is written.
+
+    One notification is sent when the plan needs approval, one when the run has failed. The second
+    and the button Report have the address of the report on the web server of the run store.
+    """
+    monkeypatch.setenv("QUOTA_OPS_REPORT_URL", "https://quotas.example/store/")
     run = taken.run(RECONCILE, reject("not on a Friday", by="olga"))
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
     assert f"olga rejected plan {decision(run).digest}: not on a Friday" in said(run, "apply")
     assert (decision(run).said, decision(run).by) == (DecisionKind.REJECTED, "olga")
     assert "not on a Friday" in (on_disk(run.folder()) / "report.txt").read_text()
     assert quotas.stored() == TAKEN_OVER
+    waiting, refused = lines(taken, run)
+    page = f"https://quotas.example/store/runs/demo/{run.folder().place.name}/report.html"
+    waits = f"waiting demo: demo: apply plan {decision(run).digest} (1 change)? "
+    assert waiting.startswith(waits)
+    assert refused.startswith("refused demo: 1 change to make on demo; apply was refused")
+    assert refused.endswith(f" {page}")
+    assert list_buttons("report") == {"Report": page}
 
     assert taken.run(RECONCILE, approve()).state == "success", "a rejected plan is asked again"
 
@@ -156,7 +169,7 @@ def test_approved_without_a_reason(taken: Repository, quotas: Quotas, reason: ob
 
 
 def test_approved_after_the_cluster_moved(taken: Repository, quotas: Quotas) -> None:
-    """A row that changed while the plan waited is skipped and reported; the others are written."""
+    """A row that changed after the plan is skipped; the others are written and verified."""
     bob = ALICE.replace("alice", "bob")
     (taken.root / "desired_state" / "demo" / "search.yaml").write_text(bob)
 
@@ -168,6 +181,7 @@ def test_approved_after_the_cluster_moved(taken: Repository, quotas: Quotas) -> 
     assert (run.state, run.tasks) == ("failed", DONE | {"apply": "failed", "report": "failed"})
     assert "user=bob  stale" in said(run, "apply")
     assert quotas.stored() == ALICE_HAS_1000 | {"user=bob producer_byte_rate": 5.0}
+    assert run.folder().read_json("verification.json")["verified"] == 1
 
 
 def test_approved_after_another_commit(
@@ -195,7 +209,7 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     Airflow accepts a decision only from one of the approvers, where the DAG file names them. The
     form shows who changed the files since the last applied commit, and their reason, and what is
     known of a change outside Git. If the cluster changes and returns to its earlier state, the same
-    digest needs a new approval.
+    digest needs a new approval. A cluster whose plan waits is still in the drift report.
     """
     demo.add_policy("demo", "approval: always\nrepository: https://github.example/acme/quotas")
     root = demo.root / "desired_state"
@@ -242,17 +256,7 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
         asks = f"`commit {since[:7]}` was applied last ([compare](<{page}>)). 1 commit since then:"
         who = f"- `{head(root)[:7]}` `Double alice: PLAT-7 |` by `test <test@localhost>`"
         assert f"\n{asks}\n\n{who}\n" in question(waiting)[1]
+        assert demo.run("drift").state == "success"
         approve("checked", by="olga")(waiting)
 
     assert demo.run(RECONCILE, look).state == "success"
-
-
-def test_another_run_while_one_waits(taken: Repository, quotas: Quotas) -> None:
-    """A cluster whose plan waits is still in the drift report."""
-
-    def answer(waiting: Any) -> None:
-        assert taken.run("drift").state == "success"
-        approve()(waiting)
-
-    assert taken.run(RECONCILE, answer).state == "success"
-    assert quotas.stored() == ALICE_HAS_1000

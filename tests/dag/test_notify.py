@@ -12,7 +12,7 @@ import pytest
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.report.records.json_report import COUNTED
 from quota_ops.store.places.run_store import safe_name
-from tests.dag.answering import approve, reject
+from tests.dag.answering import approve
 from tests.dag.asset_events import list_events
 from tests.dag.repository import DagRun, Quotas, Repository
 
@@ -45,41 +45,16 @@ def list_buttons(task_id: str) -> dict[str, str | None]:
         return dict(links.extra_links)
 
 
-def test_nothing_is_told_of_a_run_that_did_its_work(demo: Repository) -> None:
-    """A run that succeeds without drift sends no notification."""
-    run = demo.run(RECONCILE)
-    assert (run.state, lines(demo, run)) == ("success", [])
-
-
-def test_a_plan_that_waits_and_is_rejected(
-    demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One notification when the plan needs approval, one when the run has failed.
-
-    The second has the address of the report on the web server that shows the run store. So has the
-    button Report of the task report.
-    """
-    monkeypatch.setenv("QUOTA_OPS_REPORT_URL", "https://quotas.example/store/")
-    quotas.set({"user=alice producer_byte_rate": 900})
-    run = demo.run(RECONCILE, reject("not on a Friday"))
-    digest = run.folder().read_json("plan.json")["digest"][:8]
-    waiting, refused = lines(demo, run)
-    assert waiting.startswith(f"waiting demo: demo: apply plan {digest} (1 change)? ")
-    assert refused.startswith("refused demo: 1 change to make on demo; apply was refused")
-    name = run.folder().place.name
-    page = f"https://quotas.example/store/runs/demo/{name}/report.html"
-    assert refused.endswith(f" {page}")
-    assert list_buttons("report") == {"Report": page}
-
-
 def test_a_run_that_failed(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that ends because of invalid YAML sends `failed`, not `refused`.
+    """A run without a valid file ends at check, with file and line, without a retry.
 
-    An Airflow that knows its address shows the report.
+    It sends `failed`, not `refused`. An Airflow that knows its address shows the report.
     """
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example")
     (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
     run = demo.run(RECONCILE)
+    assert (run.state, run.tasks["check"], run.tries["check"]) == ("failed", "failed", 1)
+    assert "payments.yaml:1" in str(run.folder().stage_result("check").message)
     (failed,) = lines(demo, run)
     name = run.folder().place.name
     page = f"https://airflow.example/quota-ops/runs/demo/{name}/report.html"
@@ -153,11 +128,13 @@ def test_drift(
 ) -> None:
     """The drift DAG reports a change outside Git, even if another cluster can have no report.
 
-    A DAG that follows the asset of the cluster starts once for each run that changed quotas or
-    found drift, and gets the counts. Only the overview fails because of the other cluster. The logs
-    have the reports as text, and Airflow's metrics the counts.
+    The run before it, which succeeds without drift, sends no notification. A DAG that follows the
+    asset of the cluster starts once for each run that changed quotas or found drift, and gets the
+    counts. Only the overview fails because of the other cluster. The logs have the reports as text,
+    and Airflow's metrics the counts.
     """
-    assert demo.run(RECONCILE, at=AT).state == "success"
+    first = demo.run(RECONCILE, at=AT)
+    assert (first.state, lines(demo, first)) == ("success", [])
     results = read_results(RECONCILE)
     assert results["describe"] == "demo stores 0 quotas."
     assert results["validate"].startswith("The broker accepts the change (")
