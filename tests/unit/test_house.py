@@ -7,6 +7,8 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from quota_ops.model.text import plural
 
 ROOT = Path(__file__).parents[2]
@@ -16,6 +18,14 @@ MODULES = sorted(
     for path in (ROOT / folder).rglob("*.py")
 )
 BANNED = re.compile(r"(^|_)(manager|helpers?|utils?|common|base|core|handler|service)(_|$)")
+Nodes = dict[str, list[ast.AST]]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Nodes:
+    """Return the syntax nodes of each module that is installed, by its path."""
+    shipped = [path.relative_to(ROOT).as_posix() for path in MODULES if "tests" not in path.parts]
+    return {path: [*ast.walk(ast.parse((ROOT / path).read_text()))] for path in shipped}
 
 
 def test_imports_run_one_way() -> None:
@@ -31,15 +41,11 @@ def test_imports_run_one_way() -> None:
     assert (ran.returncode, "0 broken" in ran.stdout) == (0, True), ran.stdout
 
 
-def test_the_model_stands_on_little() -> None:
+def test_the_model_stands_on_little(nodes: Nodes) -> None:
     """The model imports the standard library and msgspec alone, anywhere in a module."""
-    nodes = [
-        node
-        for path in (ROOT / "quota_ops" / "model").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-    ]
-    modules = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
-    modules += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+    model = [node for path in nodes if path.startswith("quota_ops/model/") for node in nodes[path]]
+    modules = [name.name for node in model if isinstance(node, ast.Import) for name in node.names]
+    modules += [str(node.module) for node in model if isinstance(node, ast.ImportFrom)]
 
     packages = {module.partition(".")[0] for module in modules}
     assert packages - sys.stdlib_module_names == {"quota_ops", "msgspec"}
@@ -112,17 +118,13 @@ _NOUNS = "batch|broker|change|cluster|entity|file|finding|guard|key|problem|quot
 _MANY = re.compile(rf" (more )?({'|'.join(plural(2, noun) for noun in _NOUNS.split('|'))})\b")
 
 
-def test_counts_and_percents_are_written_in_one_place() -> None:
+def test_counts_and_percents_are_written_in_one_place(nodes: Nodes) -> None:
     """No other module writes a plural or rounds a percentage (`1 entities`, `-100 %`)."""
-    texts = {
-        path: ast.parse(path.read_text())
-        for path in (ROOT / "quota_ops").rglob("*.py")
-        if path.relative_to(ROOT).as_posix() != "quota_ops/model/text.py"
-    }
     wrong = [
-        f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
-        for path, tree in texts.items()
-        for node in ast.walk(tree)
+        f"{path}:{getattr(node, 'lineno', 0)}"
+        for path in nodes
+        if path.startswith("quota_ops/") and path != "quota_ops/model/text.py"
+        for node in nodes[path]
         if _makes_a_plural(node) or _rounds_a_percent(node)
     ]
 
@@ -174,27 +176,22 @@ _DOCUMENTED = {
 """Documented names of the standard library and of typeshed that begin with `_`."""
 
 
-def test_no_private_name_of_a_library_is_used() -> None:
+def test_no_private_name_of_a_library_is_used(nodes: Nodes) -> None:
     """A library may change its private names in any release."""
-    trees = [
-        ast.parse(path.read_text())
-        for folder in ("quota_ops", "spark_jobs", "dags")
-        for path in (ROOT / folder).rglob("*.py")
-    ]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    every = [node for some in nodes.values() for node in some]
     own = {
-        *(node.name for node in nodes if isinstance(node, ast.FunctionDef)),
-        *(node.id for node in nodes if isinstance(node, ast.Name)),
+        *(node.name for node in every if isinstance(node, ast.FunctionDef)),
+        *(node.id for node in every if isinstance(node, ast.Name)),
         *(
             node.attr
-            for node in nodes
+            for node in every
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
         ),
     }
-    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    used = {node.attr for node in every if isinstance(node, ast.Attribute)}
     used |= {
         name
-        for node in nodes
+        for node in every
         if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("quota_ops")
         for name in (*(node.module or "").split("."), *(one.name for one in node.names))
     }
