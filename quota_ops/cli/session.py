@@ -26,7 +26,7 @@ from quota_ops.store.places.run_store import ClusterStore, RunStore, find_run_st
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import POLICY
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.names import find_run, latest_first, read_id
+from quota_ops.store.run.names import LAST, find_last_write, find_run, latest_first, read_id
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
@@ -87,6 +87,19 @@ class Session:
                 f"List the runs of this one: {command('runs', self.policy.cluster)}",
             )
         return folder
+
+    def find_alter(self, named: str) -> RunFolder:
+        """Return a run of the cluster as `find_run` does; `last` is its last alter that wrote."""
+        cluster = self.policy.cluster
+        if named not in {LAST, f"{cluster}/{LAST}"}:
+            return self.find_run(named)
+        found = find_last_write(self.store, cluster, self.policy.cluster_id, is_alter=True)
+        if found is None:
+            raise InvalidInput(
+                f"no alter has changed {self.heading}",
+                f"List its runs: {command('runs', cluster)}",
+            )
+        return found
 
     def find_writes(self, accepts: Callable[[Entity], bool]) -> tuple[ConcurrentWrite, ...]:
         """Find the current writes of other runs to the accepted entities."""

@@ -24,7 +24,7 @@ from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ALTER, PLAN, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import format_deadline
-from quota_ops.store.run.names import find_last_planned_write
+from quota_ops.store.run.names import find_last_write
 from quota_ops.store.run.state import RunState
 
 
@@ -84,8 +84,10 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
 
 def _refuse_alter(store: RunStore, earlier: RunFolder) -> Refused:
     about = earlier.about()
-    planned = find_last_planned_write(store, about.cluster, earlier.policy().cluster_id)
-    other = f". The last run that wrote a plan: {command('rollback', planned)}" if planned else ""
+    cluster_id, other = earlier.policy().cluster_id, ""
+    if planned := find_last_write(store, about.cluster, cluster_id, is_alter=False):
+        run = f"{about.cluster}/{planned.place.name}"
+        other = f". The last run that wrote a plan: {command('rollback', run)}"
     return Refused(
         f"run {about.run} is an alter: a rollback undoes what a plan changed",
         f"Undo it: {command('alter', about.cluster, undo=about.run)}{other}",

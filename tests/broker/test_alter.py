@@ -223,7 +223,10 @@ def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
 
 
 def test_an_alter_is_undone(cluster: Cluster) -> None:
-    """The values before an alter are restored where they are as it left them; others are named."""
+    """The values before an alter are restored where they are as it left them; others are named.
+
+    `last` is the last alter that wrote, although a refused one and a plan came after it.
+    """
     (Path("desired_state") / "demo" / "team.yaml").unlink()
     alter("--names", "user=alice", "--add", f"{P}=3 MiB")
     lines = (
@@ -251,12 +254,17 @@ def test_an_alter_is_undone(cluster: Cluster) -> None:
         f"the cluster no longer has the values that run {run} set\n"
         "  Nothing was written. Set the values that you want: quota-ops alter --names ...\n"
     )
+    assert CliRunner().invoke(main, ["plan", "demo"]).exit_code == 0
     last = last_run()
-    assert alter("--undo", "last").stderr == (
+    assert alter("--undo", last).stderr == (
         f"run {last} is not an alter\n  To roll back a plan: quota-ops rollback {last}\n"
     )
     beside = alter("--undo", run, "--add", f"{P}=1")
     assert beside.stderr.startswith("--undo already contains the entities and their changes\n")
+
+    assert alter("--undo", "last", "--allow", "cut", "--reason", "INC-31").exit_code == 0
+    rows = {("user=alice", P, 5.0), ("user=bob", P, 5.0), ("user=carol", P, 6.0)}
+    assert settled(cluster, rows) == rows
 
 
 def last_run() -> str:

@@ -54,7 +54,8 @@ Examples:
 @click.option(
     "--undo",
     metavar="RUN",
-    help="Restore the values before an earlier alter, where nobody has changed them since.",
+    help="Restore the values before an earlier alter, or the `last` one, where nobody has changed "
+    "them since.",
 )
 @click.option("--validate-only", is_flag=True, help="Only validate; write nothing.")
 @click.option(
@@ -112,7 +113,7 @@ def alter(
     from quota_ops.store.run.files import ALTER, APPLIED, EFFECTS
     from quota_ops.store.run.state import RunState
 
-    undone = None if undo is None else Undo.read(session.find_run(undo))
+    undone = None if undo is None else Undo.read(session.find_alter(undo))
     wanted = _read_wanted(session.policy, undone, source, (names, defaults, add, delete))
     overridden = tuple(options.parse_allowed(allow, reason, "alter"))
     refuse_protected(wanted, session.policy, session.records)

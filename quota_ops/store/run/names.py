@@ -191,12 +191,14 @@ def read_id(run: Place) -> str | None:
     return None
 
 
-def find_last_planned_write(store: RunStore, cluster: str, cluster_id: str) -> str | None:
-    """Return CLUSTER/RUN of the last run that wrote a plan to a cluster, without any `alter`."""
-    for path in latest_first(store, store.runs(cluster)):
-        is_own = read_id(path) == cluster_id
-        if is_own and not RunFolder(path).has(ALTER) and _has_written(path):
-            return f"{cluster}/{path.name}"
+def find_last_write(
+    store: RunStore, cluster: str, cluster_id: str, *, is_alter: bool
+) -> RunFolder | None:
+    """Return the last run that wrote to a cluster: of its alters, or of those that wrote a plan."""
+    for run in map(RunFolder, latest_first(store, store.runs(cluster))):
+        is_meant = run.has(ALTER) is is_alter and read_id(run.place) == cluster_id
+        if is_meant and _has_written(run.place):
+            return run
     return None
 
 
