@@ -106,7 +106,7 @@ def record_run(
 
 def record_command(folder: RunFolder, connection_file: Path | None) -> None:
     """Record the end of an alter, adopt or release in the same way."""
-    record_run(folder, read_report(folder), connection_file, writes=True)
+    record_run(folder, load_report(folder), connection_file, writes=True)
 
 
 def record_command_if_stopped(

@@ -96,8 +96,7 @@ class Session:
         found = find_last_write(self.store, cluster, self.policy.cluster_id, is_alter=True)
         if found is None:
             raise InvalidInput(
-                f"no alter has changed {self.heading}",
-                f"List its runs: {command('runs', cluster)}",
+                f"no alter has changed {self.heading}", f"List its runs: {command('runs', cluster)}"
             )
         return found
 

@@ -1,20 +1,14 @@
 """A person's decision on a plan: made, found by the plan's digest, and recorded."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
 from quota_ops.model.errors import Refused
-from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import Author, Decision, DecisionKind
-from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.plan import SHORT, Plan
-from quota_ops.model.runs.run import Decisions
-from quota_ops.runs.ownership import Attribution
 from quota_ops.stages.apply.approved_plan import state_unwritten
 from quota_ops.stages.plan import plan_changes
 from quota_ops.store.ledger import decisions
 from quota_ops.store.places.place import Place
-from quota_ops.store.run.files import APPROVAL
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
@@ -92,22 +86,3 @@ def _record(folder: RunFolder, approvals: Place, decision: Decision) -> None:
     if is_new and decision.said is not DecisionKind.NOTHING:
         decisions.append(approvals, decision)
     decisions.copy_to_run(folder, (decision,))
-
-
-def record_overrides(
-    folder: RunFolder, attribution: Attribution, guards: Sequence[GuardFinding]
-) -> None:
-    """Write approval.json if an alter overrides guards; its digest is empty, as it has no plan."""
-    if guards:
-        shown = tuple(replace(guard, allowed=None) for guard in guards)
-        decision = Decision(
-            DecisionKind.OVERRIDDEN,
-            "",
-            shown,
-            attribution.by,
-            attribution.login,
-            iso_utc(),
-            attribution.reason,
-            folder.about().run,
-        )
-        folder.write(APPROVAL, Decisions((decision,)))

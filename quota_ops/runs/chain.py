@@ -10,7 +10,7 @@ from quota_ops.model.runs.run import Outcomes
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.store.run.attempt import state_sent
 from quota_ops.store.run.claim import claim_run
-from quota_ops.store.run.files import APPLIED, PLAN
+from quota_ops.store.run.files import ALTER, APPLIED, PLAN
 from quota_ops.store.run.folder import RunFolder
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
@@ -23,9 +23,10 @@ CHAINS = {
     "verify": ("check", "describe", "diff", "verify"),
     "report": (*READ_ONLY, "report"),
     "rollback": READ_ONLY[1:],
+    "alter": ("plan", "validate", "apply", "verify"),
     "reconcile": (*READ_ONLY, "apply", "verify", "report"),
 }
-"""The stages that each command runs on a cluster. Only `apply` and `reconcile` write to it."""
+"""The stages that each command runs on a cluster. Those with `apply` write to it."""
 
 RESUMED = ("apply", "verify", "report")
 """The stages of `reconcile` that remain for a plan that was made earlier."""
@@ -36,7 +37,7 @@ SNAPSHOT_STAGES = frozenset({"check", "describe", "diff", "plan"})
 
 def _find_remaining(failed: str, folder: RunFolder) -> set[str]:
     """Return the stages that still run after a stage failed; the report always does."""
-    if failed == "plan":
+    if failed == "plan" and (folder.has(PLAN) or folder.has(ALTER)):
         blocked = {"validate", "report"}  # the broker checks the plan as well
         has_repairs = folder.has(PLAN) and folder.plan()[0].repairs
         return blocked | ({"apply", "verify"} if has_repairs else set())

@@ -32,6 +32,7 @@ from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
+    from quota_ops.stages.plan.alter import TypedChanges
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Run:
     """Whether check fails when the commit cannot be read from Git, because this run may write."""
     skip_invalid: bool = True
     """Whether runs leave out invalid quotas files; a review shows them to their author."""
+    typed: "TypedChanges | None" = None
+    """What a person typed in place of Git, if this run is an alter."""
     actual: Path | None = None
     """A snapshot to describe in place of the cluster, which is never validated or written."""
 
@@ -130,6 +133,11 @@ def _diff(run: Run) -> None:
 
 
 def _plan(run: Run) -> None:
+    if run.typed is not None:
+        from quota_ops.stages.plan.alter import plan_alter  # noqa: PLC0415 - Kafka's clients
+
+        plan_alter(run.folder, run.connect(), run.records, run.typed, run.allow)
+        return
     try:
         plan_changes(
             run.folder, run.records.approvals, run.allow, run.author, find_use=run.find_use
@@ -151,6 +159,12 @@ def _apply(run: Run) -> None:
 
     _refuse_unknown_commit(run.folder)
     with at_work(run.folder.place):
+        if run.typed is not None:
+            from quota_ops.stages.apply.alter import apply_alter  # noqa: PLC0415 - as above
+
+            settle_dead_runs(run.folder, run.connect(), run.find_audit)
+            apply_alter(run.folder, run.connect(), run.records, run.typed.until)
+            return
         if is_waiting(run):
             _write_repairs(run)
             return

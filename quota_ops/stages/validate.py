@@ -9,7 +9,7 @@ from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.rows import Batches
 from quota_ops.model.runs.outcome import EntityResponse, Outcome, Status, format_lines
 from quota_ops.model.text import counted
-from quota_ops.store.run.files import VALIDATED
+from quota_ops.store.run.files import ALTER, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 
 _NOT_VALIDATED = (
@@ -18,7 +18,7 @@ _NOT_VALIDATED = (
 
 
 def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
-    """Write validated.json and return the outcome of each entity.
+    """Write validated.json and return the outcome of each entity, of a plan or an alter.
 
     Raises Refused with every entity that the broker rejects and its line in YAML; NotAuthorized
     when the user is authorized only to describe.
@@ -33,7 +33,7 @@ def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
         raise Refused(
             f"the broker rejects {len(rejected):,} of {counted(len(outcomes), 'entity')}:\n"
             + _list_rejected(folder, rejected),
-            "Nothing was written. Fix the YAML lines above.",
+            "Nothing was written. Fix the lines above.",
         )
     return outcomes
 
@@ -53,10 +53,11 @@ def _skip_probe(_alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...
 
 
 def _list_rejected(folder: RunFolder, rejected: Sequence[Outcome]) -> str:
-    sources = {row.entity: row.source for row in folder.differences() if row.source}
+    rows, other = ((), "typed") if folder.has(ALTER) else (folder.differences(), "the cluster")
+    sources = {row.entity: row.source for row in rows if row.source}
     return format_lines(
         [
-            f"{sources.get(outcome.entity, 'the cluster')}  {outcome.entity}  "
+            f"{sources.get(outcome.entity, other)}  {outcome.entity}  "
             f"{outcome.error or outcome.status}: {outcome.message}"
             for outcome in rejected
         ],

@@ -134,7 +134,8 @@ def test_validate_only_writes_nothing(cluster: Cluster) -> None:
         "user=carol": refused("Invalid configuration key future_key"),
     }
     assert result.exit_code == 1
-    assert result.stderr == "4 of 5 entities would be rejected\n  Nothing was written.\n"
+    assert result.stderr.startswith("the broker rejects 4 of 5 entities:\n  typed  ")
+    assert result.stderr.endswith("\n  Nothing was written. Fix the lines above.\n")
     assert stored(cluster) == set()
 
 

@@ -42,10 +42,10 @@ def test_guards_of_a_one_off_change() -> None:
     shown = CliRunner().invoke(main, ["show", "last"]).stdout
     (end,) = (json.loads(path.read_text()) for path in Path().glob("**/end-0001.json"))
     found = "user=alice producer_byte_rate would be set below 16 KiB/s"
-    assert (refused.exit_code, end["stages"][-1]["status"]) == (1, "refused")
+    assert (refused.exit_code, end["stages"][0]["status"]) == (1, "refused")
     assert "To override: --allow small_limit --reason TEXT" in refused.stderr
     assert (end["verb"], end["by"], end["reason"]) == ("alter", "anna", "INC-31")
-    assert end["stages"][-1]["message"].startswith(f"small_limit: {found}")
+    assert end["stages"][0]["message"].startswith(f"small_limit: {found}")
     assert "Not altered" in runs
     assert runs.splitlines()[1].endswith("anna")
     assert shown.partition("\n")[0] == (
@@ -102,7 +102,7 @@ def test_what_the_broker_refuses_has_an_end() -> None:
 
     (end,) = (json.loads(path.read_text()) for path in Path().glob("**/end-0001.json"))
     assert refused.exit_code == 1
-    assert end["stages"][-1]["message"] == "1 of 1 entity would be rejected\n  Nothing was written."
+    assert end["stages"][-1]["message"].startswith("the broker rejects 1 of 1 entity:\n  typed  ")
     assert "Not altered" in CliRunner().invoke(main, ["runs"]).stdout
     shown = CliRunner().invoke(main, ["show", "last"]).stdout
     assert "\nRequested changes\n" in shown

@@ -151,7 +151,7 @@ def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
         ["takeover", 2.0**21, 2.0**20, "team", "accepted", None],
     ]
     assert [[one["stage"] for one in end["stages"]] for end in kept[:3]] == [
-        ["validate", "apply", "verify"],
+        ["plan", "validate", "apply", "verify"],
         ["adopt"],
         ["release"],
     ]

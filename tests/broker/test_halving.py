@@ -10,9 +10,8 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.quotas.alteration import Alteration, group_alterations
 from quota_ops.model.quotas.rows import BatchRow
 from quota_ops.model.runs.outcome import EntityResponse, Outcome, Status
-from quota_ops.runs import alter
-from quota_ops.store.run.files import APPLIED
-from tests.broker.stage_runs import KEY
+from tests.broker.late_alters import alter_users
+from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab
 
 RECORDS = 10_000
@@ -113,15 +112,13 @@ def test_entities_that_spoil_every_request(lab: Lab) -> None:
 def test_one_bad_entity_of_a_one_off(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Alter finds it as apply does, and writes the others."""
     lab.desire({})
-    run = lab.run("plan")
-    names = [f"u{number}" for number in range(4)]
+    names = [f"user=u{number}" for number in range(4)]
     monkeypatch.setattr(lab.cluster, "apply", gateway({"user=u2"}, lab.cluster.apply))
 
-    outcomes = alter.send_batches(run, lab.cluster, {1: rows(names)}, lab.records)
+    run = alter_users(lab, lab.cluster, dict.fromkeys(names, 1.0))
 
     monkeypatch.undo()
-    assert {outcome.entity for outcome in outcomes if outcome.status is not Status.ACCEPTED} == {
+    assert {name for name, status in outcomes(run).items() if status is not Status.ACCEPTED} == {
         "user=u2"
     }
-    assert run.outcomes(APPLIED) == outcomes
-    lab.wait_for({f"user={name}": {KEY: 1.0} for name in names if name != "u2"})
+    lab.wait_for({name: {KEY: 1.0} for name in names if name != "user=u2"})

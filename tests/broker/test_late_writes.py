@@ -10,11 +10,10 @@ import pytest
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka import delivery
 from quota_ops.model.errors import Refused
-from quota_ops.runs import alter
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.ownership import Attribution, adopt_quotas
 from quota_ops.store.run.folder import RunFolder
-from tests.broker.late_alters import alter_user
+from tests.broker.late_alters import alter_users
 from tests.broker.lossy import IN_FLIGHT, TWICE, UNANSWERED, Lossy
 from tests.lab import Lab, error_of
 from tests.writing import State
@@ -112,7 +111,7 @@ def test_an_alter_that_arrives_late_is_named(
     reconcile(lab, "first", FIRST, drift)
     newer = partial(reconcile, lab, "newer", NEWER, drift)
     network = Lossy(lab.cluster, iter([newer] if fate == "delayed" else [fate] * 2))
-    altered = alter_user(lab, network, "user=alice", 15.0)
+    altered = alter_users(lab, network, {"user=alice": 15.0})
     if fate != "delayed":
         kinds = [row.kind for row in lab.run("diff").differences()]
         assert kinds == (["drifted"] if fate == TWICE else ["in_sync"])
@@ -157,15 +156,12 @@ class OldMetadata:
         return self.found
 
 
-def test_what_a_run_changes_after_it_was_described(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_run_changes_after_it_was_described(lab: Lab) -> None:
     """An alter and an adopt that described the cluster before a run wrote it change nothing."""
-    monkeypatch.setattr(alter, "_FRESH", 0.0)
     reconcile(lab, "first", FIRST, "report")
     newer = partial(reconcile, lab, "newer", NEWER, "report")
 
-    run = alter_user(lab, SlowDescription(lab.cluster, newer), "user=alice", 15.0)
+    run = alter_users(lab, SlowDescription(lab.cluster, newer), {"user=alice": 15.0})
 
     apply = run.stage_result("apply")
     assert (apply.status, str(apply.message).partition("\n")[0]) == (

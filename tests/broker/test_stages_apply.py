@@ -153,7 +153,7 @@ def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
     assert str(error) == (
         "the broker rejects 1 of 1 entity:\n"
         "  team.yaml:4  user=u1  INVALID_REQUEST: Invalid configuration key nope\n"
-        "  Nothing was written. Fix the YAML lines above."
+        "  Nothing was written. Fix the lines above."
     )
     assert lab.stored() == {}
     assert not lab.records.ledger.exists()

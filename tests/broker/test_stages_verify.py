@@ -19,7 +19,6 @@ from quota_ops.model.plans.policy import Policy, VerifyPolicy
 from quota_ops.model.quotas.alteration import group_alterations
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
-from quota_ops.runs import command_record
 from quota_ops.runs.chain import run_stages
 from quota_ops.store.run.files import VERIFICATION
 from quota_ops.store.run.folder import RunFolder
@@ -148,7 +147,7 @@ def test_a_silent_broker_is_named_and_blocks_no_row(
     def open_soon(policy: Policy, connection: Connection) -> AbstractContextManager[Cluster]:
         return open_cluster(connection, cluster_id=policy.cluster_id, timeout=3.0)
 
-    monkeypatch.setattr(command_record, "open_policy", open_soon)
+    monkeypatch.setattr("quota_ops.kafka.cluster.open_policy", open_soon)
     with frozen(follower):
         error = error_of(run, ("verify", "report"))
         altered = lab.call("alter", "demo", "--names", "user=new", "--add", "request_percentage=7")

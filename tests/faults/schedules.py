@@ -9,7 +9,7 @@ from quota_ops.model.errors import QuotaOpsError
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.runs.rollback import start_rollback
 from quota_ops.store.run.folder import RunFolder
-from tests.broker.late_alters import alter_user
+from tests.broker.late_alters import alter_users
 from tests.broker.lossy import IN_FLIGHT, PROMPT, TWICE, UNANSWERED, Lossy
 from tests.faults.scene import KEY, Scene
 from tests.unit.test_ledger_kills import ACCUSING
@@ -74,7 +74,7 @@ class Schedule:
         user, value = self.draw.choice(USERS), 1000.0 * (self.name + 1) + self.begun
         self.altered.setdefault(user, {})[value] = False
         with suppress(QuotaOpsError):
-            alter_user(self.scene.lab, self._network(), user, value)
+            alter_users(self.scene.lab, self._network(), {user: value})
 
     def _play(self, folder: RunFolder, command: str) -> None:
         lab, network = self.scene.lab, self._network()

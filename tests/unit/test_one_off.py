@@ -131,7 +131,7 @@ def test_the_record_of_an_alter_is_read_back() -> None:
         BatchRow("A", 1, "user=a", C, nan, nan),
         BatchRow("A", 1, "user=b", P, 2.0, None),
     )
-    made = Alter("anna", "", None, (), (), changes)
+    made = Alter("anna", None, "", (), changes)
 
     found = from_json(Alter, to_json(Alter, made))
 

@@ -10,12 +10,11 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result, warn_idle, warn_of_writes
 from quota_ops.cli.idle_options import refuse_idle
-from quota_ops.model.errors import GitFailed, InvalidInput, Refused
+from quota_ops.model.errors import GitFailed, InvalidInput, QuotaOpsError
 from quota_ops.model.plans.guard import OF_ALTER
-from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from quota_ops.cli.session import Session
     from quota_ops.desired.export.one_off import OneOff
@@ -23,9 +22,8 @@ if TYPE_CHECKING:
     from quota_ops.model.commit import Provenance
     from quota_ops.model.plans.policy import Policy
     from quota_ops.model.quotas.alteration import Alteration
-    from quota_ops.report.screens.alter import AlterReport
-    from quota_ops.runs.alter import Altered, Undo
-    from quota_ops.runs.ownership import Attribution
+    from quota_ops.runs.alter import Undo
+    from quota_ops.store.run.folder import RunFolder
 
 
 @click.command(
@@ -101,116 +99,122 @@ def alter(
     outcome of each entity.
     """
     from quota_ops.cli.run_end import record_command, record_command_if_stopped
-    from quota_ops.desired.pauses import find_pause
     from quota_ops.model.plans.approval import find_login
-    from quota_ops.report.screens.alter import AlterReport
-    from quota_ops.runs.alter import Undo, alter_quotas, refuse_protected
-    from quota_ops.runs.command_record import open_run_cluster, start_command_run
-    from quota_ops.runs.ownership import Attribution
-    from quota_ops.stages.plan.effects import read_effects
+    from quota_ops.runs.alter import Undo, refuse_protected
+    from quota_ops.runs.chain import CHAINS, READ_ONLY, list_sent, run_stages
+    from quota_ops.runs.command_record import start_command_run
+    from quota_ops.runs.run import Run, connect_once
+    from quota_ops.stages.plan.alter import TypedChanges
     from quota_ops.stages.report.end_record import find_audit_connection
-    from quota_ops.store.run.attempt import report_sent
-    from quota_ops.store.run.files import ALTER, APPLIED, EFFECTS
-    from quota_ops.store.run.state import RunState
+    from quota_ops.store.run.attempt import state_sent
+    from quota_ops.store.run.files import ALTER, APPLIED, VALIDATED
 
     undone = None if undo is None else Undo.read(session.find_alter(undo))
     wanted = _read_wanted(session.policy, undone, source, (names, defaults, add, delete))
-    overridden = tuple(options.parse_allowed(allow, reason, "alter"))
+    allowed = options.parse_allowed(allow, reason, "alter")
     refuse_protected(wanted, session.policy, session.records)
     connection = session.find_connection()
     desired, provenance = _read_desired(session, commit, must_know=not validate_only)
-    why = reason or (f"undoes {undone.run}" if undone else "")
-    attribution = Attribution(by, why, find_login())
-    hold = _prepare_hold(session, until, attribution, wanted, desired)
-    run = start_command_run(session.store, session.policy, provenance)
+    typed = TypedChanges(
+        wanted,
+        by,
+        find_login(),
+        reason or (f"undoes {undone.run}" if undone else ""),
+        _parse_until(session, until, reason, wanted, desired),
+        undone.select if undone else None,
+    )
+    folder = start_command_run(session.store, session.policy, provenance).with_cache()
     entities = {alteration.entity for alteration in wanted}
     writes = session.find_writes(entities.__contains__)
-    stoppable = record_command_if_stopped(run, APPLIED, session.connection_file)
-    opening = open_run_cluster(run, "validate", session.policy, connection)
-    with stoppable, opening as opened:
-        find_facts = opened.start_facts_query()
-        done = alter_quotas(
-            run,
-            opened,
-            wanted,
-            attribution,
-            records=session.records,
-            policy=session.policy,
-            allow=overridden,
-            undo=undone,
-            validate_only=validate_only,
-            hold=hold,
+    stages = [stage for stage in CHAINS["alter"] if not validate_only or stage in READ_ONLY]
+    error: QuotaOpsError | None = None
+    with (
+        record_command_if_stopped(folder, APPLIED, session.connection_file),
+        connect_once(folder.policy, lambda _: connection) as connect,
+    ):
+        run = Run(
+            folder,
+            session.folder,
+            session.store,
+            connect,
             find_audit=partial(find_audit_connection, file=session.connection_file),
+            allow=allowed,
+            typed=typed,
         )
-        facts = find_facts()
-    sent = done.refusal is None and not validate_only
-    with report_sent(done.outcomes if sent else (), run.place):
         try:
-            read_back = RunState(run).verification
-            _show(
-                AlterReport(
-                    policy=session.policy,
-                    run=str(run.place),
-                    rows=done.rows,
-                    outcomes=done.outcomes,
-                    guards=done.guards,
-                    changing=frozenset(run.read(ALTER).changing) if sent else frozenset(),
-                    git=_compare_git(session, desired),
-                    standstill=find_pause(session.policy, datetime.now(UTC)),
-                    sent=sent,
-                    effects=read_effects(run) if run.has(EFFECTS) else {},
-                    facts=facts,
-                    brokers=read_back.brokers if read_back else (),
-                ),
-                output,
-            )
-            _warn_left(undone, done)
-            warn_idle(overridden, done.guards)
-            warn_of_writes((*writes, *session.find_writes(entities.__contains__)) if sent else ())
-        finally:
-            if not validate_only:
-                record_command(run, session.connection_file)
-    _raise_unless_done(done)
+            run_stages(run, stages)
+        except QuotaOpsError as raised:
+            error = raised
+    try:
+        if folder.has(VALIDATED):
+            try:
+                _show_end(session, folder, desired, undone, output)
+                warn_idle(allowed, folder.read(ALTER).guards)
+                written = (*writes, *session.find_writes(entities.__contains__))
+                warn_of_writes(written if folder.has(APPLIED) else ())
+            finally:
+                if not validate_only:
+                    record_command(folder, session.connection_file)
+    except InvalidInput as failed:
+        raise error or state_sent(failed, list_sent(folder, stages), folder.place) from None
+    if error is not None:
+        raise error
 
 
-def _raise_unless_done(done: "Altered") -> None:
-    """Raise why the change was not sent, not accepted or not stored by every broker."""
-    from quota_ops.model.runs.outcome import Status
+def _show_end(
+    session: "Session",
+    folder: "RunFolder",
+    desired: "Desired | None",
+    undone: "Undo | None",
+    output: str,
+) -> None:
+    """Show what the broker accepted, or would accept, and what Git declares."""
+    from quota_ops.cli.run_end import load_report
+    from quota_ops.desired.pauses import find_pause
+    from quota_ops.report.screens.alter import AlterReport, alter_json, alter_screen, kept_text
+    from quota_ops.store.run.files import ALTER
 
-    if done.refusal is not None:
-        raise done.refusal
-    if left := [outcome for outcome in done.outcomes if outcome.status is not Status.ACCEPTED]:
-        raise Refused(
-            f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not succeed",
-            "Run the command again for these: sending a value twice does no harm.",
-        )
-    if done.unverified is not None:
-        raise done.unverified
+    alter = folder.read(ALTER)
+    shown = AlterReport(
+        load_report(folder),
+        str(folder.place),
+        alter,
+        _compare_git(session, desired),
+        find_pause(session.policy, datetime.now(UTC)),
+    )
+    show_result(
+        output,
+        text=lambda: (*alter_screen(shown), kept_text(shown)),
+        json=lambda: alter_json(shown),
+    )
+    restored = {row.id for row in alter.changes}
+    for row in undone.changes if undone else ():
+        if row.id not in restored:
+            click.echo(f"{row.entity} {row.key} was changed since, and stays as it is", err=True)
 
 
-def _prepare_hold(
+def _parse_until(
     session: "Session",
     until: str | None,
-    attribution: "Attribution",
+    reason: str | None,
     wanted: "Sequence[Alteration]",
     desired: "Desired | None",
-) -> "Callable[[], None]":
-    """Return a function that holds the changed entities; it does nothing without --until."""
+) -> datetime | None:
+    """Return until when the changed entities are held; None without --until."""
     from quota_ops.model.moment import parse_until
-    from quota_ops.runs.alter import hold_entities, refuse_unless_returns
+    from quota_ops.runs.alter import refuse_unless_returns
     from quota_ops.store.ledger import ledger
 
     if until is None:
-        return lambda: None
-    if not attribution.reason:
+        return None
+    if not reason:
         raise InvalidInput("--until needs a reason", "Add --reason TEXT: every report shows it.")
     try:
         ends = parse_until(until, datetime.now(UTC).replace(microsecond=0))
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
     refuse_unless_returns(wanted, desired, ledger.read(session.records).rows)
-    entities = [alteration.entity for alteration in wanted]
-    return partial(hold_entities, session.records.holds, entities, ends, attribution)
+    return ends
 
 
 def _read_wanted(
@@ -239,14 +243,6 @@ def _refuse_beside(option: str, *others: object) -> None:
         )
 
 
-def _warn_left(undone: "Undo | None", done: "Altered") -> None:
-    """List the rows that were not restored, because their values have changed since."""
-    restored = {row.id for row in done.rows}
-    for row in undone.changes if undone else ():
-        if row.id not in restored:
-            click.echo(f"{row.entity} {row.key} was changed since, and stays as it is", err=True)
-
-
 def _read_changes(source: Path, policy: "Policy") -> "tuple[Alteration, ...]":
     """Read the changes in a file. Raises InvalidInput if it names another cluster."""
     from quota_ops.model.quotas.alteration import read_changes
@@ -257,16 +253,6 @@ def _read_changes(source: Path, policy: "Policy") -> "tuple[Alteration, ...]":
     changes = read_changes(lines, str(source))
     read_header(lines, str(source)).require_cluster(policy.cluster_id, str(source))
     return changes
-
-
-def _show(report: "AlterReport", output: str) -> None:
-    from quota_ops.report.screens.alter import alter_json, alter_screen, kept_text
-
-    show_result(
-        output,
-        text=lambda: (*alter_screen(report), kept_text(report)),
-        json=lambda: alter_json(report),
-    )
 
 
 def _read_desired(

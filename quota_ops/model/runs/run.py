@@ -175,13 +175,12 @@ class StageEnd:
 
 @dataclass(frozen=True, slots=True)
 class Alter:
-    """An alter: its author, the guards that it may override, and those that found something."""
+    """An alter: its author, the guards that found something, and its rows."""
 
     by: str
-    reason: str
     login: str | None
     """The login of the process, in addition to the given name `by`."""
-    allow: tuple[str, ...]
+    reason: str
     guards: tuple[GuardFinding, ...]
     changes: tuple[BatchRow, ...]
 

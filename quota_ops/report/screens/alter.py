@@ -1,22 +1,15 @@
 """The output of `alter`, as text and as JSON: a row for each changed key."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from quota_ops.desired.export.one_off import OneOff
-from quota_ops.findings.cluster_rules import find_unknown_users
-from quota_ops.findings.entity_rules import check_limit, check_names
-from quota_ops.model.clusters.cluster_facts import ClusterFacts
-from quota_ops.model.finding import Finding
-from quota_ops.model.plans.effect import Effect
-from quota_ops.model.plans.guard import GuardFinding
-from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import format_limit, json_number, same
-from quota_ops.model.quotas.rows import BatchRow, Key
+from quota_ops.model.quotas.rows import BatchRow
 from quota_ops.model.runs.outcome import Outcome, Status, find_written
-from quota_ops.model.runs.verification import BrokerResult
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.run import Alter
 from quota_ops.precedence.addresses import explain_same_address
 from quota_ops.report.outline.brokers import brokers_words
 from quota_ops.report.outline.cells import outcome_words
@@ -35,123 +28,114 @@ _GIT_UNKNOWN = (
 
 @dataclass(frozen=True)
 class AlterReport:
-    """One run of alter: its rows, the outcome of each entity, guards and Git's values.
+    """An alter: the report of its run, the folder, its record, and what Git declares.
 
-    `changing` are the keys that get another value. `git` is None if the desired state, the ledger
-    or a hold is invalid. `standstill` is the reason why no reconcile may write now. `effects` are
-    those that the values before and after do not show. `facts` include the users of the cluster.
+    `git` is None if the desired state, the ledger or a hold is invalid. `standstill` is the reason
+    why no reconcile may write now.
     """
 
-    policy: Policy
+    report: Report
     run: str
-    rows: Sequence[BatchRow]
-    outcomes: Sequence[Outcome]
-    guards: Sequence[GuardFinding]
-    changing: frozenset[Key]
+    alter: Alter
     git: OneOff | None
     standstill: str | None
-    sent: bool
-    effects: Mapping[Key, Effect]
-    facts: ClusterFacts | None = None
-    brokers: Sequence[BrokerResult] = ()
-    """The brokers that were read back; empty if nothing was written."""
 
-    def count_altered(self) -> int:
-        """Return how many keys got another value."""
-        return len(self.changing & find_written(self.outcomes))
+    @property
+    def sent(self) -> bool:
+        """Whether it was sent; otherwise it was only validated."""
+        return bool(self.report.applied)
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """The outcome of each entity, of the writes or else of the validation."""
+        found = self.report.applied or self.report.validated
+        return {outcome.entity: outcome for outcome in found}
+
+    @property
+    def changed(self) -> int:
+        """How many keys got another value."""
+        return len(self.alter.changing & find_written(self.report.applied))
 
 
-def alter_screen(report: AlterReport) -> Screen:
+def alter_screen(shown: AlterReport) -> Screen:
     """Return the table of the changed keys, then guards, findings, and the run folder."""
-    outcomes = {outcome.entity: outcome for outcome in report.outcomes}
-    policy = report.policy
-    verb = _outcome_words(report) if report.sent else "validated, nothing written"
-    heading = line(f"{policy.cluster} ({policy.cluster_id}): {verb}", Tone.STRONG)
+    report, outcomes = shown.report, shown.outcomes
+    verb = _outcome_words(shown) if shown.sent else "validated, nothing written"
+    heading = line(f"{report.cluster} ({report.cluster_id}): {verb}", Tone.STRONG)
     table = Table(
         ("entity", "key", "before", "after", "result"),
-        tuple(_row(report, row, outcomes[row.entity]) for row in report.rows),
+        tuple(_row(shown, row, outcomes[row.entity]) for row in shown.alter.changes),
     )
     blocks: list[Line | Table] = [heading, line(), table, line()]
-    if report.guards:
-        blocks += [*map(guard_line, report.guards), line()]
-    if found := _find(report):
-        blocks += [*finding_lines(found, most=FEW), line()]
-    if report.standstill is not None:
-        words = altered_at_standstill(policy.cluster, report.standstill)
+    if shown.alter.guards:
+        blocks += [*map(guard_line, shown.alter.guards), line()]
+    if report.findings:
+        blocks += [*finding_lines(report.findings, most=FEW), line()]
+    if shown.standstill is not None:
+        words = altered_at_standstill(report.cluster, shown.standstill)
         blocks += [line(words, Tone.CHANGE), line()]
     if report.brokers:
         agrees = all(broker.agrees for broker in report.brokers)
         tone = Tone.OK if agrees else Tone.REFUSAL
         blocks.append(line(brokers_words(report.brokers), tone))
-    return (*blocks, line(f"run: {report.run}", Tone.CONTEXT))
+    return (*blocks, line(f"run: {shown.run}", Tone.CONTEXT))
 
 
-def kept_text(report: AlterReport) -> str:
+def kept_text(shown: AlterReport) -> str:
     """Return the YAML that keeps the written values; empty if Git needs no change."""
-    if report.git is None:
+    if shown.git is None:
         return _GIT_UNKNOWN
-    accepted = {outcome.entity for outcome in report.outcomes if outcome.status is Status.ACCEPTED}
-    written = [row for row in report.rows if report.sent and row.entity in accepted]
-    keep = "".join(report.git.to_keep(written))
+    outcomes = shown.outcomes if shown.sent else {}
+    written = [
+        row
+        for row in shown.alter.changes
+        if row.entity in outcomes and outcomes[row.entity].status is Status.ACCEPTED
+    ]
+    keep = "".join(shown.git.to_keep(written))
     return f"\nTo keep it, declare it in Git:\n\nquotas:\n{keep}" if keep else ""
 
 
-def alter_json(report: AlterReport) -> dict[str, Any]:
+def alter_json(shown: AlterReport) -> dict[str, Any]:
     """Return the report as one JSON object."""
-    outcomes = {outcome.entity: outcome for outcome in report.outcomes}
+    report, outcomes, git = shown.report, shown.outcomes, shown.git
     changes = [
         {
             "entity": row.entity,
             "key": row.key,
             "before": json_number(row.before),
             "after": json_number(row.after),
-            "status": str(outcomes[row.entity].status),
-            "code": outcomes[row.entity].code,
-            "error": outcomes[row.entity].error,
-            "message": outcomes[row.entity].message,
+            "status": str(outcome.status),
+            "code": outcome.code,
+            "error": outcome.error,
+            "message": outcome.message,
             "effect": effect and effect.as_json(row.key),
-            "git": report.git.describe_effect(row) if report.git else None,
+            "git": git.describe_effect(row) if git else None,
             "overrides": taken and {"entity": taken.entity, "file": taken.file, "line": taken.line},
         }
-        for row in report.rows
-        for effect in (report.effects.get(row.id),)
-        for taken in (report.git.find_overridden(row, effect) if report.git else None,)
+        for row in shown.alter.changes
+        for outcome, effect in ((outcomes[row.entity], report.effects.get(row.id)),)
+        for taken in (git.find_overridden(row, effect) if git else None,)
     ]
     return {
-        "run": report.run,
-        "sent": report.sent,
-        "changed": report.count_altered() if report.sent else 0,
-        "standstill": report.standstill,
+        "run": shown.run,
+        "sent": shown.sent,
+        "changed": shown.changed,
+        "standstill": shown.standstill,
         "changes": changes,
         "brokers": [asdict(broker) for broker in report.brokers],
-        "guards": [asdict(guard) for guard in report.guards],
-        "findings": findings_json(_find(report)),
+        "guards": [asdict(guard) for guard in shown.alter.guards],
+        "findings": findings_json(report.findings),
     }
 
 
-def _outcome_words(report: AlterReport) -> str:
+def _outcome_words(shown: AlterReport) -> str:
     """Return the outcome of an alter that was sent, for its heading."""
-    if not report.changing:
+    if not shown.alter.changing:
         return "nothing changed, the cluster already stored these values"
-    if report.count_altered():
+    if shown.changed:
         return "altered"
-    is_unknown = any(outcome.may_be_written for outcome in report.outcomes)
+    is_unknown = any(outcome.may_be_written for outcome in shown.report.applied)
     return "unknown whether altered" if is_unknown else "not altered"
-
-
-def _find(report: AlterReport) -> list[Finding]:
-    """Return the findings that a plan would report for the names and values that are set."""
-    names = dict.fromkeys(row.entity for row in report.rows if row.after is not None)
-    return [
-        *(finding for name in names for finding in check_names(Entity.parse(name))),
-        *(find_unknown_users(names, report.facts) if report.facts else ()),
-        *(
-            finding
-            for row in report.rows
-            if row.after is not None
-            for finding in check_limit(row.entity, row.key, row.after)
-        ),
-    ]
 
 
 def result_words(outcome: Outcome, *, sent: bool) -> str:
@@ -161,9 +145,9 @@ def result_words(outcome: Outcome, *, sent: bool) -> str:
     return outcome_words(outcome)
 
 
-def _row(report: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
+def _row(shown: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
     accepted = outcome.status is Status.ACCEPTED
-    words = result_words(outcome, sent=report.sent)
+    words = result_words(outcome, sent=shown.sent)
     if accepted and same(row.before, row.after):
         words += ", no change"
     if outcome.code:
@@ -174,15 +158,15 @@ def _row(report: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
         format_limit(row.key, row.before),
         format_limit(row.key, row.after),
     )
-    below, effect = [], report.effects.get(row.id)
+    below, git, effect = [], shown.git, shown.report.effects.get(row.id)
     if accepted and effect is not None:
         below.append(format_effect(effect, row.entity, row.key))
-    if accepted and report.git and (by_git := report.git.describe_effect(row)):
-        below.append(by_git if report.sent else f"once written: {by_git}")
-    if accepted and report.git and (other := report.git.find_respelled(row)):
+    if accepted and git and (by_git := git.describe_effect(row)):
+        below.append(by_git if shown.sent else f"once written: {by_git}")
+    if accepted and git and (other := git.find_respelled(row)):
         same_address = explain_same_address(row.entity)
         below.append(f"{other.entity} ({other.file}:{other.line}) is {same_address}")
-    elif accepted and report.git and (taken := report.git.find_overridden(row, effect)):
+    elif accepted and git and (taken := git.find_overridden(row, effect)):
         below.append(
             f"it comes before {taken.entity} ({taken.file}:{taken.line}) for some clients: reports "
             "show it as overriding until it is removed or accepted into Git"

@@ -149,7 +149,14 @@ def _write(
         lambda: _write_outcomes(folder, attempt.done, records),
         progress,
     )
-    _raise_unless_done(folder, plan, attempt.done, trouble)
+    again = resume_command(str(folder.place), plan)
+    raise_unless_done(
+        attempt.done,
+        trouble,
+        f"Run again: it recognizes the writes that arrived and sends the rest: {again}",
+        remedy=f"{_describe_others(attempt.done)}Plan again to see their status: "
+        f"{command('plan', plan.policy.cluster)}",
+    )
     return tuple(attempt.done)
 
 
@@ -273,15 +280,18 @@ def _with_values(outcome: Outcome, stored: Stored) -> Outcome:
     return outcome._replace(message=now)
 
 
-def _raise_unless_done(
-    folder: RunFolder, plan: Plan, outcomes: Sequence[Outcome], trouble: QuotaOpsError | None
+def raise_unless_done(
+    outcomes: Sequence[Outcome], trouble: QuotaOpsError | None, retry: str, *, remedy: str
 ) -> None:
+    """Raise why entities did not end as planned, if some did not; `trouble` stopped the run.
+
+    `retry` is the remedy if the run did not send all rows or an outcome is unknown, and `remedy` if
+    all have a response.
+    """
     if not (failed := [outcome for outcome in outcomes if outcome.status not in AS_INTENDED]):
         return
     total = counted(len(outcomes), "entity")
     unknown = any(outcome.status is Status.UNKNOWN for outcome in failed)
-    again = resume_command(str(folder.place), plan)
-    retry = f"Run again: it recognizes the writes that arrived and sends the rest: {again}"
     if trouble is not None and not unknown:
         done = sum(outcome.status in DONE for outcome in outcomes)
         kind = Refused if done and isinstance(trouble, InvalidInput) else type(trouble)
@@ -289,10 +299,7 @@ def _raise_unless_done(
         raise kind(f"{done:,} of {total} done: {why}", retry)
     raise Refused(
         f"{len(failed):,} of {total} did not end as planned:\n" + format_outcomes(failed, APPLIED),
-        retry
-        if unknown
-        else f"{_describe_others(outcomes)}Plan again to see their status: "
-        f"{command('plan', plan.policy.cluster)}",
+        retry if unknown else remedy,
     )
 
 

@@ -54,10 +54,9 @@ def _describe_guards(guards: Sequence[GuardFinding]) -> str:
 
 
 def _altered(folder: RunFolder, by: str) -> tuple[str, str]:
-    cluster, changing = folder.about().cluster, folder.read(ALTER).changing
-    state = RunState(folder)
+    cluster, alter, state = folder.about().cluster, folder.read(ALTER), RunState(folder)
     if state.has_sent:
-        if not changing:
+        if not (changing := alter.changing):
             stores = f"{cluster} already stored these values"
             return ("Not altered", f"there was nothing to change{by}: {stores}")
         keys, unknown = len(state.written), len(state.unknown)
@@ -69,7 +68,9 @@ def _altered(folder: RunFolder, by: str) -> tuple[str, str]:
     refused = sum(outcome.status is not Status.ACCEPTED for outcome in validated)
     if not folder.has(VALIDATED):
         return ("Not altered", f"nothing was written on {cluster}{by}: no broker validated it")
-    why = _ACCEPTED if state.apply.status is StageStatus.REFUSED else _ONLY_VALIDATED
+    is_blocked = any(guard.allowed is None for guard in alter.guards)
+    has_tried = is_blocked or state.apply.status is not StageStatus.NOT_RUN
+    why = _ACCEPTED if has_tried else _ONLY_VALIDATED
     if refused:
         why = _REFUSED.format(refused, counted(len(validated), "entity"))
     return ("Not altered", f"nothing was written on {cluster}{by}: {why}")

@@ -1,0 +1,85 @@
+"""apply, of an alter: send what a person typed, if the cluster is still as the plan found it.
+
+It shares the write loop of a plan. What differs is on purpose: a value that is already stored is
+sent too, because the broker that was read may lag behind; and no claim, hold, pause or release
+stops it, because a person runs it for this very change.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.plans.hold import Hold
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.filter import EntityFilter, EntityGroup, FilterPart, Match
+from quota_ops.model.quotas.quota import format_limit, same
+from quota_ops.model.quotas.rows import BatchRow, Stored
+from quota_ops.model.runs.outcome import Outcome
+from quota_ops.model.runs.run import Alter
+from quota_ops.stages.apply import raise_unless_done
+from quota_ops.stages.apply.intent import record_alter, record_altered
+from quota_ops.stages.apply.requests import send_noted, write_batches
+from quota_ops.store.ledger import holds
+from quota_ops.store.places.place import Place
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.attempt import Attempt
+from quota_ops.store.run.files import ALTER, APPLIED
+from quota_ops.store.run.folder import RunFolder
+
+
+def apply_alter(
+    folder: RunFolder, cluster: Cluster, records: ClusterStore, until: datetime | None = None
+) -> None:
+    """Send the rows of an alter, hold their entities `until` a time, and write applied.json.
+
+    The ledger remembers what is sent, as for a plan. Raises Refused, and sends nothing, when a row
+    has changed since it was described; like `apply_plan` when an entity did not end as planned.
+    """
+    alter, attempt = folder.read(ALTER), Attempt(folder)
+    _refuse_changed(alter.changes, cluster.describe_values())
+    if until is not None:
+        _hold_entities(records.holds, alter, until)
+    record_alter(folder, alter.changes, records)
+
+    def write(number: int, rows: Sequence[BatchRow]) -> tuple[Outcome, ...]:
+        return send_noted(attempt, cluster, number, rows, {}, send=cluster.apply)[0]
+
+    def record() -> None:
+        record_altered(folder, alter.changes, attempt.done, records)
+        folder.leave_outcomes(APPLIED, tuple(attempt.done))
+
+    trouble = write_batches(attempt, folder.batches(), write, record)
+    retry = "Run the command again for these: sending a value twice does no harm."
+    raise_unless_done(attempt.done, trouble, retry, remedy=retry)
+
+
+def _refuse_changed(rows: Iterable[BatchRow], stored: Stored) -> None:
+    """Raise Refused if a row has another value than before."""
+    for row in rows:
+        if not same(stored.get(row.id), row.before):
+            now, before = (
+                format_limit(row.key, value) for value in (stored.get(row.id), row.before)
+            )
+            raise Refused(
+                f"{row.entity} {row.key} has changed since it was described: {before} -> {now}",
+                "Nothing was written. Run the command again: it shows what the change is now.",
+            )
+
+
+def _hold_entities(folder: Place, alter: Alter, until: datetime) -> None:
+    """Hold exactly the altered entities until a time; a hold that lasts longer stays."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    longer: frozenset[EntityFilter | EntityGroup] = frozenset()
+    with suppress(InvalidInput):  # of a damaged hold, which the next run refuses
+        longer = frozenset(hold.who for hold in holds.holds_now(folder) if hold.until > until)
+    for entity in dict.fromkeys(Entity.parse(row.entity) for row in alter.changes):
+        who = EntityFilter(
+            tuple(
+                FilterPart(kind, Match.DEFAULT if name is None else Match.EXACT, name)
+                for kind, name in entity.parts
+            )
+        )
+        if who not in longer:
+            holds.add(folder, Hold(who, until, alter.by, alter.reason, now, alter.login))

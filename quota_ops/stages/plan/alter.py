@@ -1,0 +1,207 @@
+"""plan, of an alter: the rows that a person typed, beside the cluster, checked by the guards."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple, Self
+
+from quota_ops.findings.cluster_rules import find_unknown_users
+from quota_ops.findings.entity_rules import check_limit, check_names
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
+from quota_ops.model.errors import GuardsRefused, InvalidInput, Refused
+from quota_ops.model.finding import Finding
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.plans import ledger_edits
+from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.plans.effect import Effect
+from quota_ops.model.plans.guard import Guard, GuardFinding, format_blocking
+from quota_ops.model.plans.guard_rules import judge_alteration
+from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import BatchRow, Key, Stored
+from quota_ops.model.quotas.tables import DIFFERENCES
+from quota_ops.model.runs.run import Alter, Findings
+from quota_ops.model.stored import from_json
+from quota_ops.precedence.addresses import find_shortest
+from quota_ops.precedence.changed_limits import ANY_IP
+from quota_ops.precedence.effects import find_write_effects
+from quota_ops.stages.plan.effects import write_effects
+from quota_ops.store.ledger import decisions, ledger
+from quota_ops.store.places.parquet import from_rows, read_rows
+from quota_ops.store.places.run_store import ClusterStore
+from quota_ops.store.run.files import ALTER, FINDINGS
+from quota_ops.store.run.folder import RunFolder
+
+_MOST_NAMED = 3
+"""How many addresses are named that a host name may mean."""
+
+
+class TypedChanges(NamedTuple):
+    """The desired rows of an alter, which a person typed in place of YAML: by whom, and why."""
+
+    alterations: tuple[Alteration, ...]
+    by: str
+    login: str
+    """The login of the process, in addition to the given name `by`."""
+    reason: str
+    until: datetime | None = None
+    """Until when their entities are held; None to hold none."""
+    select: Callable[[Stored], tuple[Alteration, ...]] | None = None
+    """Selects those to write by what the cluster stores; None for all."""
+
+
+def plan_alter(
+    folder: RunFolder,
+    cluster: Cluster,
+    records: ClusterStore,
+    typed: TypedChanges,
+    allow: Mapping[str, str],
+) -> None:
+    """Write alter.json, effects.json and findings.json; only the typed rows are compared.
+
+    `allow` maps the name of each guard that is overridden to the reason. Raises GuardsRefused,
+    after it has written the files, when another guard blocks; Refused, and writes none, when a
+    cleared address would leave another one without effect.
+    """
+    find_facts, stored = cluster.start_facts_query(), cluster.describe_values()
+    verified, applied = Known.read(records)
+    alterations = typed.select(stored) if typed.select else typed.alterations
+    writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
+    _refuse_lost_addresses(writes, stored, allow)
+    effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
+    write_effects(folder, effects)
+    judged = [
+        write
+        for write in writes
+        if not same(write.before, write.target)
+        and not _reveals_verified(write, effects.get(write.id), verified)
+    ]
+    risks = {row: effect.risk for row, effect in effects.items()}
+    found = judge_alteration(judged, folder.policy(), applied, risks)
+    guards = tuple(replace(guard, allowed=allow.get(guard.guard)) for guard in found)
+    changes = _number_batches(writes)
+    folder.write(FINDINGS, Findings(tuple(_find(changes, find_facts()))))
+    folder.write(ALTER, Alter(typed.by, typed.login, typed.reason, guards, changes))
+    if blocking := [guard for guard in guards if guard.allowed is None]:
+        raise GuardsRefused(*format_blocking(blocking))
+    _record_override(folder, typed, found)
+
+
+def _record_override(
+    folder: RunFolder, typed: TypedChanges, guards: tuple[GuardFinding, ...]
+) -> None:
+    """Write approval.json if guards are overridden; its digest is empty: this is for no plan."""
+    if guards:
+        by, login, at, run = typed.by, typed.login, iso_utc(), folder.about().run
+        said = DecisionKind.OVERRIDDEN
+        override = Decision(said, "", guards, by, login, at, typed.reason, run)
+        decisions.copy_to_run(folder, (override,))
+
+
+def _find(changes: Iterable[BatchRow], facts: ClusterFacts) -> Iterator[Finding]:
+    """Yield the findings that a plan would report for the names and values that are set."""
+    limits = {row.id: row.after for row in changes if row.after is not None}
+    names = dict.fromkeys(entity for entity, _ in limits)
+    for name in names:
+        yield from check_names(Entity.parse(name))
+    yield from find_unknown_users(names, facts)
+    for (entity, key), value in limits.items():
+        yield from check_limit(entity, key, value)
+
+
+def _refuse_lost_addresses(
+    writes: Iterable[Difference], stored: Stored, allow: Collection[str]
+) -> None:
+    """Raise Refused if a cleared spelling of an address leaves its shortest one without effect.
+
+    A host name may be any address: a person may know that none of those stored is meant.
+    """
+    clears = {row.id for row in writes if row.target is None and row.before is not None}
+    left = stored.keys() - clears
+    for entity, key in clears:
+        shortest = find_shortest(entity) or entity
+        is_host = shortest == entity and find_shortest(entity) is None and entity.startswith("ip=")
+        others = [name for name, of in sorted(left) if of == key and find_shortest(name)]
+        if is_host and entity != ANY_IP and others and Guard.UNLIMITED not in allow:
+            named = ", ".join(others[:_MOST_NAMED]) + (", ..." if others[_MOST_NAMED:] else "")
+            raise Refused(
+                f"brokers may resolve {entity} to an address with a {key} of its own ({named}): "
+                "once it is cleared, they do not apply that either, although they store it",
+                f"Nothing was sent. Clear {key} of this address first, then of {entity} with "
+                f"--allow {Guard.UNLIMITED}, and then set that of the address again.",
+            )
+        if (other := Key(shortest, key)) in stored and shortest != entity and other not in clears:
+            raise Refused(
+                f"{entity} is another spelling of {shortest}: once it is cleared, brokers do not "
+                f"apply {shortest} {key} either, although they store it",
+                f"Nothing was sent. Clear {shortest} {key} first, then {entity}, and then set "
+                f"{shortest} {key} again.",
+            )
+
+
+class Known(NamedTuple):
+    """What the ledger has: the values that runs verified, and the policy that was applied last."""
+
+    verified: Stored
+    applied: Policy | None
+
+    @classmethod
+    def read(cls, records: ClusterStore) -> Self:
+        """Return what a ledger has; nothing if it is damaged or newer, which stops no alter."""
+        try:
+            known = ledger.read(records)
+            applied = None if known.policy is None else from_json(Policy, known.policy)
+        except (InvalidInput, ValueError):
+            return cls({}, None)
+        verified = (row for row in known.rows if row.state == ledger_edits.VERIFIED)
+        return cls({row.id: row.value for row in verified if row.value is not None}, applied)
+
+
+def _reveals_verified(write: Difference, effect: Effect | None, verified: Stored) -> bool:
+    """Return whether it only removes an unmanaged quota that came before verified ones."""
+    if effect is None:
+        return False
+    changed = [limits for limits in effect.classes if limits.before != limits.after]
+    return (
+        write.target is None
+        and write.verified is None
+        and not effect.between
+        and all(
+            limits.after is not None
+            and verified.get(Key(limits.after.entity, write.key)) == limits.after.value
+            for limits in changed
+        )
+    )
+
+
+def _list_writes(
+    cluster_id: str, alterations: Iterable[Alteration], stored: Stored, verified: Stored
+) -> tuple[Difference, ...]:
+    """Return the changes as differences of a plan, for the guards and the batches."""
+    return tuple(
+        Difference.of_values(
+            (cluster_id, *row),
+            Kind.UNMANAGED,
+            Action.CLEAR if value is None else Action.SET,
+            before=stored.get(row),
+            after=value,
+            verified=verified.get(row),
+        )
+        for alteration in alterations
+        for key, value in alteration.changes
+        for row in [Key(alteration.entity.text, key)]
+    )
+
+
+def _number_batches(writes: Sequence[Difference]) -> tuple[BatchRow, ...]:
+    """Return the rows of the requests, numbered by the same SQL as those of a plan."""
+    from quota_ops.sql.embedded import number_batches  # noqa: PLC0415 - DuckDB
+
+    rows = read_rows(DIFFERENCES, number_batches(from_rows(DIFFERENCES, writes)))
+    numbers = {row.id: row.batch for row in rows}
+    changes = (row._replace(batch=numbers[row.id]).change for row in writes)
+    return tuple(sorted(filter(None, changes)))
