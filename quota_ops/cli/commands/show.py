@@ -52,10 +52,11 @@ def show(run: str, run_store: str | None, output: str) -> None:
 
 def _records(folder: "RunFolder", report: "Report") -> "Screen":
     """Return what an alter, adopt or release recorded; such runs have no plan."""
+    from quota_ops.model.runs.run import LedgerEdit
     from quota_ops.report.outline.layout import Tone, line
-    from quota_ops.report.screens.alter import result_words
-    from quota_ops.report.screens.runs import record_screen
-    from quota_ops.store.run.files import ALTER, RELEASED
+    from quota_ops.report.screens.alter import AlterReport, alter_table
+    from quota_ops.report.screens.runs import ledger_table, record_screen
+    from quota_ops.store.run.files import RELEASED
 
     try:
         record = folder.record()
@@ -63,17 +64,12 @@ def _records(folder: "RunFolder", report: "Report") -> "Screen":
         return (line(error.message, Tone.REFUSAL),)
     if record is None:
         return ()
-    if not folder.has(ALTER):
-        return record_screen("Released" if folder.has(RELEASED) else "Adopted", record)
-    sent = bool(report.applied)
-    results = {
-        outcome.entity: result_words(outcome, sent=sent)
-        for outcome in report.applied or report.validated
-    }
-    altered = (
-        "Altered" if any(outcome.was_written for outcome in report.applied) else "Requested changes"
-    )
-    return record_screen(altered, record, results)
+    if isinstance(record, LedgerEdit):
+        did = "Released" if folder.has(RELEASED) else "Adopted"
+        return record_screen(did, record, ledger_table(record.rows))
+    was_written = any(outcome.was_written for outcome in report.applied)
+    table = alter_table(AlterReport(report, str(folder.place), record, None, None))
+    return record_screen("Altered" if was_written else "Requested changes", record, table)
 
 
 def _place(folder: "RunFolder") -> "Screen":

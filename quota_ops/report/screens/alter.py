@@ -59,14 +59,10 @@ class AlterReport:
 
 def alter_screen(shown: AlterReport) -> Screen:
     """Return the table of the changed keys, then guards, findings, and the run folder."""
-    report, outcomes = shown.report, shown.outcomes
+    report = shown.report
     verb = _outcome_words(shown) if shown.sent else "validated, nothing written"
     heading = line(f"{report.cluster} ({report.cluster_id}): {verb}", Tone.STRONG)
-    table = Table(
-        ("entity", "key", "before", "after", "result"),
-        tuple(_row(shown, row, outcomes[row.entity]) for row in shown.alter.changes),
-    )
-    blocks: list[Line | Table] = [heading, line(), table, line()]
+    blocks: list[Line | Table] = [heading, line(), alter_table(shown), line()]
     if shown.alter.guards:
         blocks += [*map(guard_line, shown.alter.guards), line()]
     if report.findings:
@@ -79,6 +75,13 @@ def alter_screen(shown: AlterReport) -> Screen:
         tone = Tone.OK if agrees else Tone.REFUSAL
         blocks.append(line(brokers_words(report.brokers), tone))
     return (*blocks, line(f"run: {shown.run}", Tone.CONTEXT))
+
+
+def alter_table(shown: AlterReport) -> Table:
+    """Return a row for each changed key."""
+    outcomes = shown.outcomes
+    rows = tuple(_row(shown, row, outcomes.get(row.entity)) for row in shown.alter.changes)
+    return Table(("entity", "key", "before", "after", "result"), rows)
 
 
 def kept_text(shown: AlterReport) -> str:
@@ -138,19 +141,14 @@ def _outcome_words(shown: AlterReport) -> str:
     return "unknown whether altered" if is_unknown else "not altered"
 
 
-def result_words(outcome: Outcome, *, sent: bool) -> str:
-    """Return the result of a change that was sent, or only validated."""
-    if outcome.status is Status.ACCEPTED and not sent:
-        return "would be accepted"
-    return outcome_words(outcome)
-
-
-def _row(shown: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
-    accepted = outcome.status is Status.ACCEPTED
-    words = result_words(outcome, sent=shown.sent)
+def _row(shown: AlterReport, row: BatchRow, outcome: Outcome | None) -> Row:
+    accepted = outcome is not None and outcome.status is Status.ACCEPTED
+    words = outcome_words(outcome) if outcome else "not validated"
+    if accepted and not shown.sent:
+        words = "would be accepted"
     if accepted and same(row.before, row.after):
         words += ", no change"
-    if outcome.code:
+    if outcome and outcome.code:
         words += f" [code {outcome.code}]"
     cells = (
         row.entity,

@@ -1,13 +1,13 @@
 """The screens of earlier runs: the list of runs, and the record of a run without a report."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.quotas.quota import format_limit
-from quota_ops.model.quotas.rows import BatchRow, LedgerRow
+from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.runs.report import RunSummary
 from quota_ops.model.runs.run import Alter, LedgerEdit
-from quota_ops.report.outline.formats import escape_text, file_size, moment, short_commit
+from quota_ops.report.outline.formats import file_size, moment, short_commit
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, more_line
 from quota_ops.report.outline.summary import SyncStatus
 
@@ -65,19 +65,8 @@ def _decision_words(decision: Decision) -> str:
     return who if decision.said is DecisionKind.APPROVED else f"rejected by {who}"
 
 
-def record_screen(
-    name: str, record: Alter | LedgerEdit, results: Mapping[str, str] | None = None
-) -> Screen:
-    """Return the record of an `alter`, `adopt` or `release`: its author, its reason, and each row.
-
-    `results` has the result of each entity that was validated or written.
-    """
-    rows: Sequence[BatchRow | LedgerRow] = (
-        record.changes if isinstance(record, Alter) else record.rows
-    )
-    columns = ("before", "after") if isinstance(record, Alter) else ("value",)
-    heads = (*columns, "result") if results else columns
-    table = tuple(Row(tuple(map(Span, _cells(row, columns, results)))) for row in rows)
+def record_screen(name: str, record: Alter | LedgerEdit, table: Table) -> Screen:
+    """Return the record of an `alter`, `adopt` or `release`: its author, its reason, its rows."""
     return (
         line(),
         line(name, Tone.STRONG),
@@ -86,16 +75,11 @@ def record_screen(
             for field in ("by", "login", "reason")
             if (value := getattr(record, field))
         ),
-        *((Table(("entity", "key", *heads), table),) if table else ()),
+        *((table,) if table.rows else ()),
     )
 
 
-def _cells(
-    row: BatchRow | LedgerRow, columns: Sequence[str], results: Mapping[str, str] | None
-) -> Iterator[str]:
-    yield escape_text(row.entity)
-    yield escape_text(row.key)
-    for column in columns:
-        yield format_limit(row.key, getattr(row, column))
-    if results:
-        yield results.get(row.entity, "")
+def ledger_table(rows: Iterable[LedgerRow]) -> Table:
+    """Return the rows that entered or left the ledger."""
+    cells = ((row.entity, row.key, format_limit(row.key, row.value)) for row in rows)
+    return Table(("entity", "key", "value"), tuple(Row(tuple(map(Span, row))) for row in cells))
