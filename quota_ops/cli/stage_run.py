@@ -2,7 +2,6 @@
 
 import gc
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,20 +18,13 @@ from quota_ops.cli.run_end import load_report, next_command, record_run, show_ru
 from quota_ops.cli.session import Session
 from quota_ops.desired.files import cluster_name
 from quota_ops.kafka.connection import find_connection
-from quota_ops.model.errors import (
-    CannotJudge,
-    Claimed,
-    GuardsRefused,
-    InvalidInput,
-    QuotaOpsError,
-    Refused,
-)
+from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.plans.approval import Author, find_login
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.verification import BACK_OR_GONE
 from quota_ops.report.outline.row_status import RowStatus, find_gone, report_rows
 from quota_ops.report.outline.summary import unseen_words
-from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_stages
+from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_until_error
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.stages.report.end_record import find_audit_connection
@@ -97,7 +89,7 @@ def run_command(name: str, typed: StageOptions) -> None:
         raise InvalidInput("--actual starts a new run", "Leave out --run.")
     approval = typed.read_approval_options()
     begun = _begin(name, typed, approval)
-    error = _run_until_error(begun, typed, approval)
+    error = _run(begun, typed, approval)
     shown = _show_end(name, begun, typed, error)
     warn_idle(approval.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
@@ -137,19 +129,6 @@ def _exit_if_differs(report: Report, *, is_detailed: bool) -> None:
         raise click.exceptions.Exit(OVERRIDDEN)
 
 
-def _run_until_error(
-    begun: _Begun, typed: StageOptions, approval: ApprovalOptions
-) -> QuotaOpsError | None:
-    """Run the stages, and return the error that ended them; raise Claimed, as nothing began."""
-    try:
-        _run(begun, typed, approval)
-    except Claimed:
-        raise
-    except QuotaOpsError as error:
-        return error
-    return None
-
-
 def run_to_plan(typed: StageOptions) -> RunFolder:
     """Run the stages of `effects` in a new run folder, or return the planned run of --run.
 
@@ -164,8 +143,9 @@ def run_to_plan(typed: StageOptions) -> RunFolder:
         return folder
     approval = typed.read_approval_options()
     begun = _begin("effects", typed, approval)
-    with suppress(GuardsRefused):
-        _run(begun, typed, approval)
+    error = _run(begun, typed, approval)
+    if error is not None and not isinstance(error, GuardsRefused):
+        raise error
     return begun.folder
 
 
@@ -211,8 +191,8 @@ def _start_run(
     return start(place, only_read=store)
 
 
-def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
-    """Run the stages; if a signal ends them, record how far they got."""
+def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> QuotaOpsError | None:
+    """Run the stages, and return their error; if a signal ends them, record how far they got."""
     folder, stages = begun.folder, begun.stages
     is_new_plan = typed.run_folder is None or bool(approval.allow)
     if not gc.isenabled():  # in the process `quota-ops`, whose end would look through all modules
@@ -242,7 +222,7 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
             progress=progress,
             actual=typed.actual,
         )
-        run_stages(run, stages)
+        return run_until_error(run, stages)
 
 
 def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -> None:

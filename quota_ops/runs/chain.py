@@ -56,6 +56,17 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
         _run_in_order(run, stages, stack)
 
 
+def run_until_error(run: Run, stages: Sequence[str]) -> QuotaOpsError | None:
+    """Run stages like `run_stages`, and return its error; raise Claimed, as nothing began then."""
+    try:
+        run_stages(run, stages)
+    except Claimed:
+        raise
+    except QuotaOpsError as error:
+        return error
+    return None
+
+
 def _run_in_order(run: Run, stages: Sequence[str], stack: ExitStack) -> None:
     errors: list[QuotaOpsError] = []
     remaining: set[str] = set(stages)

@@ -10,7 +10,7 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result, warn_idle, warn_of_writes
 from quota_ops.cli.idle_options import refuse_idle
-from quota_ops.model.errors import GitFailed, InvalidInput, QuotaOpsError
+from quota_ops.model.errors import GitFailed, InvalidInput
 from quota_ops.model.plans.guard import OF_ALTER
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def alter(
     from quota_ops.cli.run_end import record_command, record_command_if_stopped
     from quota_ops.model.plans.approval import find_login
     from quota_ops.runs.alter import Undo, refuse_protected
-    from quota_ops.runs.chain import CHAINS, READ_ONLY, list_sent, run_stages
+    from quota_ops.runs.chain import CHAINS, READ_ONLY, list_sent, run_until_error
     from quota_ops.runs.command_record import start_command_run
     from quota_ops.runs.run import Run, connect_once
     from quota_ops.stages.plan.alter import TypedChanges
@@ -127,7 +127,6 @@ def alter(
     entities = {alteration.entity for alteration in wanted}
     writes = session.find_writes(entities.__contains__)
     stages = [stage for stage in CHAINS["alter"] if not validate_only or stage in READ_ONLY]
-    error: QuotaOpsError | None = None
     with (
         record_command_if_stopped(folder, APPLIED, session.connection_file),
         connect_once(folder.policy, lambda _: connection) as connect,
@@ -141,10 +140,7 @@ def alter(
             allow=allowed,
             typed=typed,
         )
-        try:
-            run_stages(run, stages)
-        except QuotaOpsError as raised:
-            error = raised
+        error = run_until_error(run, stages)
     try:
         if folder.has(VALIDATED):
             try:

@@ -7,7 +7,7 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, warn_idle
-from quota_ops.model.errors import GuardsRefused, QuotaOpsError
+from quota_ops.model.errors import GuardsRefused
 
 
 @click.command(
@@ -46,7 +46,7 @@ def rollback(
     from quota_ops.cli.run_end import record_run, show_run
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.plans.approval import Author, find_login
-    from quota_ops.runs.chain import CHAINS, run_stages
+    from quota_ops.runs.chain import CHAINS, run_until_error
     from quota_ops.runs.rollback import start_rollback
     from quota_ops.runs.run import Run, connect_once
     from quota_ops.store.places.run_store import find_run_store, named_store, store_of
@@ -58,14 +58,10 @@ def rollback(
     refuse_pruned(earlier)
     store = store_of(earlier.place, named_store(run_store))
     folder = start_rollback(store, earlier, by=by, reason=reason or "")
-    error: QuotaOpsError | None = None
     author = Author(by, find_login())
     with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
         new = Run(folder, Path(), store, connect, engine=engine, allow=allowed, author=author)
-        try:
-            run_stages(new, CHAINS["rollback"])
-        except QuotaOpsError as raised:
-            error = raised
+        error = run_until_error(new, CHAINS["rollback"])
     shown = show_run("rollback", folder, output)
     record_run(folder, shown, None, writes=False)
     warn_idle(allowed, shown.plan.guards if shown.plan else None)
