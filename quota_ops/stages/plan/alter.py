@@ -198,10 +198,16 @@ def _list_writes(
 
 
 def _number_batches(writes: Sequence[Difference]) -> tuple[BatchRow, ...]:
-    """Return the rows of the requests, numbered by the same SQL as those of a plan."""
-    from quota_ops.sql.embedded import number_batches  # noqa: PLC0415 - DuckDB
+    """Return the rows of the requests, numbered by the same SQL as those of a plan.
 
-    rows = read_rows(DIFFERENCES, number_batches(from_rows(DIFFERENCES, writes)))
-    numbers = {row.id: row.batch for row in rows}
+    All rows of an entity are in one request, so for one entity no database starts: 80 ms of CPU.
+    """
+    if len({row.entity for row in writes}) == 1:
+        numbers: dict[Key, int | None] = dict.fromkeys((row.id for row in writes), 1)
+    else:
+        from quota_ops.sql.embedded import number_batches  # noqa: PLC0415 - DuckDB
+
+        rows = read_rows(DIFFERENCES, number_batches(from_rows(DIFFERENCES, writes)))
+        numbers = {row.id: row.batch for row in rows}
     changes = (row._replace(batch=numbers[row.id]).change for row in writes)
     return tuple(sorted(filter(None, changes)))
