@@ -1,6 +1,6 @@
 """adopt and release: add rows to the ledger or remove them; the cluster is never written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class Attribution(NamedTuple):
 
 def adopt_quotas(
     folder: RunFolder,
-    cluster: Cluster,
+    connect: Callable[[], Cluster],
     records: ClusterStore,
     desired: Desired,
     *,
@@ -48,7 +48,7 @@ def adopt_quotas(
     broker if there is one, has other values: one may be of old metadata.
     """
     with folder.stage("adopt"):
-        before = ledger.read(records).rows
+        cluster, before = connect(), ledger.read(records).rows
         rows = find_adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
         found = tuple(sorted(rows, key=lambda adoption: adoption.id))
         if wanted is not None and not found:

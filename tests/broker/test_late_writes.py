@@ -175,7 +175,7 @@ def test_what_a_run_changes_after_it_was_described(lab: Lab) -> None:
     folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
     with pytest.raises(Refused, match="has changed user=alice producer_byte_rate since"):
         adopt_quotas(
-            *(folder, SlowDescription(lab.cluster, back, 2), lab.records, desired),  # type: ignore[arg-type]
+            *(folder, lambda: SlowDescription(lab.cluster, back, 2), lab.records, desired),  # type: ignore[arg-type]
             wanted=None,
             attribution=Attribution("anna", "INC-31", "root"),
         )
@@ -193,7 +193,7 @@ def test_a_response_with_old_metadata_is_not_adopted(lab: Lab) -> None:
     words = "broker 1 responded with different values of user=alice producer_byte_rate"
     with pytest.raises(Refused, match=words):
         adopt_quotas(
-            *(folder, OldMetadata(lab.cluster, old), lab.records, desired),  # type: ignore[arg-type]
+            *(folder, lambda: OldMetadata(lab.cluster, old), lab.records, desired),  # type: ignore[arg-type]
             wanted=None,
             attribution=Attribution("anna", "INC-31", "root"),
         )

@@ -47,8 +47,8 @@ def adopt(
     from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.model.plans.approval import find_login
     from quota_ops.report.screens.ownership import adopted_screen, format_adopted
-    from quota_ops.runs.command_record import open_run_cluster
     from quota_ops.runs.ownership import Attribution, adopt_quotas
+    from quota_ops.runs.run import connect_once
     from quota_ops.store.ledger.holds import holds_now
     from quota_ops.store.run.files import ADOPTED
 
@@ -57,12 +57,12 @@ def adopt(
     run = OwnershipRun.start(session, Attribution(by, reason, find_login()), commit)
     writes = run.find_writes(who)
     stoppable = record_command_if_stopped(run.folder, ADOPTED, session.connection_file)
-    opening = open_run_cluster(run.folder, "adopt", session.policy, connection)
+    opening = connect_once(run.folder.policy, lambda _: connection)
     holds, stopped = holds_now(session.records.holds), run.standstill
-    with stoppable, opening as opened:
+    with stoppable, opening as connect:
         rows = adopt_quotas(
             run.folder,
-            opened,
+            connect,
             session.records,
             run.desired,
             wanted=who,
