@@ -12,6 +12,7 @@ from quota_ops.model.runs.outcome import Status, group_keys
 from quota_ops.model.text import command, counted
 from quota_ops.stages.plan import judge_plan, refuse_unless_guards_pass
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
+from quota_ops.stages.plan.effects import find_plan_effects
 from quota_ops.stages.succession import format_new_plan_remedy
 from quota_ops.store.ledger import decisions
 from quota_ops.store.places.place import Place
@@ -125,7 +126,7 @@ def _judge_again(folder: RunFolder, plan: Plan) -> None:
         )
     earlier = read_earlier_runs(folder)
     recorded = tuple(replace(guard, allowed=None) for guard in plan.guards)
-    found = judge_plan(folder, plan, earlier)
+    found = judge_plan(folder, plan, earlier, find_plan_effects(folder, plan))
     if earlier.policy != plan.applied_policy or found != recorded:
         raise Refused(
             f"{folder.place / PLAN} does not record what the guards find",

@@ -10,13 +10,14 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.plans.approval import Author, DecisionKind, find_login, mark_overridden
 from quota_ops.model.plans.ceilings import Totals, judge_ceilings
 from quota_ops.model.plans.client_effects import INVENTORY
+from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.plans.guard_rules import EarlierRuns, judge, name_rows
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.difference import Difference
-from quota_ops.model.quotas.rows import DesiredRow
+from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.sql.client_effects import write_client_effects, write_unknown_effects
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
@@ -63,7 +64,7 @@ def plan_changes(
     write_throttling(folder, plan, effects, earlier, store, find_use=find_use)
     if earlier.others is None:  # a review has no page, and its branch may name any connection
         write_throttled(folder, plan, find_use=find_use)
-    plan = plan.with_guards(judge_plan(folder, plan, earlier, others))
+    plan = plan.with_guards(judge_plan(folder, plan, earlier, effects, others))
     if plan.guards:
         plan = _apply_overrides(folder, approvals, plan)
         if allow:
@@ -134,41 +135,39 @@ def _record_overrides(
 
 
 def judge_plan(
-    folder: RunFolder, plan: Plan, earlier: EarlierRuns, others: Sequence[Difference] = ()
+    folder: RunFolder,
+    plan: Plan,
+    earlier: EarlierRuns,
+    effects: Mapping[Key, Effect],
+    others: Sequence[Difference] = (),
 ) -> tuple[GuardFinding, ...]:
-    """Return the findings of the guards that block a plan.
+    """Return the findings of the guards that block a plan with these effects on clients.
 
-    The totals of owners include `others`, as `plan_changes` has them. A process that plans and
-    applies judges a plan once, unless it was changed between the two.
+    The totals of owners include `others`, as `plan_changes` has them.
 
     No inventory and no use that cannot be read blocks a rollback.
     """
-
-    def judge_now() -> tuple[GuardFinding, ...]:
-        clients = folder.find(CLIENT_COUNTS)
-        if clients and clients.trouble and folder.has(ROLLBACK):
-            clients = None
-        throttling = folder.find(THROTTLING)
-        if throttling and throttling.is_partial and folder.has(ROLLBACK):
-            throttling = None
-        effects = find_plan_effects(folder, plan, others)
-        found = judge(
-            plan.writes,
-            policy=plan.policy,
-            commit=plan.commit or folder.about().provenance.base,
-            desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
-            earlier=earlier,
-            clients=clients,
-            throttling=throttling,
-            risks={row: effect.risk for row, effect in effects.items()},
-        )
-        ceilings = combine_strictly(earlier.strict_policy, plan.policy).ceilings
-        if not ceilings:
-            return found
-        totals = _sum_by_owner(folder.read_rows(DESIRED), others)
-        return (*found, *judge_ceilings(plan.writes, totals, ceilings))
-
-    return folder.read_cached(f"guards of plan {plan.digest}", judge_now)
+    clients = folder.find(CLIENT_COUNTS)
+    if clients and clients.trouble and folder.has(ROLLBACK):
+        clients = None
+    throttling = folder.find(THROTTLING)
+    if throttling and throttling.is_partial and folder.has(ROLLBACK):
+        throttling = None
+    found = judge(
+        plan.writes,
+        policy=plan.policy,
+        commit=plan.commit or folder.about().provenance.base,
+        desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
+        earlier=earlier,
+        clients=clients,
+        throttling=throttling,
+        risks={row: effect.risk for row, effect in effects.items()},
+    )
+    ceilings = combine_strictly(earlier.strict_policy, plan.policy).ceilings
+    if not ceilings:
+        return found
+    totals = _sum_by_owner(folder.read_rows(DESIRED), others)
+    return (*found, *judge_ceilings(plan.writes, totals, ceilings))
 
 
 def _sum_by_owner(rows: Iterable[DesiredRow], others: Iterable[Difference]) -> Totals:
