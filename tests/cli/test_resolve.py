@@ -82,7 +82,7 @@ def test_the_text_of_every_key(lab: Lab) -> None:
         f"% over the cluster.\n    {SOURCE}"
         "  controller_mutation_rate=5.0  5 mutations/s of {user=alice} (level 3, user)\n"
         "    5 mutations/s over the whole cluster, at its active controller, shared by all of "
-        f"alice's clients except client ids with their own quota for this key.\n    {SOURCE}"
+        f"alice's clients without a quota of their client id that comes first.\n    {SOURCE}"
         "{ip=10.20.0.7}\n"
         "  connection_creation_rate=50.0  50 connections/s of {ip=10.20.0.7} (ip)\n"
         "    overrides 900 connections/s of {ip=<default>} (ip-default)\n"

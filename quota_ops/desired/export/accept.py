@@ -165,10 +165,11 @@ def _explain_change(limit: NewLimit, known: DesiredRow) -> str:
         return ""
     if limit.declared is None:
         return "it was added to Git after that run"
-    if not same(known.value, limit.declared):
+    if not (known.needs_brokers or same(known.value, limit.declared)):
         return "it changed in Git after that run"
-    if known.derivation is not None:
-        return f"{known.file}:{known.line} declares it with others ({known.derivation})"
+    if known.needs_brokers or known.derivation is not None:
+        how = "for the whole cluster" if known.needs_brokers else f"indirectly: {known.derivation}"
+        return f"{known.file}:{known.line} declares it {how}"
     if limit.is_conflict:
         return "it changed in Git too, which would be lost: pass it with --names to accept it"
     return ""

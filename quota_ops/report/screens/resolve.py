@@ -22,10 +22,10 @@ from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone
 WHO_SHARES = {
     1: "{user}'s connections with client id {client}",
     2: "{user}'s connections with client id {client} (a separate limit for each client id)",
-    3: "all of {user}'s clients except client ids with their own quota for this key",
+    3: "all of {user}'s clients without a quota of their client id that comes first",
     4: "{user}'s connections with client id {client} (a separate limit for each user)",
     5: "{user}'s connections with client id {client} (a separate limit for each such pair)",
-    6: "all of {user}'s clients except client ids with their own quota for this key (a separate "
+    6: "all of {user}'s clients without a quota of their client id that comes first (a separate "
     "limit for each user)",
     7: "all connections with client id {client} that have no limit by user for this key",
     8: "all connections with client id {client} that have no limit by user for this key "
