@@ -143,7 +143,7 @@ def read_part(table: Table[Any], place: Place, column: str, wanted: Collection[s
     with place.open() as opened:
         try:
             metadata = pq.read_metadata(opened)
-            texts = [name for name in repeated_texts(table) if name in metadata.schema.names]
+            texts = [*{*repeated_texts(table)}.intersection(metadata.schema.names)]
             file = pq.ParquetFile(opened, metadata=metadata, read_dictionary=texts)
             arrow = file.read_row_groups(_find_groups(metadata, column, wanted), use_threads=False)
             rows = conform(table, arrow, str(place)).replace_schema_metadata(metadata.metadata)
@@ -194,7 +194,7 @@ def _parse(table: Table[Any], content: bytes, place: str) -> pa.Table:
     try:
         reader = pa.BufferReader(content)
         metadata = pq.read_metadata(reader)
-        texts = [column for column in repeated_texts(table) if column in metadata.schema.names]
+        texts = [*{*repeated_texts(table)}.intersection(metadata.schema.names)]
         file = pq.ParquetFile(reader, metadata=metadata, read_dictionary=texts, pre_buffer=False)
         arrow = file.read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
