@@ -66,37 +66,36 @@ class EmbeddedEngine:
 
 def fold_history(
     history: pa.Table,
+    views: Iterable[str],
     entities: Collection[str] | None = None,
     *,
     and_drifted: bool = False,
     newest: Mapping[str, object] | None = None,
 ) -> dict[str, pa.Table]:
-    """Return the tables of `text.HISTORY_VIEWS` by name, from rows of HISTORY.
+    """Return views of the history, such as `quotas`, by name, from rows of HISTORY.
 
     With entities, from the rows of all runs and of these entities, and with `and_drifted` those of
     each address and of each entity that ever drifted. With the parameters of history_changes.sql as
     `newest`, also `changes`: the rows that the newest changes need.
     """
     with open_database() as db:
-        db.execute("CREATE MACRO unix_seconds(moment) AS epoch(moment)")
         db.register("every_history", history)
-        named = [*(entities or ())]
-        db.execute("CREATE TABLE wanted AS SELECT UNNEST($1::TEXT[]) AS entity", [named])
-        if and_drifted:
-            db.execute(
-                "INSERT INTO wanted SELECT entity FROM every_history "
-                "WHERE kind IN (SELECT UNNEST($1)) OR starts_with(entity, 'ip=')",
-                [[*HISTORY_KINDS]],
-            )
         db.execute(
             "CREATE TABLE history AS FROM every_history "
-            "WHERE $1 OR entity IS NULL OR entity IN (FROM wanted)",
-            [entities is None],
+            "WHERE $every OR entity IS NULL OR entity IN (SELECT UNNEST($entities::TEXT[])) OR "
+            "$and_drifted AND (STARTS_WITH(entity, 'ip=') OR entity IN ("
+            "SELECT entity FROM every_history WHERE LIST_CONTAINS($kinds, kind)))",
+            {
+                "every": entities is None,
+                "entities": [*(entities or ())],
+                "and_drifted": and_drifted,
+                "kinds": [*HISTORY_KINDS],
+            },
         )
         with timed(_log, logging.DEBUG, "the history in DuckDB"):
-            for view in text.HISTORY_VIEWS:
+            for view in ("ends", "drifts"):
                 db.execute(f"CREATE TABLE {view} AS {text.history_text(view)}")
-            found = {view: db.table(view).to_arrow_table() for view in text.HISTORY_VIEWS}
+            found = {view: db.sql(text.history_text(view)).to_arrow_table() for view in views}
             if newest is not None:
                 values = {**newest, "sent": [*ATTEMPTED], "unsent": [*UNSENT]}
                 changes = db.sql(text.read_sql("history_changes"), params=values)

@@ -49,23 +49,27 @@ def read_history(
     entities: Collection[str] = (),
     read: ReadDay = read_day,
     newest: Newest | None = None,
+    *,
+    and_owners: bool = False,
 ) -> History:
     """Return the history of a cluster.
 
     `quotas` are those of the entities, by their texts, of all addresses, and of all entities that
     ever drifted.
     `read` reads a day; a caller that also needs events passes a cached one to both. `changes` are
-    empty without `newest`. Raises InvalidInput if the history cannot be listed.
+    empty without `newest`, and `owners` without `and_owners`. Raises InvalidInput if the history
+    cannot be listed.
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
     rows, troubles = _read_rows(store, cluster, "", read)
     wanted = newest and newest._asdict()
-    found = fold_history(rows, entities, and_drifted=True, newest=wanted)
+    views = ["quotas", "days"] + and_owners * ["owners"]
+    found = fold_history(rows, views, entities, and_drifted=True, newest=wanted)
     return History(
         _to_rows(history.QUOTAS, found["quotas"]),
         _to_rows(history.DAYS, found["days"]),
-        _to_rows(history.OWNERS, found["owners"]),
+        _to_rows(history.OWNERS, found["owners"]) if and_owners else (),
         troubles,
         _to_rows(history.HISTORY, found["changes"]) if newest else (),
     )
@@ -86,7 +90,7 @@ def read_events(
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
     rows, troubles = _read_rows(store, cluster, since, read)
-    found = fold_history(rows, entity and [entity])
+    found = fold_history(rows, ("drifts", "ends"), entity and [entity])
     return Events(
         _to_rows(history.DRIFTS, found["drifts"]),
         _to_rows(history.HISTORY, found["ends"]),

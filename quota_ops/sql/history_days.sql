@@ -2,39 +2,29 @@
 --
 -- In:  ends, drifts
 -- Out: days. A run that ended several times on a day counts once, by its last end.
-WITH last_ends AS (
+WITH own AS (
   SELECT
-    *, SUBSTR(ended, 1, 10) AS date,
-    ROW_NUMBER() OVER (
-      PARTITION BY cluster, run, SUBSTR(ended, 1, 10) ORDER BY ended DESC
-    ) AS back,
-    CASE WHEN mode IN ('look', 'apply') AND declared IS NOT NULL THEN 1 ELSE 0 END AS is_look
+    cluster, run, ended, sequence, stopped, stopped_at, blocked_by, changed,
+    SUBSTR(ended, 1, 10) AS date, mode IN ('look', 'apply') AND declared IS NOT NULL AS is_look,
+    ended = MAX(ended) OVER (PARTITION BY cluster, run, date) AS is_last,
+    {{
+      'declared': declared, 'in_sync': in_sync, 'drifted': drifted, 'returned': returned,
+      'pending': pending, 'held': held, 'unmanaged': unmanaged, 'unsettled': unsettled,
+      'overriding': overriding, 'not_judged': not_judged
+    }} AS states
   FROM ends
   WHERE entity IS NULL
 ),
 
-runs AS (
+of_days AS (
   SELECT
-    cluster, date, COUNT(*) AS runs, SUM(changed) AS changed,
-    SUM(CASE WHEN stopped IN ('failed', 'interrupted', 'not ended') THEN 1 ELSE 0 END) AS failed,
-    SUM(
-      CASE WHEN stopped = 'refused' AND stopped_at <> 'plan' THEN 1 ELSE 0 END
-    ) AS refused,
-    SUM(CASE WHEN blocked_by IS NOT NULL THEN 1 ELSE 0 END) AS blocked
-  FROM last_ends
-  WHERE back = 1
+    cluster, date, COUNT(*) FILTER (is_last) AS runs, COUNT(*) FILTER (is_look) AS looks,
+    COUNT(*) FILTER (is_last AND stopped IN ('failed', 'interrupted', 'not ended')) AS failed,
+    COUNT(*) FILTER (is_last AND stopped = 'refused' AND stopped_at <> 'plan') AS refused,
+    COUNT(blocked_by) FILTER (is_last) AS blocked, SUM(changed) FILTER (is_last) AS changed,
+    ARG_MAX(states, (ended, COALESCE(sequence, 0), run)) FILTER (is_look) AS states
+  FROM own
   GROUP BY cluster, date
-),
-
-states AS (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY cluster, date) AS looks,
-    ROW_NUMBER() OVER (
-      PARTITION BY cluster, date ORDER BY ended DESC, COALESCE(sequence, 0) DESC, run DESC
-    ) AS back_of_day
-  FROM last_ends
-  WHERE is_look = 1
 ),
 
 repairs AS (
@@ -45,18 +35,14 @@ repairs AS (
     PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY NULLIF(seconds, 0)) AS repair_p95
   FROM drifts
   WHERE repaired IS NOT NULL
-  GROUP BY cluster, SUBSTR(repaired, 1, 10)
+  GROUP BY cluster, date
 )
 
 SELECT
-  runs.cluster, runs.date, CAST(runs.runs AS INT) AS runs, CAST(COALESCE(looks, 0) AS INT) AS looks,
-  CAST(failed AS INT) AS failed, CAST(runs.refused AS INT) AS refused,
-  CAST(blocked AS INT) AS blocked, CAST(COALESCE(runs.changed, 0) AS INT) AS changed,
-  CAST(COALESCE(repairs.repaired, 0) AS INT) AS repaired, repair_median, repair_p95,
-  declared, in_sync, drifted, returned, pending, held, unmanaged, unsettled, overriding,
-  not_judged
-FROM runs
-LEFT JOIN states
-  ON states.cluster = runs.cluster AND states.date = runs.date AND back_of_day = 1
-LEFT JOIN repairs ON repairs.cluster = runs.cluster AND repairs.date = runs.date
-ORDER BY runs.cluster, runs.date
+  cluster, date, CAST(runs AS INT) AS runs, CAST(looks AS INT) AS looks,
+  CAST(failed AS INT) AS failed, CAST(refused AS INT) AS refused, CAST(blocked AS INT) AS blocked,
+  CAST(COALESCE(changed, 0) AS INT) AS changed, CAST(COALESCE(repaired, 0) AS INT) AS repaired,
+  repair_median, repair_p95, UNNEST(states)
+FROM of_days
+LEFT JOIN repairs USING (cluster, date)
+ORDER BY cluster, date

@@ -111,7 +111,7 @@ SELECT
   cluster, entity, key, owner, kind, since, last_seen, CAST(times_seen AS INT) AS times_seen,
   desired, actual, run, repaired, repaired_by,
   CAST(
-    unix_seconds(CAST(repaired AS TIMESTAMP)) - unix_seconds(CAST(since AS TIMESTAMP)) AS DOUBLE
+    EPOCH(CAST(repaired AS TIMESTAMP)) - EPOCH(CAST(since AS TIMESTAMP)) AS DOUBLE
   ) AS seconds
 FROM ended
 ORDER BY cluster, entity, key, since

@@ -71,12 +71,8 @@ OVERRIDE_VIEWS = ("entities", "levels", "unmanaged", "client_ids", "sampled", "o
 """The views of the overrides, in the order in which they are made of each other."""
 
 
-HISTORY_VIEWS = ("ends", "drifts", "quotas", "days", "owners")
-"""The views of the history, in the order in which they are made of each other."""
-
-
 def history_text(view: str) -> str:
-    """Return the SQL of one of HISTORY_VIEWS, with HISTORY_KINDS; its file names its input."""
+    """Return the SQL of a view of the history, with HISTORY_KINDS; its file names its input."""
     kinds = ", ".join(f"'{kind}'" for kind in sorted(HISTORY_KINDS))
     return read_sql(f"history_{view}", kinds=kinds)
 

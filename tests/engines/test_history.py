@@ -84,7 +84,7 @@ def write_life(cluster: str, life: Sequence[dict[str, Any]]) -> list[HistoryRow]
 
 def fold(rows: Sequence[HistoryRow]) -> tuple[list[QuotaHistory], list[DayHistory]]:
     """Return QUOTAS and DAYS of rows."""
-    found = fold_history(parquet.from_rows(HISTORY, rows))
+    found = fold_history(parquet.from_rows(HISTORY, rows), ("quotas", "days"))
     return (
         sorted(parquet.read_rows(QUOTAS, found["quotas"]), key=_id),
         sorted(parquet.read_rows(DAYS, found["days"]), key=_id),

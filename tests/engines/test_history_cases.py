@@ -50,7 +50,7 @@ def test_the_history_of_a_quota(case: Any) -> None:
         row for number, end in enumerate(case["ends"], start=1) for row in rows_of(number, *end)
     ]
 
-    found = fold_history(parquet.from_rows(HISTORY, rows))
+    found = fold_history(parquet.from_rows(HISTORY, rows), ["quotas"])
     quotas = [quota._asdict() for quota in parquet.read_rows(QUOTAS, found["quotas"])]
 
     expected = case["says"] and {

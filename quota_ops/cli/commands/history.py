@@ -125,7 +125,9 @@ def _read_past(
     from quota_ops.store.history.history import read_day
 
     read = cache(read_day)  # the events of an entity are in the same days
-    found = read_history(store, cluster, [entity] if entity else [], read)
+    found = read_history(
+        store, cluster, [entity] if entity else [], read, and_owners=entity is None
+    )
     if not found.days:
         raise InvalidInput(
             f"the run store {store.root} has no history of a cluster {cluster.names[0]!r}",
