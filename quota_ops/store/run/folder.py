@@ -387,9 +387,9 @@ class RunFolder:
 
     def count_overridden(self, differences: Iterable[Difference]) -> int:
         """Return of how many rows, stored as in Git, overriding or leaving rows take clients."""
-        rows = (*self.overrides(), *self.overrides(Side.LEAVING))
-        taken = {row.declared_id for row in rows}
-        return len(taken - {row.id for row in differences if row.kind is not Kind.IN_SYNC})
+        taken = {row.declared_id for row in (*self.overrides(), *self.overrides(Side.LEAVING))}
+        differ = (row.id for row in differences if row.kind is not Kind.IN_SYNC)
+        return len(taken.difference(differ)) if taken else 0
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
         """Return the rows of each request by its number: of the plan, or of an alter."""
