@@ -1,6 +1,6 @@
 """Updates the ledger after verify: rows verified or cleared, and writes that cannot arrive."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -61,8 +61,7 @@ def update_ledger(
     """
     foreign = _find_foreign(folder)
     new = verified.keys() - RunState(folder).find_verified(frozenset(verified))
-    rows = list(_verified_rows(run, verified, new, foreign))
-    cleared = list(_cleared_rows(run, new))
+    rows, cleared = _list_rows(run, verified, new, foreign)
     given_back = {row.id for row in rows} & foreign
     reported = {row.id: row.before for row in run.differences if row.action is Action.REPORT}
     answered = verified.keys() - find_open(run.outcomes)
@@ -101,53 +100,34 @@ def update_ledger(
     return overtaken
 
 
-def _verified_rows(
+def _list_rows(
     run: AppliedRun, verified: Targets, new: Keys, foreign: Keys
-) -> Iterator[LedgerRow]:
-    now = iso_utc()
+) -> tuple[list[LedgerRow], list[LedgerRow]]:
+    """Return ledger rows for what was read back, and for the values that this run cleared."""
+    about, now = run.about, iso_utc()
+    rows, cleared = list[LedgerRow](), list[LedgerRow]()
     for row in run.differences:
-        if (key := row.id) in new:
-            desired = run.desired.get(key)
-            value = None if key in foreign else verified[key]
-            owner, file = (desired.owner, desired.file) if desired else (None, None)
-            yield _ledger_row(run, row, value, ledger_edits.VERIFIED, now, owner=owner, file=file)
-
-
-def _cleared_rows(run: AppliedRun, new: Keys) -> Iterator[LedgerRow]:
-    """Yield the rows that this run cleared, without those that it only removed from the ledger."""
-    now = iso_utc()
-    for row in run.differences:
-        if row.action is Action.CLEAR and row.id in new:
-            yield _ledger_row(
-                run, row, row.before, ledger_edits.CLEARED, now, owner=row.owner, file=row.file
-            )
-
-
-def _ledger_row(
-    run: AppliedRun,
-    row: Difference,
-    value: float | None,
-    state: str,
-    now: str,
-    *,
-    owner: str | None,
-    file: str | None,
-) -> LedgerRow:
-    return LedgerRow(
-        run.policy.cluster_id,
-        row.entity,
-        row.key,
-        value,
-        state,
-        owner,
-        file,
-        row.find_commit(run.about.commit),
-        run.about.run,
-        now,
-        run.about.sequence,
-        row.returns_to,
-        row.brokers,
-    )
+        if (key := row.id) not in new:
+            continue
+        desired = run.desired.get(key)
+        found = LedgerRow(
+            run.policy.cluster_id,
+            *key,
+            None if key in foreign else verified[key],
+            ledger_edits.VERIFIED,
+            desired and desired.owner,
+            desired and desired.file,
+            row.find_commit(about.commit),
+            about.run,
+            now,
+            about.sequence,
+            row.returns_to,
+            row.brokers,
+        )
+        rows.append(found)
+        if row.action is Action.CLEAR:
+            cleared.append(found._replace(value=row.before, owner=row.owner, file=row.file))
+    return rows, cleared
 
 
 def _find_foreign(folder: RunFolder) -> set[Key]:
