@@ -1,17 +1,22 @@
 """Both engines; one Spark session for the whole suite."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.job import diff_runs
+from quota_ops.store.places.run_store import open_place
+from tests.engines.runs import put
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from quota_ops.lab.spark_server import SparkServer
     from quota_ops.sql.spark import SparkEngine
+    from tests.engines.runs import AnyEngine
 
 
 @pytest.fixture(scope="session")
@@ -70,3 +75,21 @@ def connect(connected: "SparkSession") -> "SparkEngine":
 def engine(request: pytest.FixtureRequest) -> object:
     """Return each engine in turn."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session")
+def decided(engine: "AnyEngine", tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the run folders of the clusters of several tests, compared by one job.
+
+    A job takes Spark 5 to 30 seconds of CPU, whatever it compares.
+    """
+    from tests.engines import test_arrived, test_batches, test_diff, test_every_combination  # noqa: PLC0415 - pytest rewrites the assertions of tests
+
+    root = tmp_path_factory.mktemp("decided")
+    folders = {
+        cluster: put(root / cluster, cluster, **sides)
+        for tests in (test_arrived, test_batches, test_diff, test_every_combination)
+        for cluster, sides in tests.list_clusters().items()
+    }
+    diff_runs(engine, list(map(open_place, folders.values())))
+    return folders

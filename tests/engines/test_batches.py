@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -14,11 +14,9 @@ from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.quotas.tables import DIFFERENCES, OVERRIDES
 from quota_ops.sql import text
-from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.sql.spark import SparkEngine, spark_schema
 from quota_ops.store.places import parquet
-from quota_ops.store.places.run_store import open_place
-from tests.engines.runs import batches, put
+from tests.engines.runs import batches
 
 CLUSTER = "c"
 KEYS = ("consumer_byte_rate", "producer_byte_rate", "request_percentage")
@@ -127,28 +125,22 @@ def test_what_sets_comes_first(writes: list[Write]) -> None:
     assert last_set <= first_clear
 
 
-@pytest.fixture
-def first_apply(tmp_path: Path) -> Path:
-    """Return six thousand new entities, and one that only loses a key."""
+def list_clusters() -> dict[str, dict[str, Any]]:
+    """Return the sides of a cluster of six thousand new entities, and one that only loses a key."""
+    name = "first apply"
     desired = [
-        DesiredRow(CLUSTER, f"user=u{number:04}", KEYS[0], 1.0, None, None, "f", number)
+        DesiredRow(name, f"user=u{number:04}", KEYS[0], 1.0, None, None, "f", number)
         for number in range(6_000)
     ]
-    gone = (CLUSTER, "user=a", KEYS[0], 1.0)
-    return put(
-        tmp_path,
-        CLUSTER,
-        desired=desired,
-        actual=[ActualRow(*gone, True, None)],
-        ledger=[LedgerRow(*gone, "verified", None, None, None, "r", "t")],
-    )
+    gone = (name, "user=a", KEYS[0], 1.0)
+    ledger = [LedgerRow(*gone, "verified", None, None, None, "r", "t")]
+    return {name: {"desired": desired, "actual": [ActualRow(*gone, True, None)], "ledger": ledger}}
 
 
-def test_the_bound_that_brokers_refuse_is_kept(engine: Engine, first_apply: Path) -> None:
+def test_the_bound_that_brokers_refuse_is_kept(decided: dict[str, Path]) -> None:
     """Both engines close a batch at 5,000 keys, half of what a broker rejects."""
-    diff_runs(engine, [open_place(first_apply)])
+    rows = batches(decided["first apply"])
 
-    rows = list(batches(first_apply))
     assert [sum(row.batch == number for row in rows) for number in (1, 2)] == [5_000, 1_001]
     assert [row.batch for row in rows if row.after is None] == [2]
 

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quotas.rows import DesiredRow
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES, Table
 from quota_ops.sql import text
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import SIDES, Engine, diff_runs
+from quota_ops.sql.job import SIDES, diff_runs
 from quota_ops.store.places.run_store import open_place
-from quota_ops.store.run.folder import RunFolder
 from tests.engines.cases import Case, cases
 from tests.engines.runs import batches, differences, put
 
@@ -25,26 +23,20 @@ if TYPE_CHECKING:
 CASES = cases()
 
 
-@pytest.fixture(scope="module")
-def decided(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the run folder of every case, all decided by one job."""
-    root = tmp_path_factory.mktemp("cases")
-    folders = {
-        case.cluster: put(
-            root / case.cluster,
-            case.cluster,
-            desired=case.desired,
-            actual=case.actual,
-            ledger=case.ledger,
-            held=case.held,
-            drift=case.drift,
-            clear_unmanaged=case.clear_unmanaged,
-            invalid_files=case.invalid_files,
-        )
+def list_clusters() -> dict[str, dict[str, Any]]:
+    """Return the sides of the cluster of every case."""
+    return {
+        case.cluster: {
+            "desired": case.desired,
+            "actual": case.actual,
+            "ledger": case.ledger,
+            "held": case.held,
+            "drift": case.drift,
+            "clear_unmanaged": case.clear_unmanaged,
+            "invalid_files": case.invalid_files,
+        }
         for case in CASES
     }
-    diff_runs(engine, list(map(open_place, folders.values())))
-    return folders
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{one.cluster} {one.name}" for one in CASES])
@@ -122,19 +114,11 @@ def test_one_cluster_twice(embedded: EmbeddedEngine, tmp_path: Path) -> None:
     assert [(folder / DIFFERENCES.file).exists() for folder in folders] == [False, False, True]
 
 
-def test_differences_are_in_a_stable_order(engine: Engine, tmp_path: Path) -> None:
+def test_differences_are_in_a_stable_order(decided: dict[str, Path]) -> None:
     """Rows are sorted by entity and key, whichever engine made them."""
-    desired = [
-        DesiredRow("c", f"user=u{number}", key, 1.0, None, None, "f", 1)
-        for number in (3, 1, 2)
-        for key in ("producer_byte_rate", "consumer_byte_rate")
-    ]
-    folder = put(tmp_path, "c", desired=desired)
-
-    diff_runs(engine, [open_place(folder)])
-
-    rows = [(row.entity, row.key) for row in RunFolder(open_place(folder)).differences()]
-    assert rows == sorted(rows)
+    for folder in decided.values():
+        rows = [row.id for row in differences(folder)]
+        assert rows == sorted(rows)
 
 
 def test_spark_reads_each_side_once(

@@ -6,12 +6,12 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
-from quota_ops.sql.job import Engine, diff_runs
-from quota_ops.store.places.run_store import open_place
 from tests.engines.oracle import decide
-from tests.engines.runs import differences, put
+from tests.engines.runs import differences
 
 KEY = "producer_byte_rate"
 POLICIES = {
@@ -105,23 +105,28 @@ def comparable(rows: Iterable[Difference]) -> list[Difference]:
     ]
 
 
-def test_every_combination(engine: Engine, tmp_path: Path) -> None:
-    """Both engines give the complete rows of the reference, for all clusters in one job."""
-    for cluster, (drift, clears) in POLICIES.items():
-        desired, actual, ledger = sides(cluster)
-        put(
-            tmp_path / cluster,
-            cluster,
-            desired=desired,
-            actual=actual,
-            ledger=ledger,
-            held=HOLDS,
-            drift=drift,
-            clear_unmanaged=clears,
+def list_clusters() -> dict[str, dict[str, Any]]:
+    """Return the sides of a cluster for each policy."""
+    names = ("desired", "actual", "ledger")
+    return {
+        cluster: dict(zip(names, sides(cluster), strict=True))
+        | {"held": HOLDS, "drift": drift, "clear_unmanaged": clears}
+        for cluster, (drift, clears) in POLICIES.items()
+    }
+
+
+@pytest.fixture(scope="session")
+def expected() -> dict[str, list[Difference]]:
+    """Return the rows of the reference for each cluster."""
+    return {
+        cluster: comparable(
+            decide(*sides(cluster), holds=HOLDS, drift=drift, clear_unmanaged=clears)
         )
+        for cluster, (drift, clears) in POLICIES.items()
+    }
 
-    diff_runs(engine, [open_place(tmp_path / cluster) for cluster in POLICIES])
 
-    for cluster, (drift, clears) in POLICIES.items():
-        expected = decide(*sides(cluster), holds=HOLDS, drift=drift, clear_unmanaged=clears)
-        assert comparable(differences(tmp_path / cluster)) == comparable(expected)
+def test_every_combination(decided: dict[str, Path], expected: dict[str, list[Difference]]) -> None:
+    """Both engines give the complete rows of the reference, for all clusters in one job."""
+    for cluster, rows in expected.items():
+        assert comparable(differences(decided[cluster])) == rows

@@ -18,7 +18,7 @@ from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.folder import RunFolder
-from tests.engines.runs import batches, differences, put
+from tests.engines.runs import SPARK_IN_MATRIX, batches, differences, put
 
 ROW = ("user=a", "producer_byte_rate", 1.0)
 
@@ -87,6 +87,7 @@ def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> N
     )
 
 
+@SPARK_IN_MATRIX
 def test_what_an_earlier_diff_left_is_written_anew(engine: Engine, tmp_path: Path) -> None:
     """A repeated diff of a run folder, now without differences, replaces the earlier result."""
     folder = put(tmp_path, "c", desired=[DesiredRow("c", *ROW, None, None, "f", 1)])

@@ -102,7 +102,7 @@ Fleet = dict[str, Cluster]
 fleets: st.SearchStrategy[Fleet] = st.dictionaries(texts, clusters, min_size=1, max_size=4)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def fleet() -> Fleet:
     """Return hundreds of examples as the clusters of one fleet, for one job."""
     examples: list[Cluster] = []
