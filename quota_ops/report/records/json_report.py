@@ -113,7 +113,7 @@ def as_json(report: Report) -> str:
     """
     rows = report_rows(report)
     ordered = sorted(rows, key=lambda row: (row.difference.entity, row.difference.key))
-    return in_ascii(json_text(_head(report) | {"rows": list(map(row_json, ordered))}))
+    return in_ascii(json_text(_head(report) | {"rows": map(row_json, ordered)}))
 
 
 def _head(report: Report) -> dict[str, Any]:

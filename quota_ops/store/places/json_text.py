@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -14,34 +14,28 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 def line(value: object) -> str:
     """Return a value as one line of JSON; NaN and infinity become null."""
-    return lines((value,), "").rstrip("\n")
-
-
-def lines(values: Sequence[object], indent: str) -> str:
-    """Return values as JSON, each on its own line, separated by commas."""
     try:
-        text = _ENCODER.encode_lines(values).decode()  # line ends within values are escaped
+        return _ENCODER.encode(value).decode()  # line ends within values are escaped
     except UnicodeEncodeError:
-        # half a surrogate pair is not UTF-8, but JSON has an escape for it
-        text = "".join(f"{_FALLBACK.encode(value)}\n" for value in values)
-    return text.replace("\n", f",\n{indent}", len(values) - 1)
+        return _FALLBACK.encode(value)  # half a surrogate pair is not UTF-8, but has an escape
 
 
 def json_text(value: Mapping[str, Any]) -> str:
-    """Return a JSON object with each field, and each item of a list, on a line of its own."""
+    """Return a JSON object with each field, and each item of a list, on a line of its own.
+
+    The items of an iterator are dropped as soon as they are text: all rows of a large run as JSON
+    values would take more memory than the rest of it.
+    """
     return "".join(_parts(value))  # joined once: each copy of a long text takes time
 
 
 def _parts(value: Mapping[str, Any]) -> Iterator[str]:
     before = "{\n"
     for field, content in value.items():
+        is_long = isinstance(content, list | Iterator)
+        items = ",\n ".join(map(line, content)) if is_long else ""
         yield f"{before}{line(field)}: "
-        if isinstance(content, list) and content:
-            yield "[\n "
-            yield lines(content, " ")
-            yield "]"
-        else:
-            yield line(content)
+        yield from ("[\n ", items, "\n]") if items else (line([] if is_long else content),)
         before = ",\n"
     yield "\n}\n" if value else "{}\n"
 
