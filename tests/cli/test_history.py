@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from quota_ops.model.history.history import HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.store.history import history
+from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from tests.calling import call_cli
 
@@ -22,7 +23,7 @@ def test_what_is_not_counted_is_named_and_ends_with_2(tmp_path: Path) -> None:
         at = f"2026-11-0{day}T10:00:00Z"
         run = {"cluster": "demo", "run": at, "started": at, "ended": at, "revision": 1}
         look = {"mode": "look", "status": "In sync", "declared": 3, "in_sync": 3}
-        history.append(store, [HistoryRow(**NOTHING | run | look)])
+        history.append(store, parquet.from_rows(HISTORY, [HistoryRow(**NOTHING | run | look)]))
     first, second = (tmp_path / "store" / "history" / f"date=2026-11-0{day}" for day in (1, 2))
     damaged = next(first.iterdir())
     damaged.write_bytes(b"half")
@@ -67,7 +68,9 @@ def test_changes_are_in_the_order_of_the_store(tmp_path: Path) -> None:
         run = {"cluster": "demo", "run": f"run-{sequence}", "sequence": sequence, "revision": 1}
         end = NOTHING | run | at | {"mode": "apply", "status": "In sync"}
         write = {"entity": "user=a", "key": "producer_byte_rate", "outcome": "accepted"}
-        history.append(store, [HistoryRow(**end), HistoryRow(**end | write)])
+        history.append(
+            store, parquet.from_rows(HISTORY, [HistoryRow(**end), HistoryRow(**end | write)])
+        )
     settings = {"QUOTA_OPS_RUN_STORE": str(tmp_path / "store"), "HOME": str(tmp_path)}
     command = ("history", "demo", "--changes", "--since", "2026-11-01", "--format", "json")
 

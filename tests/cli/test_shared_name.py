@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history.history import HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.model.plans.policy import Policy
 from quota_ops.store.history import history
+from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import ABOUT
 from quota_ops.store.run.folder import RunFolder
@@ -41,7 +42,7 @@ def leave_run(store: RunStore, cluster: str, cluster_id: str, day: int) -> None:
     end |= {"revision": 1, "mode": "apply", "status": "In sync", "declared": day}
     write = {"entity": f"user={cluster_id}", "key": "producer_byte_rate", "requested": 1.0}
     rows = (NOTHING | end, NOTHING | end | write | {"outcome": "accepted"})
-    history.append(store, [HistoryRow(**row) for row in rows])
+    history.append(store, parquet.from_rows(HISTORY, [HistoryRow(**row) for row in rows]))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from quota_ops.model.history.history import HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.sql.history import History
 from quota_ops.store.history import history
+from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 
 NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
@@ -31,8 +32,8 @@ def make_store(folder: Path) -> RunStore:
     """Return a store with five days of two clusters; `demo` drifts on the second and third."""
     found = RunStore(open_place(folder))
     for day in range(1, 6):
-        history.append(found, end(at(day), drifts=day in {2, 3}))
-        history.append(found, end(at(day, 11), cluster="other"))
+        history.append(found, parquet.from_rows(HISTORY, end(at(day), drifts=day in {2, 3})))
+        history.append(found, parquet.from_rows(HISTORY, end(at(day, 11), cluster="other")))
     return found
 
 

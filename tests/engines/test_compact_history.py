@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from quota_ops.model.history.fleet_history import QuotaDrift
-from quota_ops.model.history.history import HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.sql.history import read_events, read_fleet_history, read_history
 from quota_ops.store.history import history
+from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.names import NamedCluster
 from tests.engines.five_days import NOTHING, NOW, at, compact, files, first_quota, make_store
@@ -68,10 +69,13 @@ def test_quotas_without_drift_are_read_on_demand(store: RunStore) -> None:
     wrote = NOTHING | run | {"outcome": "accepted"}
     history.append(
         store,
-        [
-            HistoryRow(**NOTHING | run | {"declared": 3}),
-            *(HistoryRow(**wrote | {"entity": f"user={name}", "key": "k"}) for name in "abc"),
-        ],
+        parquet.from_rows(
+            HISTORY,
+            [
+                HistoryRow(**NOTHING | run | {"declared": 3}),
+                *(HistoryRow(**wrote | {"entity": f"user={name}", "key": "k"}) for name in "abc"),
+            ],
+        ),
     )
 
     def read(*entities: str) -> list[tuple[str, int, str | None]]:
@@ -146,7 +150,10 @@ def make_store_of_today(store: RunStore) -> RunStore:
     end = NOTHING | {"cluster": "new", "run": "now", "revision": 1}
     history.append(
         store,
-        [HistoryRow(**end | {"started": at(6), "ended": at(6), "mode": "look", "status": ""})],
+        parquet.from_rows(
+            HISTORY,
+            [HistoryRow(**end | {"started": at(6), "ended": at(6), "mode": "look", "status": ""})],
+        ),
     )
     return store
 

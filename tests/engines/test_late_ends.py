@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.model.history.history import HISTORY
 from quota_ops.sql.history import read_history
 from quota_ops.store.history import history
+from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.names import NamedCluster
 from tests.engines.five_days import at, compact, end, files, first_quota, make_store
@@ -25,7 +27,7 @@ def test_a_late_end_is_counted(store: RunStore, compacted: list[int]) -> None:
     """An end that is added to a compacted day or month is counted immediately, and ever after."""
     for days in compacted:
         compact(store, datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=days))
-    history.append(store, end(at(2, 20), drifts=True))
+    history.append(store, parquet.from_rows(HISTORY, end(at(2, 20), drifts=True)))
     late = read_history(store, NamedCluster(("demo",)))
     assert first_quota(late) == (1, 3, at(2), None, at(4))
 
@@ -40,7 +42,7 @@ def test_deleted_days_are_not_counted(store: RunStore) -> None:
     """A day that somebody deleted is left out, also if a late end is added to it."""
     compact(store)
     shutil.rmtree(on_disk(history.day_folder(store, "2026-11-02")))
-    history.append(store, end(at(2, 20)))
+    history.append(store, parquet.from_rows(HISTORY, end(at(2, 20))))
 
     found = read_history(store, NamedCluster(("demo",)))
 

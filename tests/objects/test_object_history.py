@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.model.history.history import HISTORY
 from quota_ops.sql.history import read_history
 from quota_ops.store.history import history
+from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.names import NamedCluster
 from tests.engines.five_days import at, end
@@ -19,10 +21,10 @@ def test_a_history_in_a_bucket(address: str, tmp_path: Path) -> None:
     found = []
     for store in stores:
         for day in range(1, 4):
-            history.append(store, end(at(day), drifts=day == 2))
+            history.append(store, parquet.from_rows(HISTORY, end(at(day), drifts=day == 2)))
         history.compact_daily(store, datetime(2026, 11, 4, tzinfo=UTC))
-        history.append(store, end(at(3, 20), drifts=True))
-        history.append(store, end(at(4)))
+        history.append(store, parquet.from_rows(HISTORY, end(at(3, 20), drifts=True)))
+        history.append(store, parquet.from_rows(HISTORY, end(at(4))))
         late = read_history(store, NamedCluster(("demo",)))
         history.compact_daily(store, datetime(2026, 11, 5, tzinfo=UTC))
         assert read_history(store, NamedCluster(("demo",))) == late

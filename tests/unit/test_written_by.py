@@ -57,7 +57,7 @@ FILES: dict[str, tuple[Action, Action, str]] = {
         "ledger/id/00000001.parquet",
     ),
     "history": (
-        lambda store: history.append(store, [END]),
+        lambda store: history.append(store, parquet.from_rows(HISTORY, [END])),
         read_history,
         "history/date=2026-11-22/demo@r@2026-11-22T00-00-00Z-1.parquet",
     ),

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.history.history import HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import ActualRow, DesiredRow
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.model.runs.run import About, Described
 from quota_ops.store.history import history
+from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ABOUT, DESCRIBED, FACTS
 from quota_ops.store.run.folder import RunFolder
@@ -66,4 +67,5 @@ def leave_write(store: RunStore, at: datetime, entity: str, key: str, found: flo
     values |= {"cluster": "orders", "cluster_id": CLUSTER_ID, "run": run, "revision": 1}
     values |= {"started": iso_utc(at), "ended": iso_utc(at), "mode": "apply", "status": "In sync"}
     quota = {"entity": Entity.parse(entity).text, "key": key, "found": found, "found_by": run}
-    history.append(store, [HistoryRow(**values), HistoryRow(**values | quota)])  # type: ignore[arg-type]
+    rows = [HistoryRow(**values), HistoryRow(**values | quota)]  # type: ignore[arg-type]
+    history.append(store, parquet.from_rows(HISTORY, rows))

@@ -3,9 +3,12 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
-from quota_ops.model.history.history import HistoryRow, Mode
+import pyarrow as pa
+
+from quota_ops.model.history.history import HISTORY, Mode
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import NO_RISK
@@ -26,6 +29,7 @@ from quota_ops.stages.plan.earlier_runs import count_managed_rows
 from quota_ops.stages.report.audit import KINDS, count_changed
 from quota_ops.stages.report.run_report import read_work_end
 from quota_ops.store.history import history
+from quota_ops.store.places import parquet
 from quota_ops.store.run.folder import RunFolder
 
 _log = logging.getLogger(__name__)
@@ -34,7 +38,8 @@ _LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.OVERRIDDEN, RowStatus.UNMANA
 """The statuses of rows that are only counted."""
 _REQUESTED = frozenset({*DONE, Status.REFUSED, Status.UNKNOWN})
 """The outcomes of writes that a broker was asked for, at least with validate-only."""
-_NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
+_SOME = 10_000
+"""How many rows become columns at a time."""
 
 
 class RunEnd(NamedTuple):
@@ -48,9 +53,9 @@ class RunEnd(NamedTuple):
     """What a later run found of the writes that got no response."""
 
 
-def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
-    """Return the rows of a run; the revision is 1."""
-    run = _NOTHING | {
+def list_report_rows(report: Report, end: RunEnd) -> pa.Table:
+    """Return the rows of a run, as HISTORY; the revision is 1."""
+    run = {
         "cluster": report.cluster,
         "cluster_id": report.cluster_id,
         "run": report.run,
@@ -67,9 +72,9 @@ def list_report_rows(report: Report, end: RunEnd) -> tuple[HistoryRow, ...]:
     return _list_run_rows(report, run, end)
 
 
-def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> tuple[HistoryRow, ...]:
+def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> pa.Table:
     """Return the rows of a run that compared; `run` is what all of them have."""
-    rollback, last = report.rollback, report.decisions[-1] if report.decisions else None
+    rollback = report.rollback
     applied = bool(report.applied) or any(
         stage.stage == "apply" and stage.status is not StageStatus.NOT_RUN
         for stage in report.stages
@@ -79,29 +84,51 @@ def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> tuple[Hi
         "mode": mode,
         "status": summarize(report).status,
         "author": rollback.by if rollback else name_author(report.by, report.login),
-        "run_reason": (rollback and rollback.reason) or (last and last.reason) or None,
+        "run_reason": _find_reason(report),
     }
     counts = _count_states(report) if report.plan else {}
     guards = report.plan.guards if report.plan else ()
     clients, losing = _count_clients(report.clients)
-    return (
-        HistoryRow(**run | counts | _describe_stop(report) | _name_guards(guards))._replace(
-            owned=sum(end.owned.values()) if report.plan else None,
-            clients=clients,
-            losing=losing,
-            policy=_describe_policy(report) if mode is Mode.APPLY else None,
-        ),
-        *(
-            HistoryRow._make((run | _describe_row(row, report, end)).values())  # fast
+    whole = {
+        "owned": sum(end.owned.values()) if report.plan else None,
+        "clients": clients,
+        "losing": losing,
+        "policy": _describe_policy(report) if mode is Mode.APPLY else None,
+    }
+    return _make_table(
+        run,
+        [whole | counts | _describe_stop(report) | _name_guards(guards)],
+        (
+            _describe_row(row, report, end)
             for row in report_rows(report)
             if row.status not in _LEFT_OUT
         ),
-        *(
-            HistoryRow(**run | _describe_row(row, report, end) | recorded)
+        (
+            _describe_row(row, report, end) | recorded
             for row in report_rows(report)
             if mode is Mode.APPLY and report.brokers and (recorded := _record(row.difference))
         ),
     )
+
+
+def _find_reason(report: Report) -> str | None:
+    """Return the reason of a rollback or of the last decision, which is not about each row."""
+    reasons = [made.reason for made in (report.rollback, *report.decisions[-1:]) if made]
+    return next(filter(None, reasons), None)
+
+
+def _make_table(run: Mapping[str, Any], *parts: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Return rows of HISTORY, of which those of a part have the same columns apart from `run`.
+
+    They become columns a few at a time: those of a large run would take much memory as mappings.
+    """
+    tables = []
+    for part in map(iter, parts):
+        while some := list(islice(part, _SOME)):
+            columns = {name: [run.get(name)] * len(some) for name in HISTORY.names}
+            columns |= {name: [row[name] for row in some] for name in some[0]}
+            tables.append(parquet.from_columns(HISTORY, columns))
+    return pa.concat_tables(tables)
 
 
 def _record(row: Difference) -> dict[str, Any]:
@@ -200,9 +227,9 @@ def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]
     is_of_git = difference.after is not None or difference.file is not None
     commit = difference.find_commit(report.commit) if is_of_git else None
     approver = _list_row_approvers(row, report)
-    # The reason is that of a decision, which is not about each row.
-    reason = {} if approver or report.rollback else {"run_reason": None}
-    return reason | {
+    risk = (row.risk or NO_RISK) if difference.action in WRITES else None
+    return {
+        "run_reason": _find_reason(report) if approver or report.rollback else None,
         "entity": difference.entity,
         "key": difference.key,
         "kind": _find_kind(difference),
@@ -220,7 +247,10 @@ def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]
         "owner": difference.owner,
         "reason": difference.reason,
         "owned": end.owned.get(difference.owner, 0),
-        **_describe_risk(row),
+        "cut": risk and risk.cut,
+        "rise": risk and risk.rise,
+        "unlimited": risk and risk.unlimited,
+        "foreign": risk and risk.foreign,
     }
 
 
@@ -256,13 +286,6 @@ def _read_verdict(
     return None, None
 
 
-def _describe_risk(row: ReportRow) -> dict[str, Any]:
-    if row.difference.action not in WRITES:
-        return {}
-    risk = row.risk or NO_RISK
-    return {name: getattr(risk, name) for name in ("cut", "rise", "unlimited", "foreign")}
-
-
 def _find_outcome(row: ReportRow) -> Status | None:
     outcome = row.applied
     if row.validated and row.validated.status is Status.REFUSED:
@@ -272,7 +295,7 @@ def _find_outcome(row: ReportRow) -> Status | None:
 
 def _list_command_rows(
     report: Report, record: Record, run: dict[str, Any], settlement: Settlement | None
-) -> tuple[HistoryRow, ...]:
+) -> pa.Table:
     """Return the rows of a command; `run` is what all of them have."""
     run |= {
         "mode": Mode(record.verb),
@@ -282,10 +305,8 @@ def _list_command_rows(
     }
     if record.verb is Verb.ALTER:  # its values are not from Git
         run |= {"commit": None, "commit_author": None}
-    return (
-        HistoryRow(**run | _describe_stop(report) | {"changed": count_changed(report)}),
-        *(HistoryRow(**run | row) for row in _list_changes(report, record, settlement)),
-    )
+    whole = _describe_stop(report) | {"changed": count_changed(report)}
+    return _make_table(run, [whole], _list_changes(report, record, settlement))
 
 
 def _list_changes(
@@ -330,7 +351,7 @@ def record_run_history(folder: RunFolder, report: Report) -> str | None:
     return missed
 
 
-def _append(folder: RunFolder, list_rows: Callable[[RunEnd], tuple[HistoryRow, ...]]) -> str | None:
+def _append(folder: RunFolder, list_rows: Callable[[RunEnd], pa.Table]) -> str | None:
     if folder.only_read:
         return None
     try:

@@ -21,7 +21,7 @@ from itertools import accumulate, groupby
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history.history import HISTORY, HistoryRow
+from quota_ops.model.history.history import HISTORY
 from quota_ops.model.moment import iso_utc
 from quota_ops.store.places import parquet
 from quota_ops.store.places.numbered_files import MOST_ATTEMPTS, refused_create
@@ -46,23 +46,23 @@ _ORDER = ("cluster", "entity", "key", "ended", "run")
 _END = ("cluster", "run", "ended", "revision")
 
 
-def append(store: RunStore, rows: Sequence[HistoryRow]) -> None:
-    """Create the file of an end of a run, whose rows have the revision 1.
+def append(store: RunStore, rows: pa.Table) -> None:
+    """Create the file of an end of a run, whose rows of HISTORY have the revision 1.
 
     Does nothing if it was recorded with the same rows.
 
     An end of the same second with other rows is the next revision, which replaces this one when
     the history is read. Raises InvalidInput like `Place.create`.
     """
-    folder = day_folder(store, rows[0].ended[:10])
+    cluster, run, ended, _ = (rows[name][0].as_py() for name in _END)
+    folder, at = day_folder(store, ended[:10]), rows.column_names.index("revision")
     for revision in range(1, MOST_ATTEMPTS):
-        revised = rows if revision == 1 else [row._replace(revision=revision) for row in rows]
-        content = parquet.to_bytes(HISTORY, parquet.from_rows(HISTORY, revised))
-        run = revised[0]
-        place = folder / _name_end(run.cluster, run.run, run.ended, revision)
+        revisions = pa.repeat(pa.scalar(revision, pa.int32()), rows.num_rows)
+        content = parquet.to_bytes(HISTORY, rows.set_column(at, "revision", revisions))
+        place = folder / _name_end(cluster, run, ended, revision)
         if place.create(content) or _has(place, content):
             return
-    raise refused_create(folder / rows[0].ended)
+    raise refused_create(folder / ended)
 
 
 def _has(place: Place, content: bytes) -> bool:

@@ -69,11 +69,13 @@ def repeated_texts(table: Table[Any]) -> list[str]:
 def from_rows(table: Table[Any], rows: Sequence[Sequence[Any]]) -> pa.Table:
     """Return rows, whose fields are the table's columns in order, as an Arrow table."""
     columns = zip(*rows, strict=True) if rows else ([] for _ in table.columns)
+    return from_columns(table, dict(zip(table.names, map(list, columns), strict=True)))
+
+
+def from_columns(table: Table[Any], columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Return the values of each column as an Arrow table."""
     schema = arrow_schema(table, repeated_texts(table))
-    arrays = [
-        pa.array(list(values), type=field.type)
-        for values, field in zip(columns, schema, strict=True)
-    ]
+    arrays = [pa.array(columns[field.name], type=field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
