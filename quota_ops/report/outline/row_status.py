@@ -255,7 +255,7 @@ def _list_overriding(report: Report) -> list[ReportRow]:
 
 
 def _by_row(outcomes: Iterable[Outcome]) -> dict[Key, Outcome]:
-    return {row: outcome for outcome in outcomes for row in outcome.rows}
+    return {Key(outcome.entity, key): outcome for outcome in outcomes for key in outcome.keys}
 
 
 _TROUBLE = frozenset({Status.REFUSED, Status.STALE, Status.UNKNOWN})
@@ -327,6 +327,7 @@ def _unplanned(cluster: str, verdict: RowVerdict, declared: DesiredRow | None) -
     return ReportRow(difference, RowStatus.UNSETTLED, verdict=verdict, planned=False)
 
 
+@lru_cache(maxsize=1)
 def count_in_sync(report: Report) -> int:
     """Return the number of Git's quotas that the cluster stores after the run, as far as known."""
     overridden = find_overridden(report)

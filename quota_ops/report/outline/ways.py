@@ -73,7 +73,7 @@ def format_accept_options(row: ReportRow, report: Report) -> str:
 
     Empty if nothing brings the value into Git. Without a file if `accept` finds it by the owner.
     """
-    if find_respelled(row.overrides) or not _can_be_declared(row, report):
+    if not _has_ways(row) or find_respelled(row.overrides) or not _can_be_declared(row, report):
         return ""
     is_kept = row.difference.after is not None or row.status is RowStatus.OVERRIDING
     key = f" --key {quote(row.difference.key)}" if is_kept else ""
