@@ -81,6 +81,34 @@ def test_filters(page: Page) -> None:
     expect(page.locator("output")).to_have_text("1 of 11 rows")
 
 
+SHARED, GATEWAY, ANY, ALICE, OLD = (
+    "user=<default>", "ip=10.20.0.7", "client-id=<default>,user=alice", "user=alice",
+    "client-id=old-etl",
+)  # fmt: skip
+ORDERS = {
+    "kind": [SHARED, GATEWAY, ANY, ALICE, OLD],
+    "entity": [ANY, OLD, GATEWAY, SHARED, ALICE],
+    "key": [GATEWAY, ANY, OLD, ALICE, SHARED],
+    "before": [ANY, GATEWAY, SHARED, ALICE, OLD],
+    "desired": [OLD, SHARED, GATEWAY, ALICE, ANY],
+    "change": [ANY, OLD, SHARED, ALICE, GATEWAY],
+    "since": [GATEWAY, ANY, ALICE, OLD, SHARED],
+    "source": [OLD, ALICE, ANY, SHARED, GATEWAY],
+    "result": [SHARED, GATEWAY, ANY, ALICE, OLD],
+}
+"""The changed rows of the showcase by the cells of each column."""
+
+
+def test_each_column_sorts_by_what_its_cells_show(page: Page) -> None:
+    """Numbers are sorted by size whatever their unit, and line 8 of a file is before line 12."""
+    changed = page.get_by_label("Changed").locator(".rows")
+    for heading, order in ORDERS.items():
+        changed.get_by_role("button", name=heading, exact=True).click()
+
+        expect(changed.locator("th[aria-sort=ascending]")).to_have_text(heading)
+        expect(changed.locator("td:nth-child(2) code")).to_have_text(order)
+
+
 def test_keyboard(page: Page) -> None:
     """A slash focuses the search, Escape clears it, Enter unfolds rows."""
     page.keyboard.press("/")

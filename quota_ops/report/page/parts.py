@@ -93,10 +93,12 @@ class PageRow(NamedTuple):
     revert_command: str
 
 
-def headings(*, applied: bool) -> tuple[str, ...]:
-    """Return the headings of a table, in the order of its cells."""
-    current = cells.current_heading(applied=applied)
-    return ("kind", "entity", "key", current, "desired", "change", "since", "source", "result")
+_COLUMNS = ("kind", "entity", "key", "current", "desired", "change", "since", "source", "result")
+
+
+def list_headings(*, applied: bool) -> dict[str, str]:
+    """Return the headings of a table by the fields that they sort by, in the order of its cells."""
+    return {name: name for name in _COLUMNS} | {"current": cells.current_heading(applied=applied)}
 
 
 def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") -> PageRow:

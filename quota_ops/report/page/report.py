@@ -1,6 +1,6 @@
 """A report as one HTML page that needs no network and no second file, and reads without script."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from shlex import quote
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from quota_ops.report.outline.summary import summarize
 from quota_ops.report.outline.ways import list_ways
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
-from quota_ops.report.page.parts import MEANING, PageRow, bar, headings, page_row, style
+from quota_ops.report.page.parts import MEANING, PageRow, bar, list_headings, page_row, style
 from quota_ops.report.page.past import show_past
 from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_tables
 from quota_ops.report.page.template import rendered, rendered_part
@@ -60,7 +60,7 @@ class PageRows(NamedTuple):
     changes: PageTable
     held: PageTable
     folds: Sequence[Fold]
-    headings: tuple[str, ...]
+    headings: dict[str, str]
 
     @property
     def tables(self) -> list[PageTable]:
@@ -85,7 +85,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
     blocks = [block for block in list_blocks(report) if block.topic is not Topic.HOLD]
     limits = format_limits(stored) if stored else None
 
-    def draw(row: PageRow) -> str:
+    def draw(row: Mapping[str, str]) -> str:
         return rendered_part("row.html", row=row, headings=rows.headings, ways=ways)
 
     return rendered(
@@ -152,7 +152,7 @@ def _make_rows(report: Report) -> PageRows:
         Fold(MEANING[status], table, *_advise(status, report))
         for status, table in zip(filled, others, strict=True)
     ]
-    return PageRows(person, changes, held, folds, headings(applied=applied))
+    return PageRows(person, changes, held, folds, list_headings(applied=applied))
 
 
 def _weigh(shares: list[Share]) -> dict[str, int]:

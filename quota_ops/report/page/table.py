@@ -1,13 +1,15 @@
 """Tables of a page: the first rows as HTML, and all rows as data that its script draws from."""
 
-import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.page.parts import PageRow
+from quota_ops.store.places.json_text import line
 
 FIRST = 50
 """How many rows of a table are drawn at first, without a script at all; the rest is data."""
@@ -41,48 +43,51 @@ def _group_by_owner(number: int, caption: str, rows: Iterable[PageRow]) -> PageT
     return PageTable(number, caption, [row for group in groups.values() for row in group], owners)
 
 
-_SLOTS = PageRow(*(f"{{{field}}}" for field in PageRow._fields))
-
-
 def format_data(
-    tables: Iterable[PageTable], draw: Callable[[PageRow], str], limits: dict[str, Any] | None
+    tables: Iterable[PageTable],
+    draw: Callable[[Mapping[str, str]], str],
+    limits: dict[str, Any] | None,
 ) -> Markup:
     """Return all rows as JSON that is safe inside a script element; `draw` returns a row as HTML.
 
     forms   the HTML of rows with `{field}` in place of texts, for rows that lack the same ones
     texts   each text once
-    tables  for each table its rows: the number of its form, and that of a text for each field
+    tables  for each table how many rows it has, and the columns `form` and those of a PageRow: the
+            number of a form or a text for each row, or one number if all rows have the same
     """
-    forms: dict[PageRow, int] = {}
-    texts: dict[str, int] = {}
-    rows = [
-        [
-            [
-                forms.setdefault(_blank(row), len(forms)),
-                *(texts.setdefault(text, len(texts)) for text in row),
-            ]
-            for row in table.rows
-        ]
-        for table in tables
-    ]
+    forms = defaultdict[tuple[Any, ...], int](count().__next__)
+    texts = defaultdict[str, int](count().__next__)
+
+    def number(rows: Sequence[PageRow]) -> dict[str, list[int] | int]:
+        columns = dict(zip(PageRow._fields, zip(*rows, strict=True), strict=True))
+        numbers = {name: list(map(texts.__getitem__, column)) for name, column in columns.items()}
+        has_texts = (map(bool, column) for column in columns.values())
+        numbers["form"] = [forms[form] for form in zip(columns["style"], *has_texts, strict=True)]
+        return {name: found if len({*found}) > 1 else found[0] for name, found in numbers.items()}
+
     values = {
-        "fields": ("form", *PageRow._fields),
         "first": FIRST,
         "limits": limits,
-        "forms": list(map(draw, forms)),
+        "tables": [
+            {"rows": len(table.rows), "columns": number(table.rows) if table.rows else {}}
+            for table in tables
+        ],
+        "forms": [
+            draw(
+                {
+                    name: f"{{{name}}}" if has else ""
+                    for name, has in zip(PageRow._fields, has_texts, strict=True)
+                }
+                | {"style": style}
+            )
+            for style, *has_texts in forms
+        ],
         "texts": list(map(escape_text, texts)),
-        "tables": rows,
     }
-    text = json.dumps(values, separators=(",", ":"))
+    text = line(values)
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return Markup(text)  # noqa: S704 - no character of HTML is left
-
-
-def _blank(row: PageRow) -> PageRow:
-    """Return a row with the names of its fields in place of its texts, except the style."""
-    slots = (slot if text else "" for slot, text in zip(_SLOTS, row, strict=True))
-    return PageRow(*slots)._replace(style=row.style)
 
 
 def list_choices(tables: Iterable[PageTable]) -> dict[str, list[str]]:

@@ -5,14 +5,14 @@
   const form = document.querySelector("form");
   const found = form.querySelector("output");
   const selects = [...form.querySelectorAll("select")];
-  const at = Object.fromEntries(data.fields.map((name, index) => [name, index]));
-  const searched = [...data.fields.keys()].filter((index) => !["form", "link_start", "link", "commit"].includes(data.fields[index]));
   const MORE = 200;
   const escaped = (text) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
   const few = (number) => number.toLocaleString("en");
 
   const command = (text) => `<code class="command">${text}</code><button type="button" class="copy" aria-label="Copy: ${text}">Copy</button>`;
-  const draw = (row) => data.forms[row[at.form]].replace(/{(\w+)}/g, (_, name) => escaped(data.texts[row[at[name]]]));
+  const numberOf = ({ columns }, row, name) => typeof columns[name] === "number" ? columns[name] : columns[name][row];
+  const textOf = (table, row, name) => data.texts[numberOf(table, row, name)];
+  const draw = (table, row) => data.forms[numberOf(table, row, "form")].replace(/{(\w+)}/g, (_, name) => escaped(textOf(table, row, name)));
 
   const UNITS = { "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "KiB/s": 2 ** 10, "MiB/s": 2 ** 20, "GiB/s": 2 ** 30, "TiB/s": 2 ** 40 };
   const measure = (text) => {
@@ -20,35 +20,34 @@
     if (!parts) return text === "unlimited" ? Infinity : null;
     return (parts[1] && parts[1] !== "+" ? -1 : 1) * Number(parts[2].replaceAll(",", "")) * (UNITS[parts[3]] ?? 1);
   };
-  const COLUMNS = ["kind", "entity", "key", "current", "desired", "change", "since", "owner", "result"];
-  const value = (row, name) => {
-    const text = data.texts[row[at[name]]];
+  const value = (table, row, name) => {
+    const text = textOf(table, row, name);
     if (["current", "desired", "change"].includes(name)) return measure(text) ?? -Infinity;
+    if (name === "source") return text.replace(/\d+/g, (digits) => digits.padStart(9, "0")); // line 9 is before line 10
     return name === "since" ? text.replace(/^after /, "") : text;
   };
 
   const tables = [...document.querySelectorAll("[data-table]")].map((part) => {
-    const rows = data.tables[part.dataset.table];
-    return { part, rows, shown: rows, drawn: data.first, body: part.querySelector("tbody"), more: part.querySelector(".more"), texts: null };
+    const { rows, columns } = data.tables[part.dataset.table];
+    const all = [...Array(rows).keys()];
+    const headings = [...part.querySelectorAll("thead th")];
+    const searched = Object.keys(columns).filter((name) => !["form", "link_start", "link", "commit"].includes(name));
+    return { part, columns, searched, all, shown: all, drawn: data.first, headings, body: part.querySelector("tbody"), more: part.querySelector(".more"), texts: [] };
   });
-  const total = tables.reduce((sum, one) => sum + one.rows.length, 0);
+  const total = tables.reduce((sum, one) => sum + one.all.length, 0);
   const state = { words: [], sort: "", down: false };
 
-  const textOf = (table, index) => {
-    table.texts ??= table.rows.map((row) => searched.map((at) => data.texts[row[at]]).join("\n").toLowerCase());
-    return table.texts[index];
-  };
+  const wordsOf = (table, row) => table.texts[row] ??= table.searched.map((name) => textOf(table, row, name)).join("\n").toLowerCase();
   const paint = (table, from = 0) => {
-    const columns = table.part.querySelectorAll("thead th").length;
-    const owners = new Map();
-    if (!state.sort) for (const row of table.shown) owners.set(row[at.owner], (owners.get(row[at.owner]) ?? 0) + 1);
+    const owners = new Map(), ownerOf = (row) => textOf(table, row, "owner");
+    if (!state.sort) for (const row of table.shown) owners.set(ownerOf(row), (owners.get(ownerOf(row)) ?? 0) + 1);
     let html = "";
     table.shown.slice(from, table.drawn).forEach((row, index) => {
-      const before = table.shown[from + index - 1];
-      if (owners.size > 1 && before?.[at.owner] !== row[at.owner]) {
-        html += `<tr class="group"><th colspan="${columns}" scope="rowgroup">${escaped(data.texts[row[at.owner]]) || "no owner"} <span>${few(owners.get(row[at.owner]))}</span></th></tr>`;
+      const before = table.shown[from + index - 1], owner = ownerOf(row);
+      if (owners.size > 1 && (before === undefined || ownerOf(before) !== owner)) {
+        html += `<tr class="group"><th colspan="${table.headings.length}" scope="rowgroup">${escaped(owner) || "no owner"} <span>${few(owners.get(owner))}</span></th></tr>`;
       }
-      html += draw(row);
+      html += draw(table, row);
     });
     if (from === 0) table.body.replaceChildren();
     table.body.insertAdjacentHTML("beforeend", html);
@@ -88,16 +87,15 @@
 
   const search = () => {
     state.words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const wanted = selects.filter((one) => one.value !== "").map((one) => [at[one.name], one.value]);
+    const wanted = selects.filter((one) => one.value !== "").map((one) => [one.name, one.value]);
     const narrowed = state.words.length > 0 || wanted.length > 0;
     let hits = 0;
     for (const table of tables) {
-      table.shown = table.rows.filter((row, index) =>
-        wanted.every(([field, text]) => data.texts[row[field]] === text)
-        && (state.words.length === 0 || state.words.every((word) => textOf(table, index).includes(word))));
+      table.shown = table.all.filter((row) => wanted.every(([name, text]) => textOf(table, row, name) === text)
+        && state.words.every((word) => wordsOf(table, row).includes(word)));
       if (state.sort) {
         const sign = state.down ? -1 : 1;
-        const keys = new Map(table.shown.map((row) => [row, value(row, state.sort)]));
+        const keys = new Map(table.shown.map((row) => [row, value(table, row, state.sort)]));
         table.shown.sort((a, b) => {
           const [one, other] = [keys.get(a), keys.get(b)];
           return sign * (one < other ? -1 : one > other ? 1 : 0);
@@ -130,34 +128,34 @@
     }
     const sort = names.get("sort") ?? "";
     state.down = sort.startsWith("-");
-    state.sort = COLUMNS.includes(sort.replace("-", "")) ? sort.replace("-", "") : "";
+    state.sort = tables[0]?.headings.some((one) => sort.replace("-", "") === one.dataset.column) ? sort.replace("-", "") : "";
     showSort();
   };
 
   const showSort = () => {
     for (const table of tables) {
-      table.part.querySelectorAll("thead th").forEach((one, index) => {
-        if (COLUMNS[index] === state.sort) one.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+      for (const one of table.headings) {
+        if (one.dataset.column === state.sort) one.setAttribute("aria-sort", state.down ? "descending" : "ascending");
         else one.removeAttribute("aria-sort");
-      });
+      }
     }
   };
   for (const table of tables) {
-    table.part.querySelectorAll("thead th").forEach((one, index) => {
+    for (const one of table.headings) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = one.textContent;
       button.title = "Sort by this column; a third click restores the order by owner and risk";
       one.replaceChildren(button);
       button.addEventListener("click", () => {
-        const name = COLUMNS[index];
+        const name = one.dataset.column;
         if (state.sort === name && state.down) [state.sort, state.down] = ["", false];
         else [state.sort, state.down] = [name, state.sort === name];
         showSort();
         search();
         remember();
       });
-    });
+    }
     table.more.querySelector("button").addEventListener("click", () => {
       const from = table.drawn;
       table.drawn += MORE;
