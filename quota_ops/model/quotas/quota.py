@@ -285,10 +285,12 @@ def in_byte_unit(value: float) -> tuple[str, str]:
     """Return the shortest exact number and unit (`10`, `MiB`) for a count of bytes."""
     candidates = [(format_number(value), "B")]
     if value.is_integer():
-        for unit, factor in BYTE_UNITS.items():
-            thousandths, rest = divmod(int(value) * _THOUSANDTHS, factor)
-            if rest == 0 and thousandths >= _THOUSANDTHS:
-                candidates.append((_decimal(*divmod(thousandths, _THOUSANDTHS)), unit))
+        thousandths = int(value) * _THOUSANDTHS
+        candidates += [
+            (_decimal(*divmod(thousandths // factor, _THOUSANDTHS)), unit)
+            for unit, factor in BYTE_UNITS.items()
+            if value >= factor and thousandths % factor == 0
+        ]
     return min(candidates, key=lambda candidate: len(candidate[0].replace(",", "")))
 
 
