@@ -31,11 +31,15 @@ class Past:
         """Whether an earlier run compared the cluster, so that drift can be new."""
         return self.trouble is None and any(day.looks for day in self.days)
 
+    def find(self, row: Difference) -> QuotaHistory | None:
+        """Return the history of a row; None if it has none."""
+        return self.quotas.get(row.id) if self.quotas else None
+
     def is_new(self, row: Difference) -> bool | None:
         """Return whether this run is the first that finds a drift; None if it cannot be known."""
         if not self.is_known or not row.is_drift:
             return None
-        known = self.quotas.get(row.id)
+        known = self.find(row)
         return known is None or known.drifted_since is None
 
     def find_last_agreement(self, row: Difference) -> str | None:
@@ -50,7 +54,7 @@ class Past:
 
     def find_alter(self, row: Difference) -> QuotaHistory | None:
         """Return the history of a row whose value an alter set; None if it did not."""
-        known = self.quotas.get(row.id)
+        known = self.find(row)
         if known is None or known.altered_at is None:
             return None
         is_last = known.set_at is None or known.altered_at >= known.set_at

@@ -73,7 +73,7 @@ def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
     """Return the past of a row in sentences: first seen, changed by whom, set by which run."""
     if past is None:
         return []
-    known, is_new = past.quotas.get(row.difference.id), past.is_new(row.difference)
+    known, is_new = past.find(row.difference), past.is_new(row.difference)
     words = [] if is_new is None else [_drift_words(known, now, is_new=is_new)]
     if altered := _find_alter(row, past):
         by = f" by {altered.altered_by}" if altered.altered_by else ""

@@ -332,7 +332,9 @@ def count_in_sync(report: Report) -> int:
     """Return the number of Git's quotas that the cluster stores after the run, as far as known."""
     overridden = find_overridden(report)
     written = sum(
-        row.is_done and row.difference.target is not None and row.difference.id not in overridden
+        row.is_done
+        and row.difference.target is not None
+        and not (overridden and row.difference.id in overridden)
         for row in report_rows(report)
     )
     unseen = sum(row.difference.target is not None for row in list_unread_rows(report))
@@ -345,7 +347,8 @@ def find_overridden(report: Report) -> frozenset[Key]:
 
     Overriding rows or rows still to clear come first, or another spelling was cleared.
     """
-    cleared = {row for done in report.applied if done.status in DONE for row in done.rows}
+    applied = report.applied if report.leaving else ()
+    cleared = {row for done in applied if done.status in DONE for row in done.rows}
     left = (row for row in report.leaving if row.id not in cleared)
     rows = (*(report.overrides or ()), *left, *find_gone(report))
     return frozenset(row.declared_id for row in rows)
@@ -353,8 +356,8 @@ def find_overridden(report: Report) -> frozenset[Key]:
 
 def find_gone(report: Report) -> tuple[OverrideRow, ...]:
     """Return the declared addresses that no broker limits: this run has not written them."""
-    written = find_written(report.applied)
     gone = report.past.gone if report.past else ()
+    written = find_written(report.applied if gone else ())
     return tuple(row for row in gone if row.declared_id not in written)
 
 

@@ -104,7 +104,7 @@ def list_headings(*, applied: bool) -> dict[str, str]:
 def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") -> PageRow:
     """Return the cells of one row; `use` is what clients used of its quota, if that is known."""
     difference, past = row.difference, report.past
-    known = past.quotas.get(difference.id) if past else None
+    known = past.find(difference) if past else None
     touches = cells.format_affected(row)
     link_start, link = links.find_line(row)
     return PageRow(
