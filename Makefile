@@ -44,7 +44,7 @@ matrix: setup ## run the tests that `make test` leaves out: the demo, a Spark cl
 	@$(BIN)/python -m pytest -m matrix --numprocesses 0 tests/engines tests/browser tests/objects tests/broker tests/dag tests/cli tests/usage tests/unit/test_model_coverage.py
 	@CLOCK=2028-02-29T23:59:00Z TZ=Pacific/Kiritimati PYTHONPATH="$(CURDIR)/tests/moved_clock" \
 		PYTEST_ADDOPTS="-W ignore::pytest.PytestAssertRewriteWarning" \
-		$(BIN)/python -m pytest --numprocesses 0 tests/unit tests/docs
+		$(BIN)/python -m pytest --numprocesses 0 --hypothesis-profile many tests/unit tests/docs
 
 dist: setup ## build wheel and source archive, and plan with the wheel in an empty environment without Java
 	@$(BIN)/python scripts/build_dist.py dist

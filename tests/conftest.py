@@ -23,10 +23,11 @@ from tests.workers import ByPlace, note_broker, order_by_length, stop_brokers
 
 # A busy machine is not a failure, and a failure must be reproducible.
 settings.register_profile(
-    "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "many", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("search", settings.get_profile("suite"), derandomize=False)
-settings.register_profile("few", settings.get_profile("suite"), max_examples=10)
+settings.register_profile("suite", settings.get_profile("many"), max_examples=30)
+settings.register_profile("search", settings.get_profile("many"), derandomize=False)
+settings.register_profile("few", settings.get_profile("many"), max_examples=10)
 settings.load_profile("suite")
 
 
