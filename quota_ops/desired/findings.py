@@ -128,17 +128,29 @@ def _list_written(
 
 
 def _find_twins(quotas: Iterable[Quota]) -> Iterator[Finding]:
-    """Yield a finding for each entity whose names differ from those of an earlier one by case."""
+    """Yield a finding for each entity whose names differ from those of an earlier one by case.
+
+    The parts of a certificate's name may also be in another order.
+    """
     first: dict[str, Quota] = {}
     for quota in quotas:
-        known = first.setdefault(quota.entity.text.casefold(), quota)
+        known = first.setdefault(_fold(quota.entity.text), quota)
         if known is not quota and known.entity != quota.entity:
             text, place = quota.entity.text, place_of(known.source, known.span)
-            message = f"{text} differs only in case from {known.entity} at {place.file}:"
+            is_case = text.casefold() == known.entity.text.casefold()
+            how = "only in case" if is_case else "only in the order of its parts"
+            message = f"{text} differs {how} from {known.entity} at {place.file}:"
             message += f"{place.line}: Kafka treats them as two."
             yield Finding(
                 TWIN, text, None, message, CODES[TWIN].remedy, place_of(quota.source, quota.span)
             )
+
+
+def _fold(entity: str) -> str:
+    folded, start = entity.casefold(), 'user="'
+    if not folded.startswith(start) or "=" not in folded[len(start) :]:
+        return folded
+    return ",".join(sorted(folded.removeprefix(start).removesuffix('"').split(",")))
 
 
 def _find_other_types(quotas: Iterable[Quota]) -> Iterator[Finding]:

@@ -22,6 +22,8 @@ from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, USER, Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
 
 _PREFIX = "User:"
+_TYPED = re.compile(r"(user|group):", re.IGNORECASE)
+"""The type of a principal, which Kafka does not look up, as people and other systems write it."""
 _STAR = "*"
 _WORD = "default"
 _QUOTED = re.compile(r"\{\s*default\s*:.*\}")
@@ -32,11 +34,14 @@ _STRAIGHT = "\"'"
 _AROUND = f" {CURLY}{_STRAIGHT}"
 _LISTED = re.compile(r"\s*[;|]\s*|\s*,\s+|\s+and\s+")
 _PATTERNS = (_STAR, "?", "${")
-_ODD = re.compile(r"[*?;|]|\$\{|,\s|\sand\s")
-_SUSPICIOUS_STARTS = (_PREFIX, DEFAULT_TEXT, _STAR, _WORD, "{")
+_GROUP = re.compile(r"[\w.-]([\[{])[^\[{]+[\]}]")
+"""A group of a pattern, as in `svc-[ab]` and `svc-{a,b}`."""
+_ODD = re.compile(rf"[*?;|]|\$\{{|,\s|\sand\s|{_GROUP.pattern}")
+_SUSPICIOUS_STARTS = (DEFAULT_TEXT, _STAR, _WORD, "{")
 SUSPICIOUS_TEXTS = (
-    *(_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP),
-    *(*_PATTERNS, ", ", ";", "|", " and "),
+    *(_PREFIX, "Group:", *(f"{before}{kind}:" for before in ": '\"" for kind in ("user", "group"))),
+    *(DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP),
+    *(_STAR, "?", "${", "-[", "-{", "_[", "_{", ".[", ".{", ", ", ";", "|", " and "),
     *("'\"", "\"'", '"{', "'{", f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
 )
 """A file whose names have findings contains one of these texts, or is not ASCII."""
@@ -49,24 +54,32 @@ def check_names(entity: Entity) -> Iterator[Finding]:
             kind != IP
             and name.isascii()
             and not name.startswith(_SUSPICIOUS_STARTS)
+            and not _TYPED.match(name)
             and name == name.strip(f" {_STRAIGHT}")
             and not _ODD.search(name)
         )
         if name is None or is_usual:
             continue
         for code, message, remedy in (
+            *(_of_principal(name, entity) if kind == USER else ()),
             *_of_name(kind, name, entity),
             *_of_pattern(kind, name, entity),
         ):
             yield Finding(code, entity.text, None, message, remedy)
 
 
+def _of_principal(name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
+    if (typed := _TYPED.match(name)) is None:
+        return
+    prefix, bare = typed[0], name.removeprefix(typed[0])
+    message = f"{entity} never applies: Kafka looks up quotas by the name without {prefix}."
+    if typed[1].casefold() == "group":
+        message = f"{entity} never applies: Kafka's quotas have users, and no groups."
+    remedy = f"If you mean {Entity.of({USER: bare})}, write that name." if bare else ""
+    yield PREFIXED_USER, message, remedy or CODES[PREFIXED_USER].remedy
+
+
 def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
-    if kind == USER and name.startswith(_PREFIX):
-        bare = Entity.of({USER: name.removeprefix(_PREFIX)}).text
-        message = f"{entity} never applies: Kafka looks up quotas by the name without {_PREFIX}."
-        so = f"If you mean {bare}, write that name."
-        yield PREFIXED_USER, message, so if name != _PREFIX else CODES[PREFIXED_USER].remedy
     if kind != IP and name == DEFAULT_TEXT:
         message = f"{entity} is for a {kind} with this name, not for the default."
         yield DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
@@ -102,7 +115,8 @@ def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str
     """Yield a finding for a pattern, a list of names, and a DN with a space after a comma."""
     if kind == IP or name == _STAR:
         return
-    mark = next((mark for mark in _PATTERNS if mark in name), None)
+    group = _GROUP.search(name)
+    mark = next((mark for mark in _PATTERNS if mark in name), group and group[1])
     if mark is not None:
         what = f"{entity} is for a {kind} with a {mark} in its name"
         yield PATTERN, f"{what}: Kafka's quotas have no patterns.", CODES[PATTERN].remedy

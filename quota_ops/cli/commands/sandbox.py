@@ -56,9 +56,9 @@ def start(version: str | None, brokers: int | None, auth: str | None, output: st
     id and ledger. The demo's files in a checkout are for the one without options.
     """
     from quota_ops.lab.kafka.jars import build_progress
-    from quota_ops.lab.kafka.sandbox import start_sandbox
+    from quota_ops.lab.kafka.sandbox import find_sandbox, start_sandbox
 
-    if output == "text":
+    if output == "text" and not find_sandbox().running:
         click.echo("starting Kafka on this machine ...", err=True)
     progress = build_progress(version or DEFAULT_VERSION)
     started = start_sandbox(version=version, brokers=brokers, auth=auth, progress=progress)
