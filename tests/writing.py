@@ -49,13 +49,16 @@ def wait_until_shown(cluster: Cluster, state: State) -> None:
 def settle(cluster: Cluster) -> None:
     """Wait until every write is visible: changes are visible in the order of the requests."""
     for value in (1.0, None):
-        write(cluster, {"user=last-of-all": {"producer_byte_rate": value}})
+        write(cluster, {_LAST: {"producer_byte_rate": value}})
 
 
 def empty(cluster: Cluster) -> None:
     """Clear everything, including recent writes that are not visible yet."""
-    settle(cluster)
+    write(cluster, {_LAST: {"producer_byte_rate": 1.0}})
     state: dict[str, dict[str, None]] = {}
     for entity, key in cluster.describe_values():
         state.setdefault(entity, {})[key] = None
     write(cluster, state)
+
+
+_LAST = "user=last-of-all"
