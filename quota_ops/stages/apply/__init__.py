@@ -242,27 +242,22 @@ class _Writer:
         checks, (stored, _, moved), now = self.checks, self.described, iso_utc()
         already = {row.id for row in rows if row.is_stored(stored)}
         skipped = already | checks.waiting
-        due = {row.entity for row in rows if row.id not in skipped}
-        on_hold = held_among(due, checks.holds)
-        ends = {row: until for row, until in checks.ends.items() if until <= now}
+        on_hold = held_among({row.entity for row in rows if row.id not in skipped}, checks.holds)
+        stale = (
+            row.id for row in rows if not is_as_planned(row.before, row.after, stored.get(row.id))
+        )
+        over = {
+            row: f"Git declares another value since {at}"
+            for row, at in checks.ends.items()
+            if at <= now
+        }
+        held = {row.id: on_hold[row.entity].text for row in rows if row.entity in on_hold}
         return {
-            **{
-                row.id: (Status.STALE, None)
-                for row in rows
-                if not is_as_planned(row.before, row.after, stored.get(row.id))
-            },
+            **dict.fromkeys(stale, (Status.STALE, None)),
             **dict.fromkeys(released, (Status.STALE, "released since the plan was made")),
             **dict.fromkeys(already, (Status.ALREADY, None)),
-            **{row: (Status.STALE, why) for row, why in moved.items()},
-            **{
-                row: (Status.STALE, f"Git declares another value since {until}")
-                for row, until in ends.items()
-            },
-            **{
-                row.id: (Status.HELD, on_hold[row.entity].text)
-                for row in rows
-                if row.entity in on_hold
-            },
+            **{row: (Status.STALE, why) for row, why in {**moved, **over}.items()},
+            **{row: (Status.HELD, hold) for row, hold in held.items()},
             **dict.fromkeys(checks.waiting, (Status.WAITING, None)),
         }
 
