@@ -112,9 +112,7 @@ class Sides(NamedTuple):
     def fall_back(self, others: Self) -> Self:
         """Return these limits, and those of `others` on a side without one."""
         after = self.after or others.after
-        return self._replace(
-            before=self.before or others.before, after=after, if_kept=self.if_kept or after
-        )
+        return type(self)(self.before or others.before, after, self.if_kept or after)
 
 
 class Parts(NamedTuple):

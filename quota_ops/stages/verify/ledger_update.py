@@ -104,7 +104,7 @@ def _list_rows(
     run: AppliedRun, verified: Targets, new: Keys, foreign: Keys
 ) -> tuple[list[LedgerRow], list[LedgerRow]]:
     """Return ledger rows for what was read back, and for the values that this run cleared."""
-    about, now = run.about, iso_utc()
+    about, commit, now = run.about, run.about.commit, iso_utc()
     rows, cleared = list[LedgerRow](), list[LedgerRow]()
     for row in run.differences:
         if (key := row.id) not in new:
@@ -117,7 +117,7 @@ def _list_rows(
             ledger_edits.VERIFIED,
             desired and desired.owner,
             desired and desired.file,
-            row.find_commit(about.commit),
+            row.find_commit(commit),
             about.run,
             now,
             about.sequence,
