@@ -22,7 +22,20 @@ KEY = "producer_byte_rate"
 FIRST: State = {"user=alice": {KEY: 10.0}, "user=bob": {KEY: 5.0}}
 OLDER: State = {"user=alice": {KEY: 15.0}, "user=bob": {KEY: 5.0}}
 NEWER: State = {"user=alice": {KEY: 20.0}, "user=bob": {KEY: 5.0}}
-POLICIES = pytest.mark.parametrize("drift", ["repair", "ask", "report"])
+DRIFTS = ("repair", "ask", "report")
+FATES = {"unknown": [IN_FLIGHT, UNANSWERED], "settled": [TWICE]}
+
+
+def each_policy(*fates: str) -> pytest.MarkDecorator:
+    """Parametrize with every policy and fate; `make test` runs each of them, not every pair."""
+    pairs = [
+        pytest.param(
+            drift, fate, marks=() if fate == fates[number % len(fates)] else pytest.mark.matrix
+        )
+        for number, drift in enumerate(DRIFTS)
+        for fate in fates
+    ]
+    return pytest.mark.parametrize(("drift", "fate"), pairs)
 
 
 def run_at(lab: Lab, commit: str, state: State, drift: str) -> RunFolder:
@@ -53,7 +66,7 @@ def assert_late(lab: Lab, older: RunFolder, drift: str) -> None:
     assert lab.stored() == lab.known() == NEWER
 
 
-@POLICIES
+@pytest.mark.parametrize("drift", DRIFTS)
 def test_a_response_ends_no_memory(lab: Lab, drift: str) -> None:
     """A request that arrives, and is answered, after a newer run is a late write in the next run.
 
@@ -74,18 +87,17 @@ def test_a_response_ends_no_memory(lab: Lab, drift: str) -> None:
     assert_late(lab, older, drift)
 
 
-@POLICIES
-@pytest.mark.parametrize("fates", [[IN_FLIGHT, UNANSWERED], [TWICE]], ids=["unknown", "settled"])
+@each_policy(*FATES)
 def test_a_value_that_was_read_back_can_arrive_again(
-    lab: Lab, drift: str, fates: list[str], monkeypatch: pytest.MonkeyPatch
+    lab: Lab, drift: str, fate: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that reads its own value back remembers a request that got no response."""
     monkeypatch.setattr(delivery, "PATIENCE", 0.5)
     reconcile(lab, "first", FIRST, drift)
-    lossy = Lossy(lab.cluster, iter(fates))
+    lossy = Lossy(lab.cluster, iter(FATES[fate]))
     older = run_at(lab, "older", OLDER, drift)
     run = lab.resume(older, connect=lambda: lossy)
-    if fates == [TWICE]:
+    if fate == "settled":
         run_stages(run, CHAINS["reconcile"])
     else:
         assert "user=alice  unknown" in error_of(run, CHAINS["reconcile"]).message
@@ -97,8 +109,7 @@ def test_a_value_that_was_read_back_can_arrive_again(
     assert_late(lab, older, drift)
 
 
-@POLICIES
-@pytest.mark.parametrize("fate", ["delayed", IN_FLIGHT, TWICE])
+@each_policy("delayed", IN_FLIGHT, TWICE)
 def test_an_alter_that_arrives_late_is_named(
     lab: Lab, drift: str, fate: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
