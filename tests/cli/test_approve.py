@@ -68,7 +68,7 @@ def test_in_a_pipe(lab: Lab) -> None:
     )
 
     lab.put({"user=alice": {KEY: None}, "user=bob": {KEY: None}})
-    again = lab.cli("reconcile", "demo")
+    again = lab.call("reconcile", "demo")
     assert "is not approved" in again.stderr
     assert (again.returncode, lab.stored()) == (1, {})
 

@@ -49,7 +49,7 @@ def is_harmless(text: str) -> bool:
 def test_from_yaml_to_the_broker(lab: Lab) -> None:
     """Each name is its own entity and is read back byte for byte; each screen is harmless."""
     for command in ("check", "plan", "diff", "reconcile", "describe", "verify", "plan"):
-        ended = lab.cli(command, "demo")
+        ended = lab.call(command, "demo")
         assert (ended.returncode, ended.stderr) == (0, "")
         assert is_harmless(ended.stdout)
     assert lab.stored() == lab.known() == STATE
@@ -95,7 +95,7 @@ def test_every_page(lab: Lab) -> None:
     """Screen, text, HTML and JSON show each entity harmlessly, and run none of it."""
     lab.put({entity: {KEY: 99.0} for entity in STATE})
     lab.desire({**STATE, "user=<default>": {KEY: 5.0}})
-    ended = lab.cli("report", "demo")
+    ended = lab.call("report", "demo")
     assert ended.returncode == 1
     [page] = [word for word in ended.stdout.split() if word.endswith("report.html")]
     pages = {path.suffix: path.read_text("utf-8") for path in Path(page).parent.glob("report.*")}
